@@ -1,0 +1,46 @@
+# Each target sets up all it needs in .venv; a second call only checks two time stamps.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+RESULTS := benchmarks/results
+
+.PHONY: install serve demo test lint bench bench-paper constraints clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
+	@echo "Installing into .venv (once; about a minute) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,bench,dev]'
+	@touch $@
+
+serve: $(STAMP)  ## the server on loopback, SQLite in adabkb.db
+	@$(BIN)/adabkb serve
+
+demo: $(STAMP)  ## server, client and two workers tune a real model (under 3 minutes)
+	@$(BIN)/python examples/demo.py
+
+test: lint  ## everything CI runs
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: $(STAMP)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
+	@$(BIN)/python -m benchmarks.speed
+
+bench-paper: $(STAMP)  ## the authors' runs; writes benchmarks/results/paper.json
+	@$(BIN)/python -m benchmarks.paper
+
+constraints:  ## pin the newest versions the ranges allow
+	@rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
+	@.venv-pin/bin/python -m pip install --quiet -e '.[server,bench,dev]'
+	@.venv-pin/bin/python -m pip freeze --exclude-editable > constraints.txt
+	@rm -rf .venv-pin
+
+clean:
+	@rm -rf .venv .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Ada-BKB optimization service: the server."""

@@ -1,0 +1,128 @@
+"""The constants of the ``paper`` profile, and what they mean for one search space."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine import confidence
+from adabkb_service.engine.cells import radius
+from adabkb_service.engine.kernels import Gaussian, Kernel, Matern
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Config:
+    """Constants of Ada-BKB. Lengths are in model coordinates, outputs in model output units.
+
+    Model coordinates are the unit cube, or with ``coordinates="raw"`` the user's own (logarithms where
+    log-scaled). Model outputs are standardised with the mean and standard deviation of all results so far, or
+    with ``outputs="raw"`` the user's own. The defaults were chosen on shifted test functions, see
+    docs/decisions/0004-defaults-of-the-paper-profile.md.
+    """
+
+    kernel: Literal["gaussian", "matern"] = "gaussian"
+    smoothness: float = 2.5
+    """nu of the Matern kernel: 0.5, 1.5 or 2.5."""
+    lengthscale: float | tuple[float, ...] | None = None
+    """One for all axes, or one per axis; by default 0.3 sqrt(d) times the width of the axis."""
+    ridge: float = 1e-4
+    """lambda."""
+    noise_std: float = 0.01
+    """xi, in model output units."""
+    output_noise_std: float | None = None
+    """xi in the user's output units; when given it replaces ``noise_std``, divided by the current scale."""
+    norm_bound: float = 2.0
+    """F, a bound on the norm of the objective in the RKHS, in model output units."""
+    delta: float = 0.05
+    """The bounds hold with probability 1 - delta."""
+    epsilon: float = 0.5
+    """Accuracy of the sketch, in beta only."""
+    qbar: float = 3.0
+    """Oversampling of the dictionary: a point is in it with probability min(1, qbar n s2)."""
+    branching: int = 3
+    """N, children of a cell."""
+    max_depth: int | None = None
+    """h_max; by default 8 d."""
+    beta: confidence.Beta = "theory"
+    """Form of the confidence width: "theory", "authors" or the width itself."""
+    v1: float | None = None
+    rho: float | None = None
+    """With v1 and rho, V_h = F g(v1 rho^h); without, each cell's own radius is used."""
+    coordinates: Literal["unit", "raw"] = "unit"
+    outputs: Literal["standardized", "raw"] | None = None
+    """By default raw where the coordinates are raw, else standardized."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A search space under a configuration: everything about a study that never changes."""
+
+    space: Space
+    config: Config
+    seed: int
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """On scaled positions."""
+        return Gaussian() if self.config.kernel == "gaussian" else Matern(self.config.smoothness)
+
+    @cached_property
+    def lengthscales(self) -> Array:
+        """Per axis, shape (d,), in model coordinates."""
+        if self.config.lengthscale is None:
+            low, high = self._bounds
+            default: Array = 0.3 * math.sqrt(self.space.dimension) * (high - low)
+            return default
+        return np.zeros(self.space.dimension) + self.config.lengthscale
+
+    @cached_property
+    def max_depth(self) -> int:
+        """h_max."""
+        return 8 * self.space.dimension if self.config.max_depth is None else self.config.max_depth
+
+    @cached_property
+    def standardizes(self) -> bool:
+        """Whether model outputs are standardised."""
+        outputs = self.config.outputs
+        return self.config.coordinates == "unit" if outputs is None else outputs == "standardized"
+
+    @cached_property
+    def _bounds(self) -> Array:
+        """Model coordinates of the cube's corners, shape (2, d)."""
+        if self.config.coordinates == "unit":
+            return np.stack([np.zeros(self.space.dimension), np.ones(self.space.dimension)])
+        bounds = [axis.raw_bounds for axis in self.space.axes]
+        if None in bounds:
+            raise ValueError("raw coordinates need numeric or ordinal parameters")
+        return np.array(bounds, dtype=float).T
+
+    @cached_property
+    def side_scale(self) -> Array:
+        """Unit-cube lengths to the kernel's metric, per axis, shape (d,)."""
+        scale: Array = (self._bounds[1] - self._bounds[0]) / self.lengthscales
+        return scale
+
+    def scaled(self, positions: Array) -> Array:
+        """Cube positions (k, d) to the kernel's metric, where distances are in lengthscales."""
+        origin: Array = self._bounds[0] / self.lengthscales
+        return origin + positions * self.side_scale
+
+    def variation(self, lows: Array, highs: Array, centroids: Array, depth: int) -> Array:
+        """V_h of k cells of one depth, shape (k,), from their corners and centroids in the cube, (k, d) each."""
+        config = self.config
+        if config.v1 is not None and config.rho is not None:
+            shortest = float(self.lengthscales.min())
+            bound = confidence.variation_at_depth(
+                self.kernel, config.norm_bound, config.v1, config.rho, shortest, depth
+            )
+            return np.full(len(lows), bound)
+        radii = radius(lows, highs, centroids, self.side_scale)
+        return confidence.variation_of_cells(self.kernel, config.norm_bound, radii)

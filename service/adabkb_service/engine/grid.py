@@ -1,0 +1,60 @@
+"""A growing matrix that is immutable to its readers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Grid:
+    """A persistent matrix: ``append_rows`` and ``append_columns`` return a new one and leave the old one valid.
+
+    The engine's states are values: an older state must stay usable when a decision is thrown away. Copying a
+    matrix of 20,000 x 300 for each new row would cost more than the whole step, so versions share one buffer:
+    the newest version may write into the spare room beyond everybody's edges; an older one copies first.
+    Appending to the same version from two threads at once is the caller's to prevent (decisions of a study are
+    serial).
+    """
+
+    __slots__ = ("_buffer", "_columns", "_newest", "_rows")
+
+    def __init__(self, data: Array) -> None:
+        self._rows, self._columns = data.shape
+        self._buffer = data
+        self._newest = [data.shape]
+
+    @property
+    def array(self) -> Array:
+        """The matrix, shape (rows, columns): a view, not to be written to."""
+        return self._buffer[: self._rows, : self._columns]
+
+    def append_rows(self, block: Array) -> Grid:
+        """This matrix with ``block``, shape (k, columns), below it. Amortised O(k columns)."""
+        grown = self._with_room(self._rows + len(block), self._columns)
+        grown._buffer[self._rows : grown._rows, : self._columns] = block
+        return grown
+
+    def append_columns(self, block: Array) -> Grid:
+        """This matrix with ``block``, shape (rows, k), to its right. Amortised O(rows k)."""
+        grown = self._with_room(self._rows, self._columns + block.shape[1])
+        grown._buffer[: self._rows, self._columns : grown._columns] = block
+        return grown
+
+    def _with_room(self, rows: int, columns: int) -> Grid:
+        capacity = self._buffer.shape
+        grown = Grid.__new__(Grid)
+        grown._rows, grown._columns = rows, columns
+        if self._newest[0] == (self._rows, self._columns) and rows <= capacity[0] and columns <= capacity[1]:
+            grown._buffer, grown._newest = self._buffer, self._newest
+        else:
+            room = (
+                rows if rows <= capacity[0] else rows + rows // 2 + 8,
+                columns if columns <= capacity[1] else columns + columns // 4 + 8,
+            )
+            grown._buffer = np.empty((max(room[0], capacity[0]), max(room[1], capacity[1])))
+            grown._buffer[: self._rows, : self._columns] = self.array
+            grown._newest = [(rows, columns)]
+        grown._newest[0] = (rows, columns)
+        return grown

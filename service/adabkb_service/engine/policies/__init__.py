@@ -1,0 +1,1 @@
+"""The algorithms a study can name, one file each."""

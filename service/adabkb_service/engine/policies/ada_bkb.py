@@ -1,0 +1,280 @@
+"""Ada-BKB (paper, Algorithm 1), cut at its one blocking line: ``suggest`` is lines 4-6 and 11, repeated until a
+point must be evaluated; ``observe`` is lines 7-11 from the result on.
+
+Where the paper is silent or contradicts itself (docs/algorithm.md has the whole list): line 5 is taken as printed
+also for the root, with the prior's width s_0 = 1 / sqrt(lambda); the index uses the parent's current bound; the
+leaf that holds the incumbent is never pruned; equal indices go to the coarser cell, then by path; at most
+``MAX_EXPANSIONS`` expansions per suggestion (reported as ``capped``).
+
+Pending points (handed out, no result yet) are hallucinated as in GP-BUCB: they count as observed for the
+variance, the mean does not move. With none pending, every step is the paper's. With some, a leaf whose point is
+pending is expanded rather than handed out twice; only when all leaves are pending and at h_max is one repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine import index
+from adabkb_service.engine.cells import box_of, child_keys
+from adabkb_service.engine.config import Config, Problem
+from adabkb_service.engine.leaves import TIE
+from adabkb_service.engine.report import Prediction, Recommendation, Report, predict, recommend, report
+from adabkb_service.engine.restore import blank, restored
+from adabkb_service.engine.space import Space
+from adabkb_service.engine.state import (
+    State,
+    View,
+    absorb,
+    expand,
+    know,
+    prune,
+)
+
+__all__ = [
+    "Changes",
+    "Config",
+    "Prediction",
+    "Recommendation",
+    "Report",
+    "State",
+    "Suggestion",
+    "Update",
+    "cell_box",
+    "dictionary",
+    "observe",
+    "predict",
+    "rebuild",
+    "recommend",
+    "report",
+    "restore",
+    "start",
+    "stopped",
+    "suggest",
+]
+
+Array = NDArray[np.float64]
+
+MAX_EXPANSIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a move changed, for those who keep the state as rows."""
+
+    cells: dict[str, str]
+    """key -> "leaf" | "expanded" | "pruned", new cells and new statuses, in order of creation."""
+    dictionary_added: tuple[int, ...] = ()
+    dictionary_removed: tuple[int, ...] = ()
+    """Ordinals of evaluated points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A point to evaluate."""
+
+    state: State
+    point: Array
+    """(d,) cube position."""
+    cell: str | None
+    """Key of the cell whose centroid it is; None when no leaf is left and the incumbent is repeated."""
+    depth: int
+    changes: Changes
+    capped: bool
+    """Whether ``MAX_EXPANSIONS`` ended the refinement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The state after a result."""
+
+    state: State
+    changes: Changes
+
+
+def start(space: Space, config: Config, seed: int) -> State:
+    """L_0 = {x_{0,1}}, nothing observed.
+
+    Raises:
+        ValueError: raw coordinates for a space with unordered parameters.
+    """
+    return blank(Problem(space, config, seed))
+
+
+def suggest(state: State, pending: Array) -> Suggestion:
+    """The next point to evaluate.
+
+    Args:
+        state: of the study.
+        pending: (k, d) cube positions of points handed out and not yet observed.
+    """
+    state, waiting = know(state, pending)
+    imagined = _hallucinate(state, waiting)
+    cells: dict[str, str] = {}
+    for _ in range(MAX_EXPANSIONS):
+        leaf, repeat = _choose(state, imagined, waiting)
+        if leaf is None or not _expands(state, imagined, leaf, repeat):
+            return _suggestion(state, leaf, cells, capped=False)
+        known = state.points.size
+        key = str(state.tree.keys[leaf])
+        state = expand(state, leaf)
+        imagined = state.view if not waiting else imagined.add(state.points.scaled.array[known:])
+        cells[key] = "expanded"
+        cells.update(dict.fromkeys(child_keys(key, state.problem.config.branching), "leaf"))
+        state, pruned = prune(state)
+        cells.update(dict.fromkeys(pruned, "pruned"))
+    return _suggestion(state, _choose(state, imagined, waiting)[0], cells, capped=True)
+
+
+def observe(state: State, point: Array, value: float) -> Update:
+    """Fold a result in: posterior, dictionary, beta, l*, pruning.
+
+    Args:
+        state: of the study.
+        point: (d,) cube position of what was evaluated; any point of the space.
+        value: the result, larger is better.
+
+    Raises:
+        FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
+    """
+    before = set(dictionary(state))
+    state, (where,) = know(state, point[None])
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        state = absorb(state, where, value)
+    after = set(dictionary(state))
+    state, pruned = prune(state)
+    return Update(
+        state,
+        Changes(
+            dict.fromkeys(pruned, "pruned"),
+            dictionary_added=tuple(sorted(after - before)),
+            dictionary_removed=tuple(sorted(before - after)),
+        ),
+    )
+
+
+def rebuild(state: State, points: Array, values: Array, cells: Mapping[str, str]) -> Update:
+    """The study with another record of results, after a correction: every pruned cell comes back, the model is
+    fitted anew, and what the corrected bounds exclude is pruned again.
+
+    Ordinals may have moved, so the changes name no dictionary entries: ``dictionary`` of the new state replaces
+    the old one.
+
+    Args:
+        state: of the study.
+        points: (T, d) cube positions, values: (T,) results of all observations that count, in log order.
+        cells: key -> status of every cell ever created; the expansions stay, as points were handed out for them.
+    """
+    problem = state.problem
+    unpruned = {key: "leaf" if status == "pruned" else status for key, status in cells.items()}
+    state = restored(problem, points, values, unpruned, dictionary=None)
+    state, pruned = prune(state)
+    dropped = set(pruned)
+    changed = {
+        key: "pruned" if key in dropped else "leaf"
+        for key, status in cells.items()
+        if status != "expanded" and (status == "pruned") != (key in dropped)
+    }
+    return Update(state, Changes(changed))
+
+
+def restore(
+    space: Space,
+    config: Config,
+    seed: int,
+    points: Array,
+    values: Array,
+    cells: Mapping[str, str],
+    dictionary: Sequence[int],
+) -> State:
+    """The state that folding the log gave, from what was kept of it.
+
+    Args:
+        space, config, seed: of the study.
+        points: (T, d) cube positions, values: (T,) results, in log order.
+        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
+            a study that never suggested.
+        dictionary: ordinals of evaluated points.
+    """
+    return restored(Problem(space, config, seed), points, values, cells, dictionary)
+
+
+def dictionary(state: State) -> tuple[int, ...]:
+    """The dictionary as ordinals of evaluated points, ascending."""
+    return tuple(np.flatnonzero(np.isin(state.points.evaluated, state.view.sketch.dictionary)).tolist())
+
+
+def cell_box(state: State, key: str) -> tuple[Array, Array]:
+    """Corners (low, high) of a cell in the unit cube, (d,) each."""
+    problem = state.problem
+    return box_of(key, problem.config.branching, problem.side_scale)
+
+
+def stopped(state: State) -> bool:
+    """The paper's early stop (line 12): no leaf is left, or only one and it is at h_max."""
+    tree = state.tree
+    if not len(state.points.values):
+        return False
+    return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
+
+
+def _hallucinate(state: State, waiting: list[int]) -> View:
+    """The posterior as if the pending points had been observed: in the dictionary, and counted."""
+    view = state.view
+    new = np.setdiff1d(np.array(waiting, dtype=np.int64), view.sketch.dictionary)
+    if len(new):
+        view = view.include(new, state.points)
+    for point in waiting:
+        view = view.observe(point)
+    return view
+
+
+def _choose(state: State, imagined: View, waiting: list[int]) -> tuple[int | None, bool]:
+    """Line 4: the leaf of the largest index, and whether its point is pending already.
+
+    A leaf that is pending and cannot be expanded gives way to the next best.
+    """
+    tree = state.tree
+    if not tree.count:
+        return None, False
+    deviation = np.sqrt(imagined.posterior.variance()) if waiting else state.belief.deviation
+    values = index.indices(tree, state.belief.mean + state.belief.beta * deviation)
+    if not waiting:
+        return index.best(tree, values), False
+    pending = np.isin(tree.point[tree.leaves], waiting)
+    deepest = tree.depth[tree.leaves] >= state.problem.max_depth
+    free = ~(pending & deepest)
+    leaf = index.best(tree, values, free if free.any() else None)
+    return leaf, bool(np.isin(tree.point[leaf], waiting))
+
+
+def _expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+    """Line 5: beta s <= V_h and h < h_max; a pending point's cell whatever its width."""
+    tree = state.tree
+    if tree.depth[leaf] >= state.problem.max_depth:
+        return False
+    if repeat:
+        return True
+    point = tree.point[leaf]
+    deviation = np.sqrt(max(imagined.posterior.raw_variance()[point], 0.0))
+    bound = tree.variation[leaf]
+    return bool(state.belief.beta * deviation <= bound * (1.0 + TIE))
+
+
+def _suggestion(state: State, leaf: int | None, cells: dict[str, str], *, capped: bool) -> Suggestion:
+    tree, positions = state.tree, state.points.positions.array
+    if leaf is None:
+        incumbent = 0 if state.belief.incumbent is None else state.belief.incumbent
+        return Suggestion(state, positions[incumbent], None, 0, Changes(cells), capped)
+    return Suggestion(
+        state,
+        positions[tree.point[leaf]],
+        str(tree.keys[leaf]),
+        int(tree.depth[leaf]),
+        Changes(cells),
+        capped,
+    )

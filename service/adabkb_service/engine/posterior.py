@@ -1,0 +1,164 @@
+"""Mean and variance of the sketched posterior (paper, eq. 5), kept up to date for all points at once.
+
+With features z_i of the evaluated points, counts n_i, reward sums Y_i and ridge lambda:
+
+    A = sum_i n_i z_i z_i' + lambda I         w = A^-1 sum_i Y_i z_i
+    mean(x) = z(x)'w
+    variance(x) = (k(x, x) - z(x)'z(x)) / lambda + z(x)'A^-1 z(x)
+
+The variance is that of ridge lambda divided by lambda: 1 / lambda where nothing is known, about 1 / n at a point
+observed n times. (The paper's eq. 5 mixes kernel vectors of two sizes; this is BKB's form and the authors'
+code's.) The posterior of the GP with noise variance lambda is ``lambda * variance``.
+
+Held per point: ``residual = 1 - z'z`` and ``quadratic = z'A^-1 z``. Every change is an identity that costs O(P M):
+one more observation (Sherman-Morrison), new feature columns (block inverse), lost directions (Schur complement).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from adabkb_service.engine.points import Points
+from adabkb_service.engine.sketch import Sketch
+
+Array = NDArray[np.float64]
+
+# A variance this far below zero, relative to the prior's, is more than rounding: the factorisation is worn out.
+NEGATIVE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """What the variances of all P points need; means follow from ``weights``."""
+
+    ridge: float
+    inverse: Array
+    """(M, M) A^-1 on the range of the sketch's Q, zero outside it."""
+    residual: Array
+    """(P,)."""
+    quadratic: Array
+    """(P,)."""
+
+    def raw_variance(self) -> Array:
+        """(P,) the variance as computed; rounding can make it negative."""
+        return self.residual / self.ridge + self.quadratic
+
+    def variance(self) -> Array:
+        """(P,) the variance, clipped at 0."""
+        return np.maximum(self.raw_variance(), 0.0)
+
+    @property
+    def worn_out(self) -> bool:
+        """Whether rounding errors call for a factorisation from scratch."""
+        return bool(self.raw_variance().min(initial=0.0) < -NEGATIVE / self.ridge)
+
+    def at(self, features: Array) -> tuple[Array, Array]:
+        """(residual, quadratic), (k,) each, of points with these features (k, M) in the range of Q."""
+        residual = 1.0 - np.einsum("km,km->k", features, features)
+        return residual, np.einsum("km,km->k", features @ self.inverse, features)
+
+    def variance_at(self, features: Array) -> Array:
+        """Clipped variance, (k,), of points with these features (k, M)."""
+        residual, quadratic = self.at(features)
+        return np.maximum(residual / self.ridge + quadratic, 0.0)
+
+    def add(self, features: Array) -> Posterior:
+        """With k new points that have these features, (k, M)."""
+        residual, quadratic = self.at(features)
+        return Posterior(
+            self.ridge,
+            self.inverse,
+            np.concatenate([self.residual, residual]),
+            np.concatenate([self.quadratic, quadratic]),
+        )
+
+    def observe(self, features: Array, point: int) -> Posterior:
+        """After one more observation of a point: (A + z z')^-1 = A^-1 - v v' / (1 + z'v), v = A^-1 z.
+
+        Args:
+            features: (P, M) of all points.
+            point: id.
+        """
+        z = features[point]
+        v = self.inverse @ z
+        denominator = 1.0 + float(z @ v)
+        change = features @ v
+        return Posterior(
+            self.ridge,
+            self.inverse - np.outer(v, v / denominator),
+            self.residual,
+            self.quadratic - change * change / denominator,
+        )
+
+    def widen(self, points: Points, old: Array, new: Array) -> Posterior:
+        """After new feature columns.
+
+        With T = A^-1 B, B the cross block of A, and H = D - B'T its Schur complement, the quadratic form gains
+        |H^(-1/2) (z_new - T'z_old)|^2 and the residual loses |z_new|^2.
+
+        Args:
+            points: for the counts of the evaluated ones.
+            old, new: (P, M) and (P, k) features of all points.
+        """
+        if not new.shape[1]:
+            return self
+        ids = points.evaluated
+        weighted = new[ids] * points.counts[ids, None]
+        T = self.inverse @ (old[ids].T @ weighted)
+        H = new[ids].T @ weighted - (weighted.T @ old[ids]) @ T
+        H[np.diag_indices_from(H)] += self.ridge
+        factor = np.linalg.cholesky(H)
+        gain = solve_triangular(factor, (new - old @ T).T, lower=True)
+        H_inverse = cho_solve((factor, True), np.eye(len(H)))
+        TH = T @ H_inverse
+        return Posterior(
+            self.ridge,
+            np.block([[self.inverse + TH @ T.T, -TH], [-TH.T, H_inverse]]),
+            self.residual - np.einsum("pk,pk->p", new, new),
+            self.quadratic + np.einsum("kp,kp->p", gain, gain),
+        )
+
+    def narrow(self, features: Array, lost: Array) -> Posterior:
+        """After directions left the sketch: A^-1 becomes the inverse of A compressed to their complement.
+
+        Args:
+            features: (P, M) of all points.
+            lost: (M, k) orthonormal directions.
+        """
+        BD = self.inverse @ lost
+        factor = np.linalg.cholesky(lost.T @ BD)
+        half = solve_triangular(factor, BD.T, lower=True)
+        both = features @ np.hstack([lost, half.T])
+        k = lost.shape[1]
+        return Posterior(
+            self.ridge,
+            self.inverse - half.T @ half,
+            self.residual + np.einsum("pk,pk->p", both[:, :k], both[:, :k]),
+            self.quadratic - np.einsum("pk,pk->p", both[:, k:], both[:, k:]),
+        )
+
+    def weights(self, features: Array, points: Points, sums: Array) -> Array:
+        """w, shape (M,): the mean of a point is z'w.
+
+        Args:
+            features: (P, M).
+            points: for the ids of the evaluated ones.
+            sums: (E,) reward sums Y_i by ordinal, in model units.
+        """
+        w: Array = self.inverse @ (sums @ features[points.evaluated])
+        return w
+
+
+def build(sketch: Sketch, points: Points, ridge: float) -> Posterior:
+    """The posterior from scratch, for a sketch that is fresh (range of Q = everything): O(P M^2 + M^3)."""
+    Z = sketch.features.array
+    observed = Z[points.evaluated]
+    A = (observed * points.counts[points.evaluated, None]).T @ observed
+    A[np.diag_indices_from(A)] += ridge
+    inverse = cho_solve(cho_factor(A, lower=True), np.eye(len(A))) if len(A) else A
+    empty = Posterior(ridge, inverse, np.zeros(0), np.zeros(0))
+    return empty.add(Z)

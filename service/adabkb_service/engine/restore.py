@@ -1,0 +1,87 @@
+"""Building a state from what was kept of it: results, cells, dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.cells import ROOT, child_keys
+from adabkb_service.engine.config import Problem
+from adabkb_service.engine.leaves import root
+from adabkb_service.engine.points import none_yet
+from adabkb_service.engine.state import State, believe, draw, expand, fresh_view, know, refresh
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def blank(problem: Problem) -> State:
+    """A study in which nothing has happened: the root is the only leaf."""
+    dimension = problem.space.dimension
+    centre = problem.space.snap(np.full(dimension, 0.5))[None]
+    points = none_yet(dimension).add(centre, problem.scaled(centre))
+    corner = np.zeros((1, dimension))
+    tree = root(dimension, 0, problem.variation(corner, corner + 1.0, centre, 0))
+    view = fresh_view(problem, points, np.zeros(0, dtype=np.int64))
+    return State(problem, tree, points, view, believe(problem, points, view))
+
+
+def restored(
+    problem: Problem,
+    points: Array,
+    values: Array,
+    cells: Mapping[str, str],
+    dictionary: Sequence[int] | None,
+) -> State:
+    """A state with this record, tree and dictionary.
+
+    Args:
+        problem: space, constants and seed.
+        points, values: (T, d) and (T,), in log order.
+        cells: key -> status, parents before children.
+        dictionary: ordinals; None draws it anew from the variances of the full dictionary.
+    """
+    state = _with_results(blank(problem), points, values)
+    position = {ROOT: 0}
+    for key, status in cells.items():
+        if status == "expanded":
+            first = len(state.tree.keys)
+            state = expand(state, position.pop(key))
+            children = child_keys(key, problem.config.branching)
+            position.update(zip(children, range(first, first + len(children)), strict=True))
+    pruned = [position[key] for key, status in cells.items() if status == "pruned"]
+    tree = state.tree.without(np.isin(state.tree.leaves, pruned))
+    state = replace(state, tree=tree)
+    evaluated = state.points.evaluated
+    if dictionary is not None:
+        return refresh(state, evaluated[np.array(dictionary, dtype=np.int64)])
+    state = refresh(state, evaluated)
+    return _redrawn(state) if len(evaluated) else state
+
+
+def _with_results(state: State, positions: Array, values: Array) -> State:
+    """A blank state's points with a whole record of results; the model is left to ``refresh``."""
+    if not len(values):
+        return state
+    unique, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    state, ids = know(state, unique[order])
+    observed = rank[inverse.ravel()]
+    evaluated = np.array(ids, dtype=np.int64)
+    counts = np.zeros(state.points.size)
+    counts[evaluated] = np.bincount(observed)
+    points = replace(state.points, counts=counts, evaluated=evaluated, observed=observed, values=values)
+    return replace(state, points=points)
+
+
+def _redrawn(state: State) -> State:
+    """With a dictionary drawn from the variances that the present one gives."""
+    points = state.points
+    ids = points.evaluated
+    variance = state.belief.deviation[ids] ** 2
+    return refresh(state, ids[draw(state.problem, len(points.values), points.counts[ids], variance)])

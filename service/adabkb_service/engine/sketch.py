@@ -1,0 +1,155 @@
+"""The dictionary and its Nystrom features (paper, eq. 4: k~(x, x') = k_S(x)' K_SS^+ k_S(x')).
+
+    S    the dictionary: ids of evaluated points, in the order they were drawn
+    m    size of the basis, the part of S whose features are independent in floating point (m <= |S|)
+    M    number of feature columns; m <= M, as columns of dropped members stay until the next refresh
+    z    features of a point, shape (M,):  z(x)'z(x') = k~(x, x') once projected on the range of Q
+
+The paper's features are Lambda^(-1/2) U' k_S(x). Any Z with Z_S Z_S' = K_SS gives the same k~; here Z grows by
+block Cholesky steps, which makes a change of the dictionary cost O(P M) for P points instead of O(P M^2):
+
+* include s:  a new column ``(k(x, s) - z(x)'z(s)) / pivot``;
+* exclude s:  nothing moves; the one direction that only s spanned leaves the range of Q.
+
+With E the (m, M) features of the basis, ``E' = Q R`` (Q orthonormal columns, R upper triangular), so the
+features of a new point solve E z = k_S(x) in the range of E':  z = Q R'^-1 k_S(x), stable without squaring.
+Members whose pivot is below ``PIVOT`` (numerically dependent on the others, e.g. near-duplicates) stay in S but
+add no column: the counterpart of dropping eigenvalues below m * eps * max.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dpstrf, dtrtrs
+
+from adabkb_service.engine.grid import Grid
+from adabkb_service.engine.kernels import Kernel
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+PIVOT = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """Dictionary S and the features of all P points."""
+
+    kernel: Kernel
+    dictionary: Ints
+    """(|S|,) ids."""
+    basis: Ints
+    """(m,) ids; the members of S with independent features."""
+    basis_points: Array
+    """(m, d) scaled positions of the basis."""
+    features: Grid
+    """(P, M) z of every point; what lies outside the range of Q does not count."""
+    Q: Array
+    """(M, m)."""
+    R: Array
+    """(m, m) upper triangular."""
+
+    @property
+    def width(self) -> int:
+        """M."""
+        return len(self.Q)
+
+    def embed(self, scaled: Array) -> Array:
+        """Features, (k, M), of new points at scaled positions (k, d)."""
+        if not len(self.basis):
+            return np.zeros((len(scaled), self.width))
+        solution, _ = dtrtrs(self.R, self.kernel(self.basis_points, scaled), trans=1)
+        Z: Array = (self.Q @ solution).T
+        return Z
+
+    def add(self, features: Array) -> Sketch:
+        """With the features (k, M) of k new points."""
+        return replace(self, features=self.features.append_rows(features))
+
+    def include(self, ids: Ints, scaled: Array) -> tuple[Sketch, Array]:
+        """Draw points into the dictionary.
+
+        Args:
+            ids: (k,) points that are not in it.
+            scaled: (P, d) scaled positions of all points.
+
+        Returns:
+            The sketch, and its new columns (P, k') with k' <= k: the features of all points in the new directions.
+        """
+        Z = self.features.array
+        coordinates = self.Q.T @ Z[ids].T
+        cross = self.kernel(scaled, scaled[ids]) - Z @ (self.Q @ coordinates)
+        factor, order, rank, _ = dpstrf(cross[ids], tol=PIVOT)
+        kept = order[:rank] - 1
+        C = np.triu(factor[:rank, :rank])
+        columns = solve_triangular(C, cross[:, kept].T, trans=1).T if rank else np.zeros((len(Z), 0))
+        m, M = len(self.basis), self.width
+        Q, R = np.zeros((M + rank, m + rank)), np.zeros((m + rank, m + rank))
+        Q[:M, :m], Q[M:, m:] = self.Q, np.eye(rank)
+        R[:m, :m], R[:m, m:], R[m:, m:] = self.R, coordinates[:, kept], C
+        sketch = replace(
+            self,
+            dictionary=np.concatenate([self.dictionary, ids]),
+            basis=np.concatenate([self.basis, ids[kept]]),
+            basis_points=np.concatenate([self.basis_points, scaled[ids[kept]]]),
+            features=self.features.append_columns(columns),
+            Q=Q,
+            R=R,
+        )
+        return sketch, columns
+
+    def exclude(self, ids: Ints) -> tuple[Sketch, Array]:
+        """Drop members of the dictionary.
+
+        Not for a dictionary with dependent members (``has_dependents``): one of them may have to step into the
+        basis; build it anew instead.
+
+        Args:
+            ids: (k,) members.
+
+        Returns:
+            The sketch, and orthonormal directions (M, k) that only those members spanned.
+        """
+        gone = np.isin(self.basis, ids)
+        unit = np.zeros((len(self.basis), int(gone.sum())))
+        unit[np.flatnonzero(gone), np.arange(unit.shape[1])] = 1.0
+        lost, _ = qr(self.Q @ solve_triangular(self.R, unit, trans=1), mode="economic")
+        turn, R = qr(self.R[:, ~gone], mode="economic")
+        sketch = replace(
+            self,
+            dictionary=self.dictionary[~np.isin(self.dictionary, ids)],
+            basis=self.basis[~gone],
+            basis_points=self.basis_points[~gone],
+            Q=self.Q @ turn,
+            R=R,
+        )
+        return sketch, lost
+
+    @property
+    def has_dependents(self) -> bool:
+        """Whether some member of S adds no feature of its own."""
+        return len(self.basis) < len(self.dictionary)
+
+
+def build(kernel: Kernel, dictionary: Ints, scaled: Array) -> Sketch:
+    """The sketch with this dictionary, from scratch: O(P m^2).
+
+    Args:
+        kernel: on scaled positions.
+        dictionary: (|S|,) ids; may be empty.
+        scaled: (P, d) scaled positions of all points.
+    """
+    nothing = Sketch(
+        kernel,
+        dictionary=np.zeros(0, dtype=np.int64),
+        basis=np.zeros(0, dtype=np.int64),
+        basis_points=np.zeros((0, scaled.shape[1])),
+        features=Grid(np.zeros((len(scaled), 0))),
+        Q=np.zeros((0, 0)),
+        R=np.zeros((0, 0)),
+    )
+    return nothing.include(dictionary, scaled)[0] if len(dictionary) else nothing

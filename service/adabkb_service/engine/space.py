@@ -1,0 +1,213 @@
+"""The search space: named parameters as axes of the unit cube, and back.
+
+Every axis maps the user's values to ``[0, 1]``; a log-scaled axis is linear in the logarithm. An axis of
+finitely many values owns one bin of the cube per value, so that rounding a centroid is a lookup.
+
+Identity. A *point* is its parameters: ``encode(decode(u))`` is the point that the cube position ``u`` stands
+for. ``encode`` is a function of the parameters alone, so a point read back from a stored trial is bit for bit
+the point that was suggested.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Scale = Literal["linear", "log"]
+
+
+class Axis(Protocol):
+    """One parameter: how its values lie in ``[0, 1]``."""
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+
+    @property
+    def raw_bounds(self) -> tuple[float, float] | None:
+        """The axis in the user's own units (logarithms where log-scaled), or None if it has no order of its own."""
+
+    def decode(self, u: float) -> Any:
+        """The value at cube position ``u`` in ``[0, 1]``."""
+
+    def encode(self, value: Any) -> float:
+        """The cube position of a valid value; ``decode(encode(v)) == v`` up to rounding for floats."""
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value, in a sentence, or None."""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatAxis:
+    """A real interval ``[low, high]``."""
+
+    name: str
+    low: float
+    high: float
+    scale: Scale = "linear"
+
+    @property
+    def raw_bounds(self) -> tuple[float, float]:
+        """``(low, high)``, or their natural logarithms."""
+        return (math.log(self.low), math.log(self.high)) if self.scale == "log" else (self.low, self.high)
+
+    def decode(self, u: float) -> float:
+        """Interpolate, in the logarithm where log-scaled; the ends are exact."""
+        if u <= 0.0:
+            return self.low
+        if u >= 1.0:
+            return self.high
+        # Written so that neither the difference of huge bounds nor the product can overflow.
+        low, high = self.raw_bounds
+        value = low * (1.0 - u) + high * u
+        value = math.exp(value) if self.scale == "log" else value
+        return min(max(value, self.low), self.high)
+
+    def encode(self, value: float) -> float:
+        """The inverse of ``decode``."""
+        low, high = self.raw_bounds
+        position = math.log(value) if self.scale == "log" else value
+        # Halved first: high - low may exceed the largest float.
+        return min(max((position / 2 - low / 2) / (high / 2 - low / 2), 0.0), 1.0)
+
+    def problem(self, value: Any) -> str | None:
+        """A number within the bounds, or what is wrong."""
+        if not _is_number(value):
+            return f"must be a finite number between {self.low} and {self.high}"
+        if not self.low <= value <= self.high:
+            return f"is {value}, outside [{self.low}, {self.high}]"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class IntAxis:
+    """The integers ``low, low + step, ..., high``; equal bins, in the logarithm where log-scaled."""
+
+    name: str
+    low: int
+    high: int
+    scale: Scale = "linear"
+    step: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many values the axis has."""
+        return (self.high - self.low) // self.step + 1
+
+    @property
+    def raw_bounds(self) -> tuple[float, float]:
+        """Half a step beyond the ends, so that every value has a bin; logarithms where log-scaled."""
+        low, high = self.low - self.step / 2, self.low + (self.count - 0.5) * self.step
+        if self.scale == "log":
+            # low >= 1, so half of low keeps the lower edge positive whatever the step is.
+            return math.log(max(low, self.low / 2)), math.log(high)
+        return low, high
+
+    def decode(self, u: float) -> int:
+        """The value whose bin holds ``u``."""
+        low, high = self.raw_bounds
+        position = low * (1.0 - u) + high * u
+        position = math.exp(position) if self.scale == "log" else position
+        index = math.floor((position - self.low) / self.step + 0.5)
+        return self.low + min(max(index, 0), self.count - 1) * self.step
+
+    def encode(self, value: int) -> float:
+        """The position of the value itself (not of its bin's middle, which differs on a log scale)."""
+        low, high = self.raw_bounds
+        position = math.log(value) if self.scale == "log" else float(value)
+        return (position - low) / (high - low)
+
+    def problem(self, value: Any) -> str | None:
+        """An integer of the grid, or what is wrong."""
+        if not _is_number(value) or value != math.floor(value):
+            return f"must be an integer between {self.low} and {self.high}"
+        if not self.low <= value <= self.high:
+            return f"is {value}, outside [{self.low}, {self.high}]"
+        if (int(value) - self.low) % self.step:
+            return f"is {value}, not {self.low} plus a multiple of {self.step}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceAxis:
+    """A finite list of values: categorical choices, ordinal values or the two booleans; equal bins in list order."""
+
+    name: str
+    choices: tuple[Any, ...]
+    ordered: bool = False
+
+    @property
+    def raw_bounds(self) -> tuple[float, float] | None:
+        """Bins of width one for ordered values; unordered choices have no coordinates of their own."""
+        return (-0.5, len(self.choices) - 0.5) if self.ordered else None
+
+    def decode(self, u: float) -> Any:
+        """The choice whose bin holds ``u``."""
+        return self.choices[min(max(int(u * len(self.choices)), 0), len(self.choices) - 1)]
+
+    def encode(self, value: Any) -> float:
+        """The middle of the choice's bin."""
+        return (self._index(value) + 0.5) / len(self.choices)
+
+    def problem(self, value: Any) -> str | None:
+        """One of the choices, or what is wrong."""
+        try:
+            self._index(value)
+        except ValueError:
+            return f"must be one of {', '.join(map(repr, self.choices))}"
+        return None
+
+    def _index(self, value: Any) -> int:
+        for index, choice in enumerate(self.choices):
+            # True == 1 in Python, but they are two different JSON values.
+            if isinstance(choice, bool) == isinstance(value, bool) and choice == value:
+                return index
+        raise ValueError(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The product of the axes, in the order in which the study declares its parameters."""
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def dimension(self) -> int:
+        """d, the number of parameters."""
+        return len(self.axes)
+
+    def decode(self, u: Sequence[float] | Array) -> dict[str, Any]:
+        """The parameters at cube position ``u`` of shape (d,)."""
+        return {axis.name: axis.decode(float(x)) for axis, x in zip(self.axes, u, strict=True)}
+
+    def encode(self, parameters: Mapping[str, Any]) -> Array:
+        """The cube position, shape (d,), of valid parameters (see ``problems``)."""
+        return np.array([axis.encode(parameters[axis.name]) for axis in self.axes])
+
+    def snap(self, u: Array) -> Array:
+        """The position, shape (d,), of the point that ``u`` stands for: ``encode(decode(u))``."""
+        return np.array([axis.encode(axis.decode(x)) for axis, x in zip(self.axes, u.tolist(), strict=True)])
+
+    def problems(self, parameters: Mapping[str, Any]) -> dict[str, str]:
+        """What is wrong with a point: parameter name -> sentence; empty when nothing is."""
+        found: dict[str, str] = {}
+        for axis in self.axes:
+            if axis.name not in parameters:
+                found[axis.name] = "is missing"
+            elif problem := axis.problem(parameters[axis.name]):
+                found[axis.name] = problem
+        names = {axis.name for axis in self.axes}
+        for name in parameters:
+            if name not in names:
+                found[name] = f"is not a parameter of this study (known: {', '.join(sorted(names))})"
+        return found

@@ -1,0 +1,283 @@
+"""The state of a study in the engine, and the moves that change it. Values in, values out.
+
+A state is a function of the log alone: the tree's cells, the points with their results, the dictionary, and what
+follows from them. Nothing else decides anything.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine import confidence, index, posterior, sketch
+from adabkb_service.engine.cells import child_keys, split
+from adabkb_service.engine.config import Problem
+from adabkb_service.engine.leaves import TIE, Leaves
+from adabkb_service.engine.points import Points
+from adabkb_service.engine.randomness import uniforms
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Rank-one and column updates between two factorisations from scratch.
+WEAR = 256
+# Spread below which outputs count as constant, relative to the largest.
+CONSTANT = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The sketched posterior of all P points: features, variances."""
+
+    sketch: sketch.Sketch
+    posterior: posterior.Posterior
+
+    def add(self, scaled: Array) -> View:
+        """With k new points at scaled positions (k, d)."""
+        features = self.sketch.embed(scaled)
+        return View(self.sketch.add(features), self.posterior.add(features))
+
+    def observe(self, point: int) -> View:
+        """After one more observation of a point."""
+        return replace(self, posterior=self.posterior.observe(self.sketch.features.array, point))
+
+    def include(self, ids: Ints, points: Points) -> View:
+        """With points drawn into the dictionary."""
+        old = self.sketch.features.array
+        wider, columns = self.sketch.include(ids, points.scaled.array)
+        return View(wider, self.posterior.widen(points, old, columns))
+
+    def exclude(self, ids: Ints) -> View:
+        """With members dropped from the dictionary."""
+        narrower, lost = self.sketch.exclude(ids)
+        return View(narrower, self.posterior.narrow(self.sketch.features.array, lost))
+
+
+def fresh_view(problem: Problem, points: Points, dictionary: Ints) -> View:
+    """The posterior of all points with this dictionary, from scratch."""
+    built = sketch.build(problem.kernel, dictionary, points.scaled.array)
+    return View(built, posterior.build(built, points, problem.config.ridge))
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What the model holds to be true now, in model output units."""
+
+    offset: float
+    scale: float
+    """user's output = offset + scale * model output."""
+    beta: float
+    effective_dimension: float
+    """d_eff = sum over observations of the current variance (paper, eq. 6)."""
+    weights: Array
+    """(M,) w."""
+    mean: Array
+    """(P,)."""
+    deviation: Array
+    """(P,) s, the ridge-scaled standard deviation."""
+    best_lcb: float
+    """l*, -inf before the first observation."""
+    incumbent: int | None
+    """id of the evaluated point that attains l*."""
+
+    @property
+    def ucb(self) -> Array:
+        """(P,) f~ = mean + beta s."""
+        return self.mean + self.beta * self.deviation
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A study between two requests."""
+
+    problem: Problem
+    tree: Leaves
+    points: Points
+    view: View
+    belief: Belief
+    wear: int = 0
+    """Updates since the last factorisation from scratch."""
+    clipped: int = 0
+    """How often a clearly negative variance forced one."""
+
+
+def model_outputs(problem: Problem, points: Points) -> tuple[float, float, Array]:
+    """Offset and scale of the outputs, and the reward sums Y_i, shape (E,), in model output units.
+
+    Computed relative to the largest magnitude, so that no sum or square of large results can overflow.
+    """
+    if not problem.standardizes:
+        return 0.0, 1.0, _sums(points, points.values)
+    largest = float(np.abs(points.values).max(initial=0.0)) or 1.0
+    relative = points.values / largest
+    middle = float(relative.mean()) if len(relative) else 0.0
+    spread = float(relative.std()) if len(relative) else 0.0
+    spread = spread if spread > CONSTANT else 1.0
+    return middle * largest, spread * largest, _sums(points, (relative - middle) / spread)
+
+
+def _sums(points: Points, outputs: Array) -> Array:
+    """Outputs (T,) added up per evaluated point, (E,)."""
+    return np.bincount(points.observed, outputs, minlength=len(points.evaluated)).astype(float, copy=False)
+
+
+def believe(problem: Problem, points: Points, view: View) -> Belief:
+    """Mean, deviation, beta, l* and the incumbent from the posterior: O(P M)."""
+    config, features = problem.config, view.sketch.features.array
+    offset, scale, sums = model_outputs(problem, points)
+    weights = view.posterior.weights(features, points, sums)
+    mean, variance = features @ weights, view.posterior.variance()
+    evaluated = points.evaluated
+    effective_dimension = float(points.counts[evaluated] @ variance[evaluated])
+    noise_std = config.noise_std if config.output_noise_std is None else config.output_noise_std / scale
+    beta = confidence.width(
+        config.beta,
+        effective_dimension=effective_dimension,
+        observations=len(points.values),
+        ridge=config.ridge,
+        noise_std=noise_std,
+        norm_bound=config.norm_bound,
+        delta=config.delta,
+        epsilon=config.epsilon,
+    )
+    deviation = np.sqrt(variance)
+    best_lcb, incumbent = -math.inf, None
+    if len(evaluated):
+        lcb = mean[evaluated] - beta * deviation[evaluated]
+        best_lcb = float(lcb.max())
+        incumbent = int(evaluated[np.argmax(lcb >= best_lcb - TIE * abs(best_lcb))])
+    return Belief(offset, scale, beta, effective_dimension, weights, mean, deviation, best_lcb, incumbent)
+
+
+def know(state: State, positions: Array) -> tuple[State, list[int]]:
+    """Make points known. Cube positions (k, d) -> the state that knows them, and their ids."""
+    ids: list[int] = []
+    fresh: dict[bytes, int] = {}
+    for position in positions:
+        found = state.points.find(position)
+        if found is None:
+            found = state.points.size + fresh.setdefault(position.tobytes(), len(fresh))
+        ids.append(found)
+    if not fresh:
+        return state, ids
+    new = np.frombuffer(b"".join(fresh)).reshape(len(fresh), -1)
+    scaled = state.problem.scaled(new)
+    view, belief = state.view.add(scaled), state.belief
+    features = view.sketch.features.array[state.points.size :]
+    deviation = np.sqrt(view.posterior.variance()[state.points.size :])
+    belief = replace(
+        belief,
+        mean=np.concatenate([belief.mean, features @ belief.weights]),
+        deviation=np.concatenate([belief.deviation, deviation]),
+    )
+    return replace(state, points=state.points.add(new, scaled), view=view, belief=belief), ids
+
+
+def expand(state: State, cell: int) -> State:
+    """Replace a leaf by its N children; work for the children only."""
+    problem, tree = state.problem, state.tree
+    branching = problem.config.branching
+    lows, highs = split(tree.low.array[cell], tree.high.array[cell], branching, problem.side_scale)
+    centroids = np.array([problem.space.snap(middle) for middle in (lows + highs) / 2])
+    twin = branching // 2 if branching % 2 else None
+    others = [i for i in range(branching) if i != twin]
+    state, ids = know(state, centroids[others])
+    points = np.full(branching, tree.point[cell])
+    points[others] = ids
+    centroids = state.points.positions.array[points]
+    variation = problem.variation(lows, highs, centroids, int(tree.depth[cell]) + 1)
+    keys = child_keys(tree.keys[cell], branching)
+    return replace(state, tree=tree.replace_by_children(cell, keys, lows, highs, points, variation))
+
+
+def prune(state: State) -> tuple[State, list[str]]:
+    """Drop the leaves that cannot hold an optimum. -> the state and the dropped cells' keys."""
+    tree, belief = state.tree, state.belief
+    if belief.incumbent is None:
+        return state, []
+    position = state.points.positions.array[belief.incumbent]
+    mask = index.prunable(tree, belief.ucb, belief.best_lcb, position)
+    if not mask.any():
+        return state, []
+    return replace(state, tree=tree.without(mask)), list(tree.keys[tree.leaves[mask]])
+
+
+def draw(problem: Problem, step: int, counts: Array, variance: Array) -> NDArray[np.bool_]:
+    """Which evaluated points enter the dictionary: each with probability min(1, qbar n_i s2_i), independently.
+
+    Never empty: when no point is drawn, the most probable one is taken.
+
+    Args:
+        step: number of results before this draw; with the seed it determines the random numbers.
+        counts: (E,) n_i by ordinal, the newest result included.
+        variance: (E,) s2_i by ordinal.
+    """
+    probability = problem.config.qbar * counts * variance
+    if probability.min() >= 1.0:
+        return np.ones(len(counts), dtype=np.bool_)
+    drawn = uniforms(problem.seed, step, len(counts)) < probability
+    if not drawn.any():
+        drawn[np.argmax(probability)] = True
+    return drawn
+
+
+def resampled(state: State, point: int) -> Ints:
+    """The next dictionary, from the variances before the newest result (BKB).
+
+    Args:
+        state: before the newest result.
+        point: id of the newest result's point.
+
+    Returns:
+        ids, in order of first observation.
+    """
+    points = state.points
+    ids = points.evaluated if points.counts[point] else np.append(points.evaluated, point)
+    counts = points.counts[ids] + (ids == point)
+    return ids[draw(state.problem, len(points.values), counts, state.belief.deviation[ids] ** 2)]
+
+
+def refresh(state: State, dictionary: Ints, clipped: int = 0) -> State:
+    """The same study factorised from scratch, with this dictionary; forgets points that nothing refers to."""
+    tree, points = state.tree, state.points
+    live = tree.live()
+    kept = np.unique(np.concatenate([tree.point[live], points.evaluated]))
+    renumbered = np.full(points.size, -1, dtype=np.int64)
+    renumbered[kept] = np.arange(len(kept))
+    points = points.keep(kept)
+    view = fresh_view(state.problem, points, renumbered[dictionary])
+    return State(
+        problem=state.problem,
+        tree=tree.keep(live, renumbered),
+        points=points,
+        view=view,
+        belief=believe(state.problem, points, view),
+        clipped=state.clipped + clipped,
+    )
+
+
+def absorb(state: State, point: int, value: float) -> State:
+    """Fold one result in: posterior, dictionary, belief. Rank-one and column updates; from scratch when worn."""
+    dictionary = resampled(state, point)
+    points = state.points.observe(point, value)
+    present = state.view.sketch.dictionary
+    added = np.setdiff1d(dictionary, present, assume_unique=True)
+    removed = np.setdiff1d(present, dictionary, assume_unique=True)
+    moved = replace(state, points=points)
+    crowded = points.size > 2 * (state.tree.count + len(points.evaluated)) + WEAR
+    if state.wear >= WEAR or crowded or (len(removed) and state.view.sketch.has_dependents):
+        return refresh(moved, dictionary)
+    view = state.view.observe(point)
+    if len(added):
+        view = view.include(added, points)
+    if len(removed):
+        if view.sketch.has_dependents:
+            return refresh(moved, dictionary)
+        view = view.exclude(removed)
+    if view.posterior.worn_out or view.sketch.width > 1.5 * len(view.sketch.basis) + 16:
+        return refresh(moved, dictionary, clipped=int(view.posterior.worn_out))
+    belief = believe(state.problem, points, view)
+    return replace(state, points=points, view=view, belief=belief, wear=state.wear + 1)

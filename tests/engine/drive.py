@@ -1,0 +1,57 @@
+"""Running a study in the engine, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.config import Config
+from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.policies.ada_bkb import State
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Run:
+    """A finished run: the state, and what a store would have kept of it."""
+
+    state: State
+    cells: dict[str, str] = field(default_factory=lambda: {"0": "leaf"})
+    points: list[Array] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    suggested: list[str | None] = field(default_factory=list)
+
+    def step(self, objective: Callable[[Array], float], noise: float = 0.0) -> None:
+        suggestion = ada_bkb.suggest(self.state, np.zeros((0, self.state.problem.space.dimension)))
+        self.cells.update(suggestion.changes.cells)
+        self.suggested.append(suggestion.cell)
+        value = objective(suggestion.point) + noise
+        update = ada_bkb.observe(suggestion.state, suggestion.point, value)
+        self.cells.update(update.changes.cells)
+        self.points.append(suggestion.point)
+        self.values.append(value)
+        self.state = update.state
+
+
+def run(
+    space: Space,
+    config: Config,
+    objective: Callable[[Array], float],
+    steps: int,
+    *,
+    seed: int = 0,
+    noise: float = 0.0,
+) -> Run:
+    """``steps`` evaluations in sequence, or fewer after the early stop."""
+    rng = np.random.default_rng(seed)
+    result = Run(ada_bkb.start(space, config, seed))
+    for _ in range(steps):
+        result.step(objective, noise * float(rng.standard_normal()))
+        if ada_bkb.stopped(result.state):
+            break
+    return result

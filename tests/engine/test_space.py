@@ -1,0 +1,90 @@
+"""Axes: log scale, grids, validation; encode is the inverse of decode."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
+
+AXES: list[Axis] = [
+    FloatAxis("linear", -2.5, 4.0),
+    FloatAxis("log", 1e-6, 1e3, "log"),
+    FloatAxis("huge", -1e308, 1e308),
+    IntAxis("int", -3, 12),
+    IntAxis("step", 10, 100, step=7),
+    IntAxis("intlog", 1, 4096, "log"),
+    ChoiceAxis("ordinal", (0.1, 1, 10.0), ordered=True),
+    ChoiceAxis("categorical", ("a", "b", 3, None)),
+    ChoiceAxis("bool", (False, True)),
+]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(u=st.floats(0.0, 1.0), axis=st.sampled_from(AXES))
+def test_a_decoded_value_is_valid_and_encodes_to_itself(u: float, axis: Axis) -> None:
+    value = axis.decode(u)
+    assert axis.problem(value) is None
+    position = axis.encode(value)
+    assert 0.0 <= position <= 1.0
+    again = axis.decode(position)
+    assert again == pytest.approx(value, rel=1e-9) if isinstance(value, float) else again == value
+    assert axis.encode(again) == pytest.approx(position, abs=1e-12)
+
+
+def test_log_axis_is_linear_in_the_logarithm_and_exact_at_its_ends() -> None:
+    axis = FloatAxis("lr", 1e-4, 1e2, "log")
+    assert axis.decode(0.0) == 1e-4
+    assert axis.decode(1.0) == 1e2
+    assert [axis.decode(u) for u in (1 / 6, 0.5, 5 / 6)] == pytest.approx([1e-3, 0.1, 10.0])
+    assert axis.encode(0.1) == pytest.approx(0.5)
+
+
+def test_every_integer_has_a_bin_of_equal_width_on_a_linear_scale() -> None:
+    axis = IntAxis("n", 2, 11, step=3)
+    u = (np.arange(4000) + 0.5) / 4000
+    values, counts = np.unique([axis.decode(x) for x in u], return_counts=True)
+    assert values.tolist() == [2, 5, 8, 11]
+    assert counts.tolist() == [1000] * 4
+
+
+def test_log_integers_get_room_by_ratio() -> None:
+    """One decade gets the same room as the next (the first has half a step more), and small values are reachable."""
+    axis = IntAxis("n", 1, 10_000, "log")
+    values = [axis.decode(u) for u in (np.arange(20000) + 0.5) / 20000]
+    shares = [np.mean([10**k <= v < 10 ** (k + 1) for v in values]) for k in range(4)]
+    assert max(shares[1:]) - min(shares[1:]) < 0.01
+    assert shares[0] < 1.4 * shares[1]
+    assert {1, 2, 3, 4, 5, 6, 7, 8} <= set(values)
+
+
+def test_booleans_are_not_integers() -> None:
+    choices = ChoiceAxis("c", (1, True, 0, False))
+    assert [choices.encode(v) for v in (1, True, 0, False)] == [0.125, 0.375, 0.625, 0.875]
+    assert IntAxis("n", 0, 5).problem(True) is not None
+    assert FloatAxis("x", 0.0, 1.0).problem(True) is not None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wrong"),
+    [
+        ({"x": 0.5}, {"n": "is missing"}),
+        ({"x": 0.5, "n": 5, "y": 1}, {"y": "is not a parameter of this study (known: n, x)"}),
+        ({"x": 1.5, "n": 5}, {"x": "is 1.5, outside [0.0, 1.0]"}),
+        ({"x": math.nan, "n": 5}, {"x": "must be a finite number between 0.0 and 1.0"}),
+        (
+            {"x": "0.5", "n": 3.5},
+            {"x": "must be a finite number between 0.0 and 1.0", "n": "must be an integer between 1 and 9"},
+        ),
+        ({"x": 0.5, "n": 2}, {"n": "is 2, not 1 plus a multiple of 4"}),
+    ],
+)
+def test_problems_name_the_parameter_and_say_what_is_expected(
+    parameters: dict[str, object], wrong: dict[str, str]
+) -> None:
+    space = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 9, step=4)))
+    assert space.problems(parameters) == wrong
