@@ -46,8 +46,8 @@ class Arm:
 class Oracle:
     """Algorithm 1, one evaluation at a time."""
 
-    def __init__(self, space: Space, config: Config, seed: int) -> None:
-        self.space, self.config, self.seed = space, config, seed
+    def __init__(self, space: Space, config: Config, seed: int, max_expansions: int) -> None:
+        self.space, self.config, self.seed, self.max_expansions = space, config, seed, max_expansions
         d = space.dimension
         scale, h_max = config.lengthscale, config.max_depth
         assert scale is not None, "the oracle wants every constant given"
@@ -103,6 +103,7 @@ class Oracle:
                 A += np.outer(z, z)
                 b += z * (reward - self.offset) / self.scale
         self.A, self.w = A, np.linalg.solve(A, b)
+        self.beta = self.width()
 
     def standardisation(self) -> tuple[float, float]:
         if self.config.outputs == "raw" or not self.results:
@@ -122,7 +123,7 @@ class Oracle:
         z = self.z(arm)
         return max(float((self.k(arm.x, arm.x) - z @ z) / self.config.ridge + z @ np.linalg.solve(self.A, z)), 0.0)
 
-    def beta(self) -> float:
+    def width(self) -> float:
         c = self.config
         d_eff = sum(len(arm.rewards) * self.sigma2(arm) for arm in self.evaluated)
         log_t = math.log(max(len(self.results), 1))
@@ -135,10 +136,10 @@ class Oracle:
         return c.beta
 
     def ucb(self, arm: Arm) -> float:
-        return self.mu(arm) + self.beta() * math.sqrt(self.sigma2(arm))
+        return self.mu(arm) + self.beta * math.sqrt(self.sigma2(arm))
 
     def lcb(self, arm: Arm) -> float:
-        return self.mu(arm) - self.beta() * math.sqrt(self.sigma2(arm))
+        return self.mu(arm) - self.beta * math.sqrt(self.sigma2(arm))
 
     # -- the tree ------------------------------------------------------------------------------------------------
 
@@ -193,13 +194,15 @@ class Oracle:
     def suggest(self) -> Cell:
         """Lines 4-6 and 11, until the 'else' of line 7."""
         self.fit()
+        expansions = 0
         while True:
             values = [self.index(cell) for cell in self.L]
             top = max(values)
             tied = [c for c, v in zip(self.L, values, strict=True) if v >= top - TIE * abs(top)]
             cell = min(tied, key=lambda c: (c.h, c.path))
-            width = self.beta() * math.sqrt(self.sigma2(cell.arm))
-            if width <= self.V(cell) * (1 + TIE) and cell.h < self.h_max:
+            width = self.beta * math.sqrt(self.sigma2(cell.arm))
+            expansions += 1
+            if width <= self.V(cell) * (1 + TIE) and cell.h < self.h_max and expansions <= self.max_expansions:
                 self.L.remove(cell)
                 self.L.extend(self.children(cell))
                 self.prune()
