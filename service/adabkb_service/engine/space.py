@@ -3,9 +3,9 @@
 Every axis maps the user's values to ``[0, 1]``; a log-scaled axis is linear in the logarithm. An axis of
 finitely many values owns one bin of the cube per value, so that rounding a centroid is a lookup.
 
-Identity. A *point* is its parameters: ``encode(decode(u))`` is the point that the cube position ``u`` stands
-for. ``encode`` is a function of the parameters alone, so a point read back from a stored trial is bit for bit
-the point that was suggested.
+Identity. A *point* is its parameters. ``decode`` gives values of a fixed grid (decimals far finer than any use of
+them, far coarser than rounding errors), so ``decode(encode(v)) == v`` bit for bit for every value it ever gave:
+a point read back from a stored trial is exactly the point that was suggested.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Axis(Protocol):
         """The value at cube position ``u`` in ``[0, 1]``."""
 
     def encode(self, value: Any) -> float:
-        """The cube position of a valid value; ``decode(encode(v)) == v`` up to rounding for floats."""
+        """The cube position of a valid value."""
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value, in a sentence, or None."""
@@ -45,6 +45,12 @@ class Axis(Protocol):
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+# Grid of decoded floats: decimals of the range; one significant digit less on a log scale, where exp loses more.
+DIGITS = 12
+# Rounding errors of encode and decode together stay below this many units in the last place.
+ROUNDING_ULPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +76,15 @@ class FloatAxis:
         # Written so that neither the difference of huge bounds nor the product can overflow.
         low, high = self.raw_bounds
         value = low * (1.0 - u) + high * u
-        value = math.exp(value) if self.scale == "log" else value
-        return min(max(value, self.low), self.high)
+        on_grid = float(f"{math.exp(value):.{DIGITS - 2}e}") if self.scale == "log" else round(value, self._decimals)
+        return min(max(on_grid, self.low), self.high)
+
+    @property
+    def _decimals(self) -> int:
+        """Decimal places of the grid: 1e-12 of the range, but coarser than what rounding does to the bounds."""
+        step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
+        noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
+        return -math.ceil(math.log10(max(step, noise)))
 
     def encode(self, value: float) -> float:
         """The inverse of ``decode``."""
