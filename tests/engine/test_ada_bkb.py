@@ -36,6 +36,7 @@ def test_optimum_survives_pruning_and_the_gap_covers_it() -> None:
         norm_bound=2.0,
         delta=delta,
         epsilon=0.5,
+        branching=3,
         max_depth=6,
         outputs="raw",
     )
@@ -52,7 +53,7 @@ def test_optimum_survives_pruning_and_the_gap_covers_it() -> None:
         result = run(unit_space(1), config, objective, 60, seed=seed, noise=noise)
         gone = [key for key, status in result.cells.items() if status == "pruned"]
         pruned_something += bool(gone)
-        boxes = [box_of(key, 3, result.state.problem.side_scale) for key in gone]
+        boxes = [box_of(key, config.branching, result.state.problem.side_scale) for key in gone]
         survived += not any((low <= optimum).all() and (optimum <= high).all() for low, high in boxes)
         gap = ada_bkb.report(result.state).gap
         best = max(objective(u) for u in result.points)
@@ -64,9 +65,10 @@ def test_optimum_survives_pruning_and_the_gap_covers_it() -> None:
 
 
 def test_pruning_happens_and_never_takes_the_incumbents_cell() -> None:
-    """With bounds far too small (F = 0.05) nearly everything is pruned; the incumbent's leaf stays."""
-    config = Config(norm_bound=0.05, beta=0.01, branching=2, max_depth=8, outputs="raw")
-    result = run(unit_space(2), config, lambda u: -float(((u - 0.2) ** 2).sum()), 60)
+    """Bounds far too small (F = 0.05), and a maximum at the root's centroid, which no child shares when N is even:
+    all children are worse by more than their bounds, and only those whose box holds the incumbent stay."""
+    config = Config(norm_bound=0.05, beta=0.01, branching=2, max_depth=8, outputs="raw", ridge=0.01, lengthscale=1.0)
+    result = run(unit_space(2), config, lambda u: -20.0 * float(((u - 0.5) ** 2).sum()), 60)
     assert list(result.cells.values()).count("pruned") > 3
     state = result.state
     assert state.belief.incumbent is not None

@@ -66,7 +66,7 @@ def test_leaves_and_pruned_cells_tile_the_box(branching: int, norm_bound: float)
 
 
 def test_engine_holds_the_same_boxes_as_the_keys_say() -> None:
-    result = run(unit_space(3), Config(beta=0.1, max_depth=6), lambda u: float(u.sum()), 25)
+    result = run(unit_space(3), Config(branching=3, beta=0.1, max_depth=6), lambda u: float(u.sum()), 25)
     tree = result.state.tree
     for cell in tree.leaves:
         low, high = box_of(str(tree.keys[cell]), 3, result.state.problem.side_scale)

@@ -32,7 +32,7 @@ class Config:
     smoothness: float = 2.5
     """nu of the Matern kernel: 0.5, 1.5 or 2.5."""
     lengthscale: float | tuple[float, ...] | None = None
-    """One for all axes, or one per axis; by default 0.3 sqrt(d) times the width of the axis."""
+    """One for all axes, or one per axis; by default 0.2 sqrt(d) times the width of the axis."""
     ridge: float = 1e-4
     """lambda."""
     noise_std: float = 0.01
@@ -47,10 +47,10 @@ class Config:
     """Accuracy of the sketch, in beta only."""
     qbar: float = 3.0
     """Oversampling of the dictionary: a point is in it with probability min(1, qbar n s2)."""
-    branching: int = 3
+    branching: int = 2
     """N, children of a cell."""
     max_depth: int | None = None
-    """h_max; by default 8 d."""
+    """h_max; by default 10 d."""
     beta: confidence.Beta = "theory"
     """Form of the confidence width: "theory", "authors" or the width itself."""
     v1: float | None = None
@@ -79,14 +79,14 @@ class Problem:
         """Per axis, shape (d,), in model coordinates."""
         if self.config.lengthscale is None:
             low, high = self._bounds
-            default: Array = 0.3 * math.sqrt(self.space.dimension) * (high - low)
+            default: Array = 0.2 * math.sqrt(self.space.dimension) * (high - low)
             return default
         return np.zeros(self.space.dimension) + self.config.lengthscale
 
     @cached_property
     def max_depth(self) -> int:
         """h_max."""
-        return 8 * self.space.dimension if self.config.max_depth is None else self.config.max_depth
+        return 10 * self.space.dimension if self.config.max_depth is None else self.config.max_depth
 
     @cached_property
     def standardizes(self) -> bool:

@@ -16,7 +16,7 @@ one more observation (Sherman-Morrison), new feature columns (block inverse), lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +140,10 @@ class Posterior:
             self.residual + np.einsum("pk,pk->p", both[:, :k], both[:, :k]),
             self.quadratic - np.einsum("pk,pk->p", both[:, k:], both[:, k:]),
         )
+
+    def rotate(self, Q: Array) -> Posterior:
+        """In the coordinates of the orthonormal columns of Q, (M, m), which span the range of the sketch."""
+        return replace(self, inverse=Q.T @ self.inverse @ Q)
 
     def weights(self, features: Array, points: Points, sums: Array) -> Array:
         """w, shape (M,): the mean of a point is z'w.

@@ -129,6 +129,10 @@ class Sketch:
         )
         return sketch, lost
 
+    def compact(self) -> Sketch:
+        """With the columns that are left of dropped members gone: features Z Q, so that Q becomes the identity."""
+        return replace(self, features=Grid(self.features.array @ self.Q), Q=np.eye(len(self.basis)))
+
     @property
     def has_dependents(self) -> bool:
         """Whether some member of S adds no feature of its own."""

@@ -24,6 +24,8 @@ Ints = NDArray[np.int64]
 
 # Rank-one and column updates between two factorisations from scratch.
 WEAR = 256
+# Share of the dictionary from which on building it anew is cheaper than changing it (docs/benchmarks.md).
+LARGE_CHANGE = 0.5
 # Spread below which outputs count as constant, relative to the largest.
 CONSTANT = 1e-12
 
@@ -54,6 +56,10 @@ class View:
         """With members dropped from the dictionary."""
         narrower, lost = self.sketch.exclude(ids)
         return View(narrower, self.posterior.narrow(self.sketch.features.array, lost))
+
+    def compact(self) -> View:
+        """The same with as few feature columns as can be."""
+        return View(self.sketch.compact(), self.posterior.rotate(self.sketch.Q))
 
 
 def fresh_view(problem: Problem, points: Points, dictionary: Ints) -> View:
@@ -268,7 +274,8 @@ def absorb(state: State, point: int, value: float) -> State:
     removed = np.setdiff1d(present, dictionary, assume_unique=True)
     moved = replace(state, points=points)
     crowded = points.size > 2 * (state.tree.count + len(points.evaluated)) + WEAR
-    if state.wear >= WEAR or crowded or (len(removed) and state.view.sketch.has_dependents):
+    large = len(added) + len(removed) > LARGE_CHANGE * len(dictionary) + 1
+    if state.wear >= WEAR or crowded or large or (len(removed) and state.view.sketch.has_dependents):
         return refresh(moved, dictionary)
     view = state.view.observe(point)
     if len(added):
@@ -277,7 +284,9 @@ def absorb(state: State, point: int, value: float) -> State:
         if view.sketch.has_dependents:
             return refresh(moved, dictionary)
         view = view.exclude(removed)
-    if view.posterior.worn_out or view.sketch.width > 1.5 * len(view.sketch.basis) + 16:
-        return refresh(moved, dictionary, clipped=int(view.posterior.worn_out))
+    if view.posterior.worn_out:
+        return refresh(moved, dictionary, clipped=1)
+    if view.sketch.width > 1.5 * len(view.sketch.basis) + 16:
+        view = view.compact()
     belief = believe(state.problem, points, view)
     return replace(state, points=points, view=view, belief=belief, wear=state.wear + 1)

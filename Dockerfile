@@ -1,0 +1,25 @@
+# Two stages: wheels are built in the first, the second carries only what runs.
+FROM python:3.12-slim AS build
+WORKDIR /src
+RUN python -m venv /opt/adabkb
+COPY pyproject.toml constraints.txt README.md ./
+COPY service service
+COPY client client
+COPY migrations migrations
+RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[server]'
+
+FROM python:3.12-slim
+RUN useradd --system --uid 10001 --home-dir /data --create-home adabkb
+COPY --from=build /opt/adabkb /opt/adabkb
+ENV PATH=/opt/adabkb/bin:$PATH \
+    ADABKB_HOST=0.0.0.0 \
+    ADABKB_PORT=8000 \
+    ADABKB_DATABASE=sqlite:////data/adabkb.db
+USER adabkb
+WORKDIR /data
+VOLUME /data
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/readyz', timeout=2)"]
+ENTRYPOINT ["adabkb"]
+CMD ["serve"]

@@ -1,0 +1,138 @@
+"""Why the engine's regret differs from the authors': their deviations from the paper put back, and ties.
+
+``python -m benchmarks.explain``. Two studies, all of average regrets relative to the authors':
+
+* readings: the engine as it is; with the root evaluated first; and with what the authors' code does instead of the
+  paper (their start, then also their index) put back. With both back, the engine repeats their runs.
+* ties: with F = 1 on raw outputs, all cells far from the data have exactly the prior's index, and which of them is
+  evaluated next is a matter of their order. Each cell gets a random rank, coarser cells still first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from adabkb_service.engine import index
+from adabkb_service.engine.leaves import Ints, Leaves
+from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.state import Array, State, View
+from benchmarks.functions import FUNCTIONS
+from benchmarks.output import RESULTS, print_table, provenance, write
+from benchmarks.runs import STEPS, authors_config, authors_results, run
+
+PERCENTILES = (0, 25, 50, 75, 100)
+
+Patches = list[AbstractContextManager[object]]
+AS_PRINTED = ada_bkb._expands
+
+
+def root_first(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+    """The paper's prose: nothing is expanded before the root has been evaluated."""
+    return bool(len(state.points.values)) and AS_PRINTED(state, imagined, leaf, repeat)
+
+
+def authors_start(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+    """The root's variance starts at 0, so it is expanded; beta starts at 1, so its children are not."""
+    if not len(state.points.values):
+        return bool(state.tree.depth[leaf] == 0)
+    return AS_PRINTED(state, imagined, leaf, repeat)
+
+
+def authors_index(tree: Leaves, ucb: Array) -> Array:
+    """f~ + V_h: the parent is never used."""
+    values: Array = ucb[tree.point[tree.leaves]] + tree.variation[tree.leaves]
+    return values
+
+
+def readings() -> dict[str, Patches]:
+    """What is put in the engine's place, by name of the reading."""
+    start = patch.object(ada_bkb, "_expands", authors_start)
+    return {
+        "engine": [],
+        "root first": [patch.object(ada_bkb, "_expands", root_first)],
+        "authors' start": [start],
+        "and index": [start, patch.object(index, "indices", authors_index)],
+    }
+
+
+def random_order(seed: int) -> Callable[[Leaves, Ints], int]:
+    """A stand-in for ``Leaves.first_of``: coarser first, then by a rank that seed and key decide."""
+
+    def first_of(leaves: Leaves, candidates: Ints) -> int:
+        depth = leaves.depth[candidates]
+        shallow = candidates[depth == depth.min()]
+        return int(min(shallow, key=lambda cell: zlib.crc32(f"{seed}/{leaves.keys[cell]}".encode())))
+
+    return first_of
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__.partition("\n")[0])
+    parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=list(FUNCTIONS), metavar="NAME")
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--seeds", type=int, default=5, help="noise seeds of the readings: 0, 1, ...")
+    parser.add_argument("--orders", type=int, default=20, help="random tie orders, and noise seeds: 0, 1, ...")
+    parser.add_argument("--out", type=Path, default=RESULTS / "explain.json")
+    options = parser.parse_args()
+
+    by_reading: dict[str, dict[str, list[float]]] = {}
+    by_order: dict[str, list[float]] = {}
+    with threadpool_limits(1):
+        for name in tqdm(options.functions, unit="function"):
+            by_reading[name] = {
+                reading: [ratio(name, options.steps, seed, patches) for seed in range(options.seeds)]
+                for reading, patches in readings().items()
+            }
+            by_order[name] = [
+                ratio(name, options.steps, seed, [patch.object(Leaves, "first_of", random_order(seed))])
+                for seed in range(options.orders)
+            ]
+    numbers = {"readings": by_reading, "tie_orders": by_order}
+    write(options.out, {**provenance("benchmarks.explain"), "steps": options.steps, **numbers})
+    show(by_reading, by_order)
+
+
+def ratio(name: str, steps: int, seed: int, patches: Patches) -> float:
+    """Average regret relative to the authors', of a run of the engine with these patches."""
+    with ExitStack() as stack:
+        for each in patches:
+            stack.enter_context(each)
+        outcome = run(FUNCTIONS[name], authors_config(name), steps, seed)
+    return float(outcome.average_regret / authors_results(name)["average_regret"])
+
+
+def show(by_reading: dict[str, dict[str, list[float]]], by_order: dict[str, list[float]]) -> None:
+    print("Average regret relative to the authors', by reading: median (min-max) over noise seeds")
+    print_table(
+        ["function", *readings()],
+        [
+            [name, *(f"{np.median(r):.3f} ({min(r):.2f}-{max(r):.2f})" for r in ratios.values())]
+            for name, ratios in by_reading.items()
+        ],
+    )
+    print("\nThe same over random tie orders: percentiles, and where the engine's order lies")
+    print_table(
+        ["function", *(f"{p}%" for p in PERCENTILES), "at most 1.1", "better than engine"],
+        [
+            [
+                name,
+                *(f"{value:.2f}" for value in np.percentile(ratios, PERCENTILES)),
+                f"{sum(r <= 1.1 for r in ratios)}/{len(ratios)}",
+                f"{sum(r < np.median(by_reading[name]['engine']) - 1e-3 for r in ratios)}/{len(ratios)}",
+            ]
+            for name, ratios in by_order.items()
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What every benchmark writes next to its numbers, and how it prints them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def provenance(module: str) -> dict[str, Any]:
+    """The command that was given, the versions and the machine, as far as they bear on the numbers."""
+    return {
+        "command": " ".join(["python -m", module, *sys.argv[1:]]),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "scipy")}},
+        "machine": {"architecture": platform.machine(), "cores": os.cpu_count(), "blas_threads": 1},
+    }
+
+
+def write(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a result file, making its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns aligned: the first to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    for row in (header, *rows):
+        print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))))

@@ -1,0 +1,132 @@
+"""A leased trial in the hands of this process: its lease is renewed until its fate is told."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self, SupportsFloat
+
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid
+from adabkb_client.models import Answer, Parameters, Trial
+from adabkb_client.resource import StudyResource
+
+log = logging.getLogger("adabkb_client")
+
+RENEW_AT = 0.75
+"""Share of a lease after which it is renewed."""
+RENEW_AGAIN = 0.05
+"""Share of a lease between further tries when renewing failed."""
+REASON_LENGTH = 1000
+
+
+class LeasedTrial:
+    """A trial to evaluate inside a ``with`` block.
+
+    Ending the block by an exception fails the trial with the exception's text; by KeyboardInterrupt or
+    SystemExit it is given back. Either way the exception goes on. If it was the delivery of the result that
+    failed, the evaluation did not: the lease is left to expire, and the server hands the trial out again.
+    """
+
+    def __init__(self, study: StudyResource, trial: Trial) -> None:
+        self.trial = trial
+        self._study = study
+        self._settled = False
+        self._over = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name=f"lease-{trial.number}", daemon=True)
+
+    @property
+    def number(self) -> int:
+        """The trial's number."""
+        return self.trial.number
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Where to evaluate the objective."""
+        return dict(self.trial.parameters)
+
+    def observe(
+        self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
+    ) -> Answer:
+        """Report the result: see ``Study.observe``."""
+        answer = self._study.observe(self.trial, value, std_error, parameters)
+        self._settled = True
+        return answer
+
+    def fail(self, reason: str) -> Answer:
+        """Report that the trial cannot be evaluated."""
+        answer = self._study.fail(self.trial, _printable(reason))
+        self._settled = True
+        return answer
+
+    def release(self) -> Answer:
+        """Give the trial back unevaluated."""
+        answer = self._study.release(self.trial)
+        self._settled = True
+        return answer
+
+    def __enter__(self) -> Self:
+        self._keeper.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if not self._settled:
+            try:
+                self._settle(error)
+            except AdaBKBError as refusal:
+                # The block's own exception matters more than this one.
+                log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
+        self._keeper.join()
+
+    def _settle(self, error: BaseException | None) -> None:
+        if error is None:
+            log.warning("trial %d of study %r ended without a result", self.number, self._study.id)
+            self.fail("the evaluation ended without a result")
+        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid):
+            return
+        elif isinstance(error, Exception):
+            self.fail(f"{type(error).__name__}: {error}")
+        else:
+            self.release()
+
+    def _keep(self) -> None:
+        """Renew the lease until the trial is over here, or is another worker's."""
+        lease = self.trial.lease_seconds
+        pause = RENEW_AT * lease
+        while not self._over.wait(pause):
+            try:
+                self._study.heartbeat(self.trial)
+                pause = RENEW_AT * lease
+            except Conflict as lost:
+                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
+                return
+            except AdaBKBError as error:
+                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
+                pause = RENEW_AGAIN * lease
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise SystemExit inside the block, so that leases are given back before the process ends.
+
+    Only the main thread can do this, and only if the program does nothing of its own on SIGTERM.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _printable(reason: str) -> str:
+    """Return the reason in a form every database takes: no NUL, no lone surrogate, not too long."""
+    return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:REASON_LENGTH]

@@ -1,0 +1,238 @@
+"""What the server answers, as frozen records.
+
+Fields that this version does not know are ignored, so a newer server does not break an older client.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
+
+Direction = Literal["minimize", "maximize"]
+StudyState = Literal["running", "paused", "complete"]
+TrialState = Literal["active", "completed", "failed", "expired", "released", "queued"]
+Parameters = Mapping[str, Any]
+"""Values by parameter name."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A place in the partition tree: ``key`` "0" is the root, "0.2" its third child."""
+
+    key: str
+    depth: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A point to evaluate; one unit of the study's budget. ``value`` is None until it is completed."""
+
+    number: int
+    state: TrialState
+    parameters: Parameters
+    worker: str | None
+    attempt: int
+    leased_until: datetime | None
+    lease_seconds: float
+    origin: str
+    cell: Cell | None
+    value: float | None
+    reason: str | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A result with its place in the study's log; ``trial`` is None for a point that nobody suggested."""
+
+    seq: int
+    trial: int | None
+    attempt: int | None
+    parameters: Parameters
+    value: float
+    std_error: float | None
+    excluded: bool
+    observed_at: datetime
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many trials there are in each state, and how many observations."""
+
+    trials: int
+    active: int
+    queued: int
+    released: int
+    expired: int
+    completed: int
+    failed: int
+    observations: int
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best value observed, where, and in which trial."""
+
+    parameters: Parameters
+    value: float
+    trial: int | None
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """How a study stands, as told with every answer of suggest and observe."""
+
+    id: str
+    state: StudyState
+    reason: str | None
+    counts: Counts
+    best: Best | None
+    gap: float | None
+    revision: int
+
+
+@dataclass(frozen=True)
+class StudyInfo(StudySummary):
+    """A study with its definition; ``parameters``, ``algorithm`` and ``model`` are in wire form."""
+
+    direction: Direction
+    parameters: tuple[dict[str, Any], ...]
+    algorithm: dict[str, Any]
+    budget: int | None
+    seed: int
+    noise_std: float | None
+    tolerance: float | None
+    lease_seconds: float
+    max_attempts: int
+    pending_limit: int | None
+    tags: dict[str, str]
+    model: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a change led to: the trial or the observation that it concerned, and how the study stands."""
+
+    study: StudySummary
+    trial: Trial | None = None
+    observation: Observation | None = None
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """The trials handed out, and if they are fewer than asked for, why."""
+
+    trials: tuple[Trial, ...]
+    reason: str | None
+    retry_after: float | None
+    study: StudySummary
+
+
+@dataclass(frozen=True)
+class BatchItem:
+    """The fate of one item of a batch: an answer, or the error it would have raised alone."""
+
+    status: int
+    answer: Answer | None
+    error: AdaBKBError | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The model's view of a point: posterior mean and standard deviation of the objective there."""
+
+    parameters: Parameters
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The best point by the model and by observation.
+
+    With the study's confidence, the best evaluated point is within ``gap`` of the optimum. All are None
+    before the first observation.
+    """
+
+    model: Estimate | None
+    observed: Best | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Posterior mean and standard deviation of the objective at a point, and its confidence bounds."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry of the study's log."""
+
+    seq: int
+    kind: str
+    trial: int | None
+    payload: dict[str, Any]
+    created_at: datetime
+
+
+T = TypeVar("T")
+
+
+def decode(kind: type[T], document: Any) -> T:
+    """Build a record from JSON.
+
+    Raises:
+        UnexpectedAnswer: a field is missing, or is not what it should be.
+    """
+    try:
+        record = _decode(kind, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnexpectedAnswer(f"the answer is no {kind.__name__}: {error!r}") from error
+    return record  # type: ignore[no-any-return]
+
+
+def decode_batch_item(document: Mapping[str, Any]) -> BatchItem:
+    """Build one item of a batch's answer: the wire mixes answers and problems."""
+    status = document["status"]
+    if status < 400:
+        return BatchItem(status, decode(Answer, document), None)
+    return BatchItem(status, None, from_problem(status, document))
+
+
+def _decode(kind: Any, document: Any) -> Any:
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(
+            **{
+                name: _decode(hint, document[name])
+                for name, (hint, optional) in _layout(kind).items()
+                if not (optional and name not in document)
+            }
+        )
+    if isinstance(kind, UnionType):
+        return None if document is None else _decode(get_args(kind)[0], document)
+    if get_origin(kind) is tuple:
+        return tuple(_decode(get_args(kind)[0], item) for item in document)
+    if kind is datetime:
+        return datetime.fromisoformat(document)
+    if kind is float:
+        return float(document)
+    return document
+
+
+@cache
+def _layout(kind: type) -> dict[str, tuple[Any, bool]]:
+    """Return the type of each field of a dataclass, and whether it may be absent."""
+    hints = get_type_hints(kind)
+    return {field.name: (hints[field.name], field.default is not MISSING) for field in fields(kind)}

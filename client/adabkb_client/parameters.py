@@ -1,0 +1,77 @@
+"""The kinds of parameter a search space is made of.
+
+Values are checked by the server, which answers with a pointer to the field that is wrong.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Scalar = bool | int | float | str
+"""A value of a parameter."""
+
+
+@dataclass(frozen=True)
+class Float:
+    """A real number in [low, high]; with ``log`` its logarithm is searched evenly (low > 0)."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {"kind": "float", "low": self.low, "high": self.high, "scale": _scale(self.log)}
+
+
+@dataclass(frozen=True)
+class Int:
+    """An integer in [low, high], counted from low in steps of ``step``."""
+
+    low: int
+    high: int
+    log: bool = False
+    step: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        scale = _scale(self.log)
+        return {"kind": "int", "low": self.low, "high": self.high, "scale": scale, "step": self.step}
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """One of some values whose order means something: neighbours are alike."""
+
+    values: Sequence[Scalar]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {"kind": "ordinal", "values": list(self.values)}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of some choices without an order."""
+
+    choices: Sequence[Scalar]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {"kind": "categorical", "choices": list(self.choices)}
+
+
+@dataclass(frozen=True)
+class Bool:
+    """True or false."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {"kind": "bool"}
+
+
+Parameter = Float | Int | Ordinal | Categorical | Bool
+
+
+def _scale(log: bool) -> str:
+    return "log" if log else "linear"

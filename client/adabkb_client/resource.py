@@ -1,0 +1,268 @@
+"""A study's calls, one method each; conveniences on top of them are in study.py."""
+
+import math
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, SupportsFloat, overload
+from urllib.parse import quote
+
+from adabkb_client.errors import NoTrialAvailable, StudyComplete
+from adabkb_client.models import (
+    Answer,
+    BatchItem,
+    Best,
+    Event,
+    Observation,
+    Parameters,
+    Prediction,
+    Recommendation,
+    StudyInfo,
+    Suggestions,
+    Trial,
+    TrialState,
+    decode,
+    decode_batch_item,
+)
+from adabkb_client.transport import Transport
+
+BATCH = 1000
+"""Items the server takes in one batch."""
+RELEASE_PATIENCE = 5.0
+"""Seconds of retrying a release: it is sent while a program is ending, and the lease expires anyway."""
+
+
+class StudyResource:
+    """The calls of one study."""
+
+    def __init__(self, transport: Transport, study_id: str) -> None:
+        self.id = study_id
+        self._transport = transport
+        self._path = study_path(study_id)
+
+    def __repr__(self) -> str:
+        return f"<Study {self.id!r}>"
+
+    # The study itself
+
+    def info(self) -> StudyInfo:
+        """Return the study's definition and where it stands."""
+        return decode(StudyInfo, self._transport.get(self._path))
+
+    @property
+    def best(self) -> Best | None:
+        """The best observation so far (asks the server)."""
+        return self.info().best
+
+    def update(self, **changes: Any) -> StudyInfo:
+        """Change ``budget``, ``tolerance``, ``tags``, ``lease_seconds``, ``max_attempts``, ``pending_limit``.
+
+        None removes a limit. A study whose budget is used up runs again when it is raised.
+        """
+        return decode(StudyInfo, self._transport.patch(self._path, changes))
+
+    def pause(self) -> StudyInfo:
+        """Hand out nothing until ``resume``; results are still accepted."""
+        return self.update(state="paused")
+
+    def resume(self) -> StudyInfo:
+        """Hand out trials again."""
+        return self.update(state="running")
+
+    def delete(self) -> None:
+        """Delete the study and everything in it."""
+        self._transport.delete(self._path)
+
+    # Trials
+
+    @overload
+    def suggest(
+        self, count: None = None, *, worker: str | None = None, lease_seconds: float | None = None
+    ) -> Trial: ...
+    @overload
+    def suggest(self, count: int, *, worker: str | None = None, lease_seconds: float | None = None) -> list[Trial]: ...
+    def suggest(
+        self, count: int | None = None, *, worker: str | None = None, lease_seconds: float | None = None
+    ) -> Trial | list[Trial]:
+        """Lease a trial, or with ``count`` a list of as many as there are, up to so many.
+
+        Args:
+            count: how many; None for a single trial instead of a list.
+            worker: a name to recognise this worker by; host and process if not given.
+            lease_seconds: for how long; the study's default if not given.
+
+        Raises:
+            StudyComplete: there is none and there will be none.
+            NoTrialAvailable: there is none at the moment.
+        """
+        body = {"count": count or 1, "worker": worker or f"{socket.gethostname()}:{os.getpid()}"}
+        if lease_seconds is not None:
+            body["lease_seconds"] = lease_seconds
+        answer = decode(Suggestions, self._transport.post(f"{self._path}/suggest", body))
+        if not answer.trials:
+            nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
+            raise nothing(self.id, answer.reason, answer.retry_after)
+        return answer.trials[0] if count is None else list(answer.trials)
+
+    def observe(
+        self,
+        trial: Trial | int,
+        value: SupportsFloat,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+    ) -> Answer:
+        """Report a trial's result. It is stored durably when this returns; sending it again changes nothing.
+
+        Args:
+            trial: the trial, or its number (then its current attempt is meant).
+            value: the objective; a finite number.
+            std_error: the standard error of ``value``, if known.
+            parameters: what was actually run, if that is not what was suggested.
+
+        Raises:
+            ValueError: the value or its error is not finite.
+            Conflict: this attempt of the trial already has another value.
+        """
+        return self._observe({**_reference(trial), **_result(value, std_error), **_point(parameters)})
+
+    def observe_point(
+        self, parameters: Parameters, value: SupportsFloat, std_error: SupportsFloat | None = None
+    ) -> Answer:
+        """Report a result at a point that nobody suggested; it uses no budget."""
+        return self._observe({**_point(parameters), **_result(value, std_error)})
+
+    def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> list[BatchItem]:
+        """Report many results in wire form, and return each one's fate.
+
+        An item is what ``observe`` and ``observe_point`` send: ``{"trial": 3, "value": 0.1}`` or
+        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01}``. A refused item does not stop the others.
+        With ``dry_run`` nothing is stored.
+        """
+        fates: list[BatchItem] = []
+        for start in range(0, len(items), BATCH):
+            batch = [dict(item) for item in items[start : start + BATCH]]
+            answer = self._transport.post(f"{self._path}/observations", {"items": batch, "dry_run": dry_run})
+            fates.extend(decode_batch_item(item) for item in answer["items"])
+        return fates
+
+    def fail(self, trial: Trial | int, reason: str | None = None) -> Answer:
+        """Report that a trial cannot be evaluated; it is not handed out again."""
+        body = {**_reference(trial), "status": "failed"}
+        return self._observe(body if reason is None else {**body, "reason": reason})
+
+    def heartbeat(self, trial: Trial | int) -> Answer:
+        """Renew a trial's lease.
+
+        Raises:
+            Conflict: it is lost: another worker holds the trial, or it is finished.
+        """
+        return self._lease("heartbeat", trial)
+
+    def release(self, trial: Trial | int) -> Answer:
+        """Give a trial back unevaluated; it is the next to be handed out."""
+        return self._lease("release", trial, RELEASE_PATIENCE)
+
+    def queue(self, parameters: Parameters) -> Trial:
+        """Add a point of one's own, to be handed out before any suggestion; it uses budget like one."""
+        return decode(Trial, self._transport.post(f"{self._path}/trials", _point(parameters)))
+
+    def trials(self, state: TrialState | None = None) -> Iterator[Trial]:
+        """Yield the trials by number, all or those in one state."""
+        for trial in self._transport.pages(f"{self._path}/trials", state=state):
+            yield decode(Trial, trial)
+
+    # Results
+
+    def observations(self) -> Iterator[Observation]:
+        """Yield the observations in the order they came."""
+        for observation in self._transport.pages(f"{self._path}/observations"):
+            yield decode(Observation, observation)
+
+    def correct(self, seq: int, value: SupportsFloat, std_error: SupportsFloat | None = None) -> Answer:
+        """Replace an observation's value; the model is rebuilt and the log keeps both."""
+        body = _result(value, std_error)
+        return decode(Answer, self._transport.patch(f"{self._path}/observations/{seq}", body))
+
+    def exclude(self, seq: int) -> None:
+        """Take an observation out of the model; it stays in the log."""
+        self._transport.delete(f"{self._path}/observations/{seq}")
+
+    def recommendation(self) -> Recommendation:
+        """Return the best point by the model and the best observed one."""
+        return decode(Recommendation, self._transport.get(f"{self._path}/recommendation"))
+
+    def predict(self, points: Sequence[Parameters]) -> list[Prediction]:
+        """Return the model's prediction of the objective at each point."""
+        body = {"points": [_point(point)["parameters"] for point in points]}
+        answer = self._transport.post(f"{self._path}/predict", body)
+        return [decode(Prediction, prediction) for prediction in answer["predictions"]]
+
+    # The model and the log, in wire form: see docs/http.md for the fields
+
+    def model(self) -> dict[str, Any]:
+        """Return the model's constants and size."""
+        document: dict[str, Any] = self._transport.get(f"{self._path}/model")
+        return document
+
+    def tree(self) -> Iterator[dict[str, Any]]:
+        """Yield the cells of the partition tree."""
+        return self._transport.pages(f"{self._path}/tree")
+
+    def dictionary(self) -> Iterator[dict[str, Any]]:
+        """Yield the points that the sketch is built on."""
+        return self._transport.pages(f"{self._path}/dictionary")
+
+    def events(self) -> Iterator[Event]:
+        """Yield the study's log in order."""
+        for event in self._transport.pages(f"{self._path}/events"):
+            yield decode(Event, event)
+
+    def export(self, format: Literal["jsonl", "csv"] = "jsonl") -> str:
+        """Return everything about the study (jsonl) or a table of its observations (csv)."""
+        return self._transport.text(f"{self._path}/export", format=format)
+
+    def _observe(self, body: Mapping[str, Any]) -> Answer:
+        return decode(Answer, self._transport.post(f"{self._path}/observe", body))
+
+    def _lease(self, verb: str, trial: Trial | int, retry_for: float | None = None) -> Answer:
+        reference = _reference(trial)
+        path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
+        return decode(Answer, self._transport.post(path, reference, retry_for))
+
+
+def study_path(study_id: str) -> str:
+    """Return a study's path under the API's root."""
+    return f"/studies/{quote(study_id, safe='')}"
+
+
+def _reference(trial: Trial | int) -> dict[str, Any]:
+    """Name the trial, and the attempt if the lease is known."""
+    if isinstance(trial, int):
+        return {"trial": trial}
+    return {"trial": trial.number, "attempt": trial.attempt}
+
+
+def _result(value: SupportsFloat, std_error: SupportsFloat | None) -> dict[str, float]:
+    result = {"value": _finite("value", value)}
+    if std_error is not None:
+        result["std_error"] = _finite("std_error", std_error)
+    return result
+
+
+def _finite(name: str, number: SupportsFloat) -> float:
+    """Return a plain float: JSON has no NaN, and a numpy or torch scalar is no JSON."""
+    plain = float(number)
+    if not math.isfinite(plain):
+        raise ValueError(f"{name} must be a finite number, not {plain}; report a failed run with fail()")
+    return plain
+
+
+def _point(parameters: Parameters | None) -> dict[str, Any]:
+    if parameters is None:
+        return {}
+    return {"parameters": {name: _plain(value) for name, value in parameters.items()}}
+
+
+def _plain(value: Any) -> Any:
+    """Return a numpy scalar as the Python value it stands for."""
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,156 @@
+"""Evaluating a study's trials with a function, in several threads."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, SupportsFloat
+
+from tqdm import tqdm
+
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete
+from adabkb_client.lease import LeasedTrial, exit_on_sigterm
+from adabkb_client.models import Recommendation, StudySummary
+from adabkb_client.resource import StudyResource
+
+log = logging.getLogger("adabkb_client")
+
+Objective = Callable[..., SupportsFloat | tuple[SupportsFloat, SupportsFloat]]
+"""Takes the parameters by name; returns the value, or the value and its standard error."""
+
+DEFAULT_PAUSE = 1.0
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """How a run ended: trials it ``completed`` and that ``failed``, and the study's ``reason`` to stop."""
+
+    completed: int
+    failed: int
+    reason: str | None
+    recommendation: Recommendation
+
+
+def run(study: StudyResource, function: Objective, *, workers: int, max_failures: int, progress: bool) -> RunReport:
+    """Evaluate trials until the study is complete: see ``Study.run``."""
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, not {workers}")
+    info = study.info()
+    with tqdm(total=info.budget, unit="trial", desc=study.id, disable=None if progress else True) as bar:
+        crew = _Crew(study, function, max_failures, bar)
+        crew.show(info)
+        threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(workers)]
+        with exit_on_sigterm():
+            try:
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            except BaseException:  # Ctrl-C, SIGTERM
+                crew.abandon()
+                raise
+    if crew.error:
+        raise crew.error
+    return RunReport(crew.completed, crew.failed, crew.reason, study.recommendation())
+
+
+class _Crew:
+    """What the worker threads share; what changes is guarded by ``_lock``."""
+
+    def __init__(self, study: StudyResource, function: Objective, max_failures: int, bar: "tqdm[Any]") -> None:
+        self.completed = 0
+        self.failed = 0
+        self.reason: str | None = None
+        self.error: BaseException | None = None
+        self._study = study
+        self._function = function
+        self._max_failures = max_failures
+        self._failures_in_a_row = 0
+        self._bar = bar
+        self._leased: set[LeasedTrial] = set()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+
+    def work(self) -> None:
+        """Evaluate one trial after the other until the study, or the run, is over."""
+        try:
+            while not self._stop.is_set():
+                try:
+                    trial = self._study.suggest()
+                except StudyComplete as end:
+                    self.reason = end.reason
+                    self._stop.set()
+                except NoTrialAvailable as none:
+                    self._stop.wait(none.retry_after or DEFAULT_PAUSE)
+                else:
+                    self._evaluate(LeasedTrial(self._study, trial))
+        except BaseException as error:  # not the function's failures: the server's, or sys.exit
+            self._end(error)
+
+    def abandon(self) -> None:
+        """Give all trials back.
+
+        The function cannot be interrupted; should it still bring a result, that is stored.
+        """
+        self._stop.set()
+        with self._lock:
+            leased = list(self._leased)
+        for trial in leased:
+            try:
+                trial.release()
+            except AdaBKBError as error:
+                log.warning("trial %d of study %r not released: %s", trial.number, self._study.id, error)
+
+    def show(self, study: StudySummary) -> None:
+        """Show how the whole study stands, other workers' trials included."""
+        self._bar.n = study.counts.completed + study.counts.failed
+        best = f"{study.best.value:.6g}" if study.best else "none"
+        self._bar.set_postfix(best=best, failed=study.counts.failed)
+
+    def _evaluate(self, trial: LeasedTrial) -> None:
+        with self._lock:
+            over = self._stop.is_set()
+            self._leased.add(trial)
+        try:
+            if over:  # abandon() may not have seen this one
+                trial.release()
+                return
+            with trial:
+                value, std_error = _split(self._function(**trial.parameters))
+                answer = trial.observe(value, std_error)
+        except Exception as error:
+            if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid):
+                raise  # the server's trouble, not this evaluation's
+            self._count_failure(trial, error)
+        else:
+            with self._lock:
+                self.completed += 1
+                self._failures_in_a_row = 0
+                self.show(answer.study)
+            if answer.study.state == "complete":
+                self.reason = answer.study.reason
+                self._stop.set()
+        finally:
+            with self._lock:
+                self._leased.discard(trial)
+
+    def _count_failure(self, trial: LeasedTrial, error: Exception) -> None:
+        log.warning("trial %d of study %r failed", trial.number, self._study.id, exc_info=error)
+        with self._lock:
+            self.failed += 1
+            self._failures_in_a_row += 1
+            failures = self._failures_in_a_row
+        if failures >= self._max_failures:
+            error.add_note(f"study {self._study.id!r}: stopped by {failures} failures in a row, this is the last")
+            self._end(error)
+
+    def _end(self, error: BaseException) -> None:
+        with self._lock:
+            self.error = self.error or error
+        self._stop.set()
+
+
+def _split(
+    result: SupportsFloat | tuple[SupportsFloat, SupportsFloat],
+) -> tuple[SupportsFloat, SupportsFloat | None]:
+    return result if isinstance(result, tuple) else (result, None)

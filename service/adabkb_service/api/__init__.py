@@ -1,0 +1,1 @@
+"""HTTP only: bodies, answers, problems; one router per resource."""

@@ -1,0 +1,144 @@
+"""What endpoints are given: the service, the idempotency key, the page, the revision."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Path, Query, Request, Response
+
+from adabkb_service.errors import FieldError, Invalid, StudyNotFound
+from adabkb_service.operations.definitions import STUDY_ID
+from adabkb_service.operations.idempotency import Key, Outcome, View
+from adabkb_service.operations.parameters import MAX_SAFE_INTEGER
+from adabkb_service.operations.service import Service
+
+
+def _study_id(study_id: Annotated[str, Path(description="the study's id")]) -> str:
+    if re.fullmatch(STUDY_ID, study_id) is None:
+        raise StudyNotFound(study_id)
+    return study_id
+
+
+StudyId = Annotated[str, Depends(_study_id)]
+Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+ServiceDep = Annotated[Service, Depends(_service)]
+
+
+async def _key(
+    request: Request,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            description="any text, new for each call and the same for its retries: one effect, one answer",
+            pattern=r"^[\x21-\x7e]{1,255}$",
+        ),
+    ] = None,
+) -> Key | None:
+    if idempotency_key is None:
+        return None
+    body = await request.json() if await request.body() else None
+    canonical = json.dumps([request.method, request.url.path, body], sort_keys=True)
+    return Key(idempotency_key, hashlib.sha256(canonical.encode()).hexdigest())
+
+
+KeyDep = Annotated[Key | None, Depends(_key)]
+
+
+def reply(response: Response, outcome: Outcome[View]) -> View:
+    """The answer's body; status 201 and the replay header as the outcome says."""
+    if outcome.created:
+        response.status_code = 201
+    if outcome.replayed:
+        response.headers["Idempotent-Replayed"] = "true"
+    return outcome.view
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list."""
+
+    limit: int
+    cursor: str | None
+
+    @property
+    def after(self) -> int:
+        """The number that the last page ended with; 0 for the first page."""
+        if self.cursor is None:
+            return 0
+        value = _decoded(self.cursor)
+        if not isinstance(value, int) or not 0 <= value <= MAX_SAFE_INTEGER:
+            raise _not_a_cursor()
+        return value
+
+    @property
+    def after_study(self) -> tuple[datetime, str] | None:
+        """The study that the last page ended with; None for the first page."""
+        if self.cursor is None:
+            return None
+        match _decoded(self.cursor):
+            case [str(created_at), str(study_id)] if re.fullmatch(STUDY_ID, study_id):
+                try:
+                    return datetime.fromisoformat(created_at).astimezone(UTC), study_id
+                except (ValueError, OverflowError):
+                    raise _not_a_cursor() from None
+            case _:
+                raise _not_a_cursor()
+
+    def cursor_after(self, count: int, last: int) -> str | None:
+        """The cursor behind the last of ``count`` items, or None if they were fewer than a page."""
+        return encoded(last) if count == self.limit else None
+
+
+def _page(
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(description="next_cursor of the page before", max_length=500)] = None,
+) -> Page:
+    return Page(limit, cursor)
+
+
+PageDep = Annotated[Page, Depends(_page)]
+
+
+def encoded(position: Any) -> str:
+    """A position in a list as an opaque cursor."""
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+
+
+def _decoded(cursor: str) -> Any:
+    try:
+        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, RecursionError):
+        raise _not_a_cursor() from None
+
+
+def _not_a_cursor() -> Invalid:
+    return Invalid([FieldError("?cursor", "is not a next_cursor of this list", "invalid_cursor")])
+
+
+def _revisions(
+    if_match: Annotated[str | None, Header(description="an ETag of the study: refuse if it has changed")] = None,
+) -> frozenset[int] | None:
+    if if_match is None or if_match.strip() == "*":
+        return None
+    return frozenset(int(tag) for tag in re.findall(r'"(\d{1,15})"', if_match))
+
+
+RevisionsDep = Annotated[frozenset[int] | None, Depends(_revisions)]
+
+
+def tag(response: Response, revision: int) -> None:
+    """Name the revision of a study in the answer's headers."""
+    response.headers["ETag"] = f'"{revision}"'

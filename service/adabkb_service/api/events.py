@@ -1,0 +1,78 @@
+"""/v1/studies/{id}/events as a list or a stream, and /export"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Literal
+
+import anyio
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
+from adabkb_service.api.problems import responses
+from adabkb_service.api.schemas import Listing
+from adabkb_service.errors import StudyNotFound
+from adabkb_service.operations import export, report, views
+from adabkb_service.operations.service import Service
+
+router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
+
+POLL_SECONDS = 0.5
+STREAM = "text/event-stream"
+
+
+@router.get(
+    "/events",
+    operation_id="listEvents",
+    response_model=Listing[views.Event],
+    responses={200: {"content": {STREAM: {"schema": {"type": "string"}}}}, **responses(404, 422)},
+)
+def list_events(
+    study_id: StudyId,
+    service: ServiceDep,
+    page: PageDep,
+    request: Request,
+    last_event_id: Annotated[int | None, Header(ge=0, le=2**31 - 1)] = None,
+) -> Listing[views.Event] | Response:
+    """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
+    after = page.after if last_event_id is None else last_event_id
+    items = report.list_events(service, study_id, after, page.limit)
+    if STREAM in request.headers.get("accept", ""):
+        return StreamingResponse(_stream(service, study_id, after, page.limit), media_type=STREAM)
+    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].seq if items else 0))
+
+
+async def _stream(service: Service, study_id: str, after: int, limit: int) -> AsyncIterator[str]:
+    """Server-sent events until the client leaves or the study is deleted. The id is the event's seq."""
+    yield "retry: 1000\n\n"
+    while True:
+        try:
+            found = await run_sync(report.list_events, service, study_id, after, limit)
+        except StudyNotFound:
+            return
+        for event in found:
+            after = event.seq
+            yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
+        if not found:
+            await anyio.sleep(POLL_SECONDS)
+
+
+@router.get(
+    "/export",
+    operation_id="export",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"application/x-ndjson": {}, "text/csv": {}}, "description": "Everything"},
+        **responses(404, 422),
+    },
+)
+def export_study(
+    study_id: StudyId, service: ServiceDep, format: Annotated[Literal["jsonl", "csv"], Query()] = "jsonl"
+) -> StreamingResponse:
+    """Everything: as JSON lines of study, trials, observations and events; or the observations as CSV."""
+    if format == "csv":
+        return StreamingResponse(export.csv_rows(service, study_id), media_type="text/csv")
+    return StreamingResponse(export.json_lines(service, study_id), media_type="application/x-ndjson")

@@ -1,0 +1,102 @@
+"""Around every request: its id, its size limit, its metrics and its line in the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import uuid
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from adabkb_service.api.problems import HTTP, problem
+from adabkb_service.operations.metrics import Metrics
+
+access_log = logging.getLogger("adabkb.access")
+
+SANE_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+
+
+class RequestMiddleware:
+    """Gives each request an id (its own ``X-Request-ID``, or a new one), counts, times and logs it."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        status, started = 500, time.perf_counter()
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            self._record(scope, status, time.perf_counter() - started)
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "unmatched")
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._metrics.requests.labels(method, route, str(status)).inc()
+        self._metrics.request_seconds.labels(method, route).observe(seconds)
+        if access_log.isEnabledFor(logging.INFO):
+            line = {
+                "request_id": scope["state"]["request_id"],
+                "method": method,
+                "path": scope["path"],
+                "status": status,
+                "milliseconds": round(seconds * 1000, 1),
+            }
+            access_log.info(json.dumps(line))
+
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class BodyLimitMiddleware:
+    """Refuses a body over the limit: by its declared length at once, else when it has come that far.
+
+    Starlette's own answers in plain text.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        detail = f"A body may have {self._limit} bytes."
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdigit() or int(declared) > self._limit:
+            await problem(Request(scope), HTTP[413], detail)(scope, receive, send)
+            return
+        received = 0
+
+        async def receive_within_limit() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._limit:
+                raise HTTPException(413, detail)
+            return message
+
+        await self._app(scope, receive_within_limit, send)

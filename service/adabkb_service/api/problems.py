@@ -1,0 +1,197 @@
+"""Errors as ``application/problem+json`` (RFC 9457). ``TABLE`` is the one place that gives an error its status."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from adabkb_service import errors
+from adabkb_service.operations.views import BatchItem, Fault
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+
+
+class Kind(NamedTuple):
+    """How an error is answered."""
+
+    status: int
+    code: str
+    title: str
+    retryable: bool = False
+
+
+TABLE: dict[type[errors.AdaBKBError], Kind] = {
+    errors.StudyNotFound: Kind(404, "study_not_found", "No such study"),
+    errors.TrialNotFound: Kind(404, "trial_not_found", "No such trial"),
+    errors.ObservationNotFound: Kind(404, "observation_not_found", "No such observation"),
+    errors.StudyExists: Kind(409, "study_exists", "The id is taken"),
+    errors.ResultConflict: Kind(409, "result_conflict", "The attempt has another result"),
+    errors.TrialFinished: Kind(409, "trial_finished", "The trial is finished"),
+    errors.LeaseLost: Kind(409, "lease_lost", "The attempt does not hold the trial"),
+    errors.StudyComplete: Kind(409, "study_complete", "The study takes no further trials"),
+    errors.PreconditionFailed: Kind(412, "precondition_failed", "The study has changed"),
+    errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
+    errors.Invalid: Kind(422, "invalid", "The request is not valid"),
+    errors.Busy: Kind(503, "busy", "Busy", retryable=True),
+    errors.Unavailable: Kind(503, "unavailable", "Unavailable", retryable=True),
+}
+
+HTTP: dict[int, Kind] = {
+    400: Kind(400, "malformed_body", "The body is not JSON"),
+    404: Kind(404, "not_found", "No such page"),
+    405: Kind(405, "method_not_allowed", "Method not allowed"),
+    413: Kind(413, "body_too_large", "The body is too large"),
+    415: Kind(415, "unsupported_media_type", "The body is not application/json"),
+    422: Kind(422, "invalid", "The request is not valid"),
+    500: Kind(500, "internal", "Internal error"),
+}
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    type: str = Field(description="about:blank; the code says more")
+    title: str
+    status: int
+    detail: str
+    instance: str = Field(description="the path asked for")
+    code: str = Field(description="stable; for programs")
+    request_id: str = Field(description="also in the server's log")
+    retryable: bool = Field(description="whether the same request may succeed later")
+    errors: list[Fault] = []
+
+
+def kind_of(error: errors.AdaBKBError) -> Kind:
+    """The line of the table, of the error's class or the nearest above it."""
+    return next(TABLE[cls] for cls in type(error).__mro__ if cls in TABLE)
+
+
+def describe(error: errors.AdaBKBError) -> BatchItem:
+    """A refusal as an item of a batch's answer."""
+    kind = kind_of(error)
+    return BatchItem(
+        status=kind.status, title=kind.title, detail=error.detail, code=kind.code, errors=_faults(error.errors)
+    )
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problem answers of a route, for the OpenAPI document; any may find the database busy."""
+    return {
+        status: {
+            "description": "; ".join(sorted({kind.title for kind in _all_kinds() if kind.status == status})),
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in (*statuses, 503)
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of the app with a problem."""
+    app.add_exception_handler(errors.AdaBKBError, _on_domain_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_unexpected)
+
+
+def problem(
+    request: Request,
+    kind: Kind,
+    detail: str,
+    faults: Iterable[errors.FieldError] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """The answer for one error."""
+    body = Problem(
+        type="about:blank",
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        instance=request.url.path,
+        code=kind.code,
+        request_id=getattr(request.state, "request_id", ""),
+        retryable=kind.retryable,
+        errors=_faults(faults),
+    )
+    extra = {"Retry-After": str(RETRY_SECONDS)} if kind.retryable else {}
+    return JSONResponse(body.model_dump(), kind.status, headers={**(headers or {}), **extra}, media_type=MEDIA_TYPE)
+
+
+def _all_kinds() -> list[Kind]:
+    return [*TABLE.values(), *HTTP.values()]
+
+
+def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
+    return [Fault(pointer=fault.pointer, detail=fault.detail, code=fault.code) for fault in found]
+
+
+def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, errors.AdaBKBError)
+    return problem(request, kind_of(error), error.detail, error.errors)
+
+
+def _on_http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    kind = HTTP.get(error.status_code) or Kind(error.status_code, f"http_{error.status_code}", error.detail)
+    if error.status_code == 404:
+        return problem(request, kind, f"There is no {request.url.path} here.")
+    if error.status_code == 405:
+        allowed = ", ".join(sorted(_allowed_methods(request)))
+        return problem(request, kind, f"{request.url.path} takes {allowed}.", headers={"Allow": allowed})
+    return problem(request, kind, str(error.detail), headers=error.headers)
+
+
+def _allowed_methods(request: Request) -> set[str]:
+    """All methods of the path; Starlette's own answer names those of one of its routes."""
+    routes: list[APIRoute] = request.app.state.routes
+    return {method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods}
+
+
+def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    invalid = errors.Invalid([_field_error(item, error.body) for item in error.errors()])
+    return problem(request, HTTP[422], invalid.detail, invalid.errors)
+
+
+def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
+    detail = f"An unexpected error; the server's log has it under the request id ({type(error).__name__})."
+    return problem(request, HTTP[500], detail)
+
+
+def _field_error(item: Mapping[str, Any], body: Any) -> errors.FieldError:
+    where, *path = item["loc"]
+    missing = item["type"] == "missing"
+    if where == "body":
+        return errors.FieldError(_pointer(path, body, missing=missing), _sentence(item), item["type"])
+    prefix = {"query": "?", "path": "path:", "header": "header:", "cookie": "cookie:"}[where]
+    return errors.FieldError(prefix + ".".join(map(str, path)), _sentence(item), item["type"])
+
+
+def _sentence(item: Mapping[str, Any]) -> str:
+    message = str(item["msg"]).removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
+
+
+def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
+    """A JSON pointer from pydantic's location, without the union tags that pydantic puts between the names."""
+    steps: list[str] = []
+    node = body
+    for position, step in enumerate(path):
+        known = step in node if isinstance(node, dict) else isinstance(node, list) and step in range(len(node))
+        if known:
+            node = node[step]
+        elif not (missing and position == len(path) - 1):
+            continue
+        steps.append(str(step).replace("~", "~0").replace("/", "~1"))
+    return "".join(f"/{step}" for step in steps)

@@ -1,0 +1,48 @@
+"""/healthz, /readyz, /version, /metrics"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from adabkb_service.api.deps import ServiceDep
+from adabkb_service.api.problems import responses
+from adabkb_service.api.schemas import Health, Version
+from adabkb_service.errors import Unavailable
+from adabkb_service.storage import migration
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/healthz", operation_id="getHealth")
+def get_health() -> Health:
+    """The process is alive."""
+    return Health()
+
+
+@router.get("/readyz", operation_id="getReadiness", responses=responses())
+def get_readiness(service: ServiceDep) -> Health:
+    """The database answers and has the schema of this version."""
+    with service.database.reading() as connection:
+        if migration.standing(connection) != "current":
+            raise Unavailable("The database does not have this version's schema; run: adabkb migrate")
+    return Health()
+
+
+@router.get("/version", operation_id="getVersion")
+def get_version() -> Version:
+    """What runs here."""
+    return Version(version=version("adabkb-service"), schema_revision=migration.head())
+
+
+@router.get(
+    "/metrics",
+    operation_id="getMetrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def get_metrics(service: ServiceDep) -> Response:
+    """Prometheus metrics."""
+    return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)

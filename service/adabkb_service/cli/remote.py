@@ -1,0 +1,156 @@
+"""Commands that talk to a server over HTTP, one request each."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from adabkb_service.cli.output import AsJson, fail, point, show
+
+Url = Annotated[str, typer.Option("--url", envvar="ADABKB_URL", help="address of the server")]
+LOCAL = "http://127.0.0.1:8000"
+
+StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False)]
+
+
+def create_study(
+    definition: Annotated[
+        Path, typer.Argument(help="JSON file with the definition, - for stdin", allow_dash=True, show_default=False)
+    ],
+    url: Url = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Create a study from its definition, the body of POST /v1/studies."""
+    try:
+        text = typer.get_text_stream("stdin").read() if str(definition) == "-" else definition.read_text()
+        body = json.loads(text)
+    except (OSError, ValueError) as error:
+        fail(f"cannot read the definition from {definition}: {error}")
+    study = _send(url, "POST", "/v1/studies", body)
+    show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
+
+
+def list_studies(url: Url = LOCAL, as_json: AsJson = False) -> None:
+    """List all studies, newest first."""
+    studies: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        query = {"cursor": cursor} if cursor else {}
+        page = _send(url, "GET", str(httpx.URL("/v1/studies", params=query)))
+        studies += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    show(studies, "\n".join(map(_summary, studies)) or "There are no studies.", as_json=as_json)
+
+
+def show_study(study: StudyId, url: Url = LOCAL, as_json: AsJson = False) -> None:
+    """Show a study: state, counts, best result."""
+    found = _send(url, "GET", _path(study))
+    show(found, _summary(found), as_json=as_json)
+
+
+def delete_study(
+    study: StudyId,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    url: Url = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a study and everything below it."""
+    if not yes:
+        typer.confirm(f"Delete study {study} with all its results?", abort=True)
+    _send(url, "DELETE", _path(study))
+    show({"deleted": study}, f"Study {study} is deleted.", as_json=as_json)
+
+
+def suggest(
+    study: StudyId,
+    count: Annotated[int, typer.Option(help="trials to ask for")] = 1,
+    worker: Annotated[str | None, typer.Option(help="who asks", show_default=False)] = None,
+    url: Url = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Ask for trials; exit code 1 if there are none, with the reason."""
+    answer = _send(url, "POST", _path(study, "/suggest"), {"count": count, "worker": worker})
+    lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
+    if lines or as_json:
+        show(answer, "\n".join(lines), as_json=as_json)
+    if not lines:
+        fail(f"no trial is handed out: {answer['reason']} (the study is {answer['study']['state']})")
+
+
+def observe(
+    study: StudyId,
+    trial: Annotated[int, typer.Argument(help="the trial's number", show_default=False)],
+    value: Annotated[float | None, typer.Argument(help="the result", show_default=False)] = None,
+    std_error: Annotated[float | None, typer.Option(help="standard error of the result", show_default=False)] = None,
+    failed: Annotated[str | None, typer.Option(help="instead of a value: why it failed", show_default=False)] = None,
+    url: Url = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Tell the result of a trial, or that it failed."""
+    if (value is None) == (failed is None):
+        fail("give either a value or --failed REASON")
+    body: dict[str, Any] = {"trial": trial, "value": value, "std_error": std_error}
+    if failed is not None:
+        body = {"trial": trial, "status": "failed", "reason": failed}
+    answer = _send(url, "POST", _path(study, "/observe"), body)
+    show(answer, f"Trial {trial} is {answer['trial']['state']}. {_summary(answer['study'])}", as_json=as_json)
+
+
+def export(
+    study: StudyId,
+    format: Annotated[str, typer.Option(help="jsonl: everything; csv: the observations")] = "jsonl",
+    output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
+    url: Url = LOCAL,
+    as_json: Annotated[bool, typer.Option("--json", help="the same as --format jsonl")] = False,
+) -> None:
+    """Write out everything that a study holds."""
+    query = str(httpx.QueryParams({"format": "jsonl" if as_json else format}))
+    text = _request(url, "GET", f"{_path(study, '/export')}?{query}").text
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text)
+
+
+def _path(study: str, rest: str = "") -> str:
+    return f"/v1/studies/{httpx.URL('http://x', path='/' + study).raw_path.decode().removeprefix('/')}{rest}"
+
+
+def _send(url: str, method: str, path: str, body: Any = None) -> Any:
+    response = _request(url, method, path, body)
+    return response.json() if response.content else None
+
+
+def _request(url: str, method: str, path: str, body: Any = None) -> httpx.Response:
+    headers = {"Idempotency-Key": uuid.uuid4().hex} if method == "POST" else {}
+    try:
+        response = httpx.request(method, url.rstrip("/") + path, json=body, headers=headers, timeout=60)
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        fail(f"no server answers at {url} ({error}); start one with: adabkb serve")
+    if response.is_error:
+        fail(_problem(response))
+    return response
+
+
+def _problem(response: httpx.Response) -> str:
+    try:
+        problem = response.json()
+        return f"{problem['detail']} [{problem['code']}]"
+    except (ValueError, KeyError):
+        return f"the server answered {response.status_code}"
+
+
+def _summary(study: dict[str, Any]) -> str:
+    counts, best = study["counts"], study["best"]
+    why = f" ({study['reason']})" if study["reason"] else ""
+    line = f"{study['id']}: {study['state']}{why}, {counts['completed']} of {counts['trials']} trials completed"
+    if best is not None:
+        line += f", best {best['value']!r} at {point(best['parameters'])}"
+    return line

@@ -1,0 +1,108 @@
+"""``adabkb serve``, ``migrate`` and ``replay``: what works on the database itself."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+from contextlib import closing
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from adabkb_service.app import create_app
+from adabkb_service.cli.output import AsJson, fail, reported, show
+from adabkb_service.operations.replay import replay as replay_study
+from adabkb_service.operations.service import service
+from adabkb_service.settings import Settings
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+
+GRACE_SECONDS = 3
+
+DatabaseUrl = Annotated[
+    str | None, typer.Option("--database", help="sqlite:///file.db or postgresql://...", show_default=False)
+]
+
+
+class Server(uvicorn.Server):
+    """Says where it listens, once it does."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then print one line."""
+        await super().startup(sockets)
+        if self.started and sockets:
+            host, port = sockets[0].getsockname()[:2]
+            typer.echo(f"adabkb: listening on http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="address to listen on", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="port; 0 takes a free one", show_default="8000")] = None,
+    database: DatabaseUrl = None,
+    access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request as JSON")] = None,
+) -> None:
+    """Run a server. An empty database is migrated; a line with the address is printed when it is ready."""
+    with reported():
+        settings = _settings(host=host, port=port, database=database, access_log=access_log)
+        _configure_logging(settings)
+        with closing(Database(settings.database)) as opened:
+            migration.prepare(opened)
+        app = create_app(settings)
+    if not _is_loopback(settings.host):
+        typer.echo(f"warning: {settings.host} is not loopback, and there is no authentication yet.", err=True)
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.create_server((settings.host, settings.port), family=family)
+    except OSError as error:
+        fail(f"cannot listen on {settings.host} port {settings.port} ({error.strerror}); try --port 0")
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
+    )
+    Server(config).run(sockets=[listener])
+
+
+def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
+    """Bring a database to this version's schema. Back it up first."""
+    with reported(), closing(Database(_settings(database=database).database)) as opened:
+        migration.upgrade(opened)
+    head = migration.head()
+    show({"schema": head}, f"The schema is at {head}.", as_json=as_json)
+
+
+def replay(
+    study: Annotated[str, typer.Argument(help="the study's id")],
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rebuild a study's cells and dictionary from its log."""
+    with reported(), closing(Database(_settings(database=database).database)) as opened:
+        migration.prepare(opened)
+        done = replay_study(service(opened), study)
+    outcome = "they differed before" if done.changed else "they were the same before"
+    line = f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."
+    show(asdict(done), line, as_json=as_json)
+
+
+def _settings(**flags: object) -> Settings:
+    return Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _configure_logging(settings: Settings) -> None:
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if settings.access_log:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger = logging.getLogger("adabkb.access")
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False

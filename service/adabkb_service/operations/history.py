@@ -1,0 +1,90 @@
+"""What the log says, as far as the model cares: results that count, and points still awaited.
+
+A pure function of the events, whatever the leases say, so decisions do not depend on clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.space import Space
+from adabkb_service.storage.rows import EventRow
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An observation in the engine's terms."""
+
+    position: Array
+    """(d,) in the unit cube."""
+    value: float
+    """Larger is better."""
+    excluded: bool
+
+
+@dataclass
+class History:
+    """The events so far, folded."""
+
+    space: Space
+    sign: float
+    """+1 if the study maximises, -1 if it minimises."""
+    results: dict[int, Result] = field(default_factory=dict)
+    """By observation seq."""
+    awaited: dict[int, Array] = field(default_factory=dict)
+    """Trial number -> (d,) position, of every trial without a result. Failed trials stay: a point that cannot be
+    evaluated is believed pending for ever, or it would be the next suggestion again."""
+    known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    """Position -> the parameters it was encoded from; decoding it again could differ in the last bit."""
+
+    def apply(self, event: EventRow) -> None:
+        """Take one event in; taking it in twice changes nothing."""
+        payload = event.payload
+        if event.kind in ("suggested", "queued"):
+            assert event.trial is not None
+            self.awaited[event.trial] = self._encoded(payload["parameters"])
+        elif event.kind in ("observed", "corrected"):
+            self.results[payload["observation"]] = self.result(event)
+            if event.trial is not None:
+                self.awaited.pop(event.trial, None)
+
+    def result(self, event: EventRow) -> Result:
+        """The observation of an ``observed`` or ``corrected`` event."""
+        payload = event.payload
+        return Result(
+            position=self._encoded(payload["parameters"]),
+            value=self.sign * payload["value"],
+            excluded=payload.get("excluded", False),
+        )
+
+    def parameters_at(self, position: Array) -> dict[str, Any]:
+        """The parameters of a point, as they were handed out or observed if they were."""
+        return self.known.get(position.tobytes()) or self.space.decode(position)
+
+    def pending(self) -> Array:
+        """Positions of the awaited points, by trial number, shape (k, d)."""
+        return self._stack([self.awaited[number] for number in sorted(self.awaited)])
+
+    def record(self) -> tuple[Array, Array]:
+        """Positions (n, d) and values (n,) of the results that count, in log order."""
+        counted = [self.results[seq] for seq in sorted(self.results) if not self.results[seq].excluded]
+        return self._stack([result.position for result in counted]), np.array([r.value for r in counted])
+
+    def distinct_points(self) -> list[Array]:
+        """Positions by ordinal: the distinct points of the record, in order of first observation."""
+        positions, _ = self.record()
+        return list({position.tobytes(): position for position in positions}.values())
+
+    def _encoded(self, parameters: dict[str, Any]) -> Array:
+        position = self.space.encode(parameters)
+        self.known[position.tobytes()] = parameters
+        return position
+
+    def _stack(self, positions: list[Array]) -> Array:
+        return np.array(positions).reshape(-1, self.space.dimension)

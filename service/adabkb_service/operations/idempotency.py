@@ -1,0 +1,70 @@
+"""Idempotency keys: the same request twice has one effect and one answer.
+
+A key and the answer are stored in the transaction of the effect. Only an observation's answer is replaced later,
+by the one that shows the study after the model's update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import Connection
+
+from adabkb_service.errors import IdempotencyKeyReused
+from adabkb_service.storage import idempotency
+from adabkb_service.storage.rows import KeyRow
+
+View = TypeVar("View", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An Idempotency-Key and what it was sent with."""
+
+    key: str
+    fingerprint: str
+    """Of method, path and body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[View]):
+    """An answer, and how it came about."""
+
+    view: View
+    created: bool = False
+    """Whether something new exists now."""
+    replayed: bool = False
+    """Whether it is the stored answer of an earlier request."""
+
+
+def recall(connection: Connection, key: Key | None, view: type[View]) -> Outcome[View] | None:
+    """The stored answer, or None for a new key (or none at all).
+
+    Raises:
+        IdempotencyKeyReused: the key was stored with another request.
+    """
+    row = None if key is None else idempotency.find(connection, key.key)
+    if key is None or row is None:
+        return None
+    if row.fingerprint != key.fingerprint:
+        raise IdempotencyKeyReused(key.key)
+    return Outcome(view.model_validate(row.answer["view"]), created=row.answer["created"], replayed=True)
+
+
+def store(connection: Connection, key: Key | None, outcome: Outcome[View], now: datetime) -> None:
+    """Store a key with its answer."""
+    if key is not None:
+        idempotency.add(connection, KeyRow(key.key, key.fingerprint, _answer(outcome), now))
+
+
+def update(connection: Connection, key: Key | None, outcome: Outcome[View]) -> None:
+    """Replace the answer of a stored key by a later one."""
+    if key is not None:
+        idempotency.change(connection, key.key, _answer(outcome))
+
+
+def _answer(outcome: Outcome[View]) -> dict[str, Any]:
+    return {"created": outcome.created, "view": outcome.view.model_dump(mode="json")}

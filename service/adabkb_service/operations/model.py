@@ -1,0 +1,191 @@
+"""A study's model: the log folded through the engine.
+
+A model is a pure function of the events. Its cells and dictionary are kept as rows as of ``studies.folded``, so a
+restart restores them instead of computing everything again; the rest lives in memory only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from adabkb_service.engine.cells import ROOT
+from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.space import Array
+from adabkb_service.operations.definitions import StudyDefinition
+from adabkb_service.operations.history import History
+from adabkb_service.operations.lifecycle import definition_of
+from adabkb_service.storage import model as rows
+from adabkb_service.storage.rows import EventRow, StudyRow
+
+NEW_TREE = {ROOT: "leaf"}
+"""The cells of a study in which nothing has happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What some moves of the engine changed, together."""
+
+    cells: dict[str, str] = field(default_factory=dict)
+    """New cells in order of creation, and new statuses."""
+    added: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
+    """Of the dictionary, as ordinals."""
+    moved: bool = False
+    """Whether there was a move at all: one may change nothing but figures."""
+
+    def write(self, connection: Connection, study_id: str) -> None:
+        """Bring the rows up to date."""
+        rows.write_cells(connection, study_id, self.cells)
+        rows.write_dictionary(connection, study_id, added=sorted(self.added), removed=sorted(self.removed))
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The engine's decision on new points, before it is written."""
+
+    state: ada_bkb.State
+    cells: dict[str, str]
+    figures: dict[str, Any]
+
+
+@dataclass
+class Model:
+    """The engine's state and what it was made of; owned by whoever holds the study's lock."""
+
+    definition: StudyDefinition
+    created_at: datetime
+    """Of the study, which tells it from an earlier one of the same id."""
+    seq: int
+    """The last event folded."""
+    state: ada_bkb.State
+    history: History
+    cells: dict[str, str]
+    """key -> status of every cell ever created, in order of creation."""
+
+    @property
+    def sign(self) -> float:
+        """+1 if the study maximises, -1 if it minimises."""
+        return self.definition.sign
+
+    def fold(self, log: Sequence[EventRow]) -> Changes:
+        """Fold the next events in.
+
+        Raises:
+            Exception: whatever the engine raised; the model is then of no more use.
+        """
+        cells: dict[str, str] = {}
+        before, moved = frozenset(ada_bkb.dictionary(self.state)), False
+        for position, event in enumerate(log):
+            if event.kind != "observed" or not _superseded(log[position + 1 :]):
+                changed = self._move(event)
+                moved = moved or changed is not None
+                cells.update(changed or {})  # a cell that changes again keeps its place
+                self.cells.update(changed or {})
+            self.history.apply(event)
+            self.seq = event.seq
+        after = frozenset(ada_bkb.dictionary(self.state))
+        return Changes(cells, added=after - before, removed=before - after, moved=moved)
+
+    def accept(self, decided: Decided | None, log: Iterable[EventRow]) -> None:
+        """Take in events whose part in the engine is done: a decision, or ones that do not concern it."""
+        if decided is not None:
+            self.state = decided.state
+            self.cells.update(decided.cells)
+        for event in log:
+            self.history.apply(event)
+            self.seq = event.seq
+
+    def parameters_of(self, suggestion: ada_bkb.Suggestion) -> dict[str, Any]:
+        """The parameters of a suggested point, which encode to it bit for bit.
+
+        Decoding the point itself can be off by a rounding, so the middle of the cell is decoded, which is where the
+        engine encoded it from; a middle child has its point from the cell above.
+        """
+        space = self.history.space
+        for middle in _middles(suggestion):
+            parameters = space.decode(middle)
+            if (space.encode(parameters) == suggestion.point).all():
+                return parameters
+        return self.history.parameters_at(suggestion.point)
+
+    def figures(self, state: ada_bkb.State) -> dict[str, Any]:
+        """A state in numbers, for ``studies.model``: finite, in the objective's units and sign."""
+        report = asdict(ada_bkb.report(state))
+        report["offset"] *= self.sign
+        del report["best_lcb"]
+        numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
+        return {**numbers, "stopped": ada_bkb.stopped(state)}
+
+    def _move(self, event: EventRow) -> dict[str, str] | None:
+        """The engine's part of one event: the cells it changed, or None if it has no part in it."""
+        if event.kind == "suggested" and event.payload["origin"] == "policy":
+            suggestion = ada_bkb.suggest(self.state, self.history.pending())
+            self.state = suggestion.state
+            return suggestion.changes.cells
+        if event.kind == "observed":
+            result = self.history.result(event)
+            update = ada_bkb.observe(self.state, result.position, result.value)
+        elif event.kind == "corrected":
+            self.history.apply(event)
+            update = ada_bkb.rebuild(self.state, *self.history.record(), self.cells)
+        else:
+            return None
+        self.state = update.state
+        return update.changes.cells
+
+
+def start(study: StudyRow) -> Model:
+    """The model of a study in which nothing has happened."""
+    definition = definition_of(study)
+    space = definition.space()
+    state = ada_bkb.start(space, definition.config(), study.seed)
+    return Model(definition, study.created_at, 0, state, History(space, definition.sign), dict(NEW_TREE))
+
+
+def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dictionary: tuple[int, ...]) -> Model:
+    """The model as of ``studies.folded``, from its rows.
+
+    Args:
+        study: the row.
+        log: its events up to ``folded``.
+        cells, dictionary: the rows, as of ``folded``.
+    """
+    model = start(study)
+    model.accept(None, log)
+    model.cells = cells
+    space, config = model.history.space, model.definition.config()
+    record = model.history.record()
+    model.state = ada_bkb.restore(space, config, study.seed, *record, cells, dictionary)
+    return model
+
+
+def _middles(suggestion: ada_bkb.Suggestion) -> Iterator[Array]:
+    """Middles of the suggested cell and of the cells above it, from the smallest."""
+    key = suggestion.cell or ""
+    while key:
+        low, high = ada_bkb.cell_box(suggestion.state, key)
+        yield (low + high) / 2
+        key = key.rpartition(".")[0]
+
+
+def _superseded(later: Iterable[EventRow]) -> bool:
+    """Whether a correction rebuilds the model before anything asks it for a point.
+
+    Then an observation before it need not be folded, and one that cannot be folded does no more harm.
+    """
+    for event in later:
+        if event.kind == "corrected":
+            return True
+        if event.kind == "suggested" and event.payload["origin"] == "policy":
+            return False
+    return False
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

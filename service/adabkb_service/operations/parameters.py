@@ -1,0 +1,186 @@
+"""Parameters as users declare them, and the types that all request bodies are made of.
+
+The field before another is known when the other is checked, so that each fault is reported at its own field:
+hence ``scale`` before ``low`` before ``high``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis
+
+MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest integer that every JSON reader keeps exact."""
+MAX_COUNT = 2**31 - 1
+
+
+N = TypeVar("N", int, float)
+
+
+def _integral(value: Any) -> Any:
+    """JSON does not tell 3.0 from 3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Integer = Annotated[int, BeforeValidator(_integral)]
+Count = Annotated[Integer, Field(ge=1, le=MAX_COUNT)]
+SafeInteger = Annotated[Integer, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Text = Annotated[str, StringConstraints(max_length=1000)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Constant = Annotated[float, Field(ge=1e-30, le=1e30)]
+LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
+Scalar = Annotated[bool | SafeInteger | Number | Text, Field(union_mode="smart")]
+Tags = Annotated[dict[Name, Text], Field(max_length=64)]
+
+
+class Body(BaseModel):
+    """A request's body or a part of it: no unknown fields, no conversions between types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class FloatParameter(Body):
+    """A real interval."""
+
+    name: Name
+    kind: Literal["float"]
+    scale: Literal["linear", "log"] = "linear"
+    low: Number
+    high: Number
+
+    @field_validator("low")
+    @classmethod
+    def _positive_on_log(cls, low: float, info: ValidationInfo) -> float:
+        return _checked_low(low, info)
+
+    @field_validator("high")
+    @classmethod
+    def _above_low(cls, high: float, info: ValidationInfo) -> float:
+        low = info.data.get("low")
+        if low is None:
+            return high
+        if high <= low:
+            raise PydanticCustomError("bounds", "must be greater than low")
+        edges = FloatAxis("", low, high, info.data.get("scale", "linear")).raw_bounds
+        # The width is halved as the engine halves it: the difference of huge bounds would overflow.
+        if not edges[1] / 2 - edges[0] / 2 > max(map(abs, edges)) * 1e-12:
+            raise PydanticCustomError("bounds", "is too close to low for floating point")
+        return high
+
+    def axis(self) -> Axis:
+        """The engine's axis."""
+        return FloatAxis(self.name, self.low, self.high, self.scale)
+
+
+class IntParameter(Body):
+    """The integers low, low + step, ... up to high."""
+
+    name: Name
+    kind: Literal["int"]
+    scale: Literal["linear", "log"] = "linear"
+    low: SafeInteger
+    high: SafeInteger
+    step: Annotated[SafeInteger, Field(ge=1)] = 1
+
+    @field_validator("low")
+    @classmethod
+    def _positive_on_log(cls, low: int, info: ValidationInfo) -> int:
+        return _checked_low(low, info)
+
+    @field_validator("high")
+    @classmethod
+    def _above_low(cls, high: int, info: ValidationInfo) -> int:
+        low = info.data.get("low")
+        if low is not None and high <= low:
+            raise PydanticCustomError("bounds", "must be greater than low")
+        return high
+
+    @field_validator("step")
+    @classmethod
+    def _within_range(cls, step: int, info: ValidationInfo) -> int:
+        low, high = info.data.get("low"), info.data.get("high")
+        if low is not None and high is not None and step > high - low:
+            raise PydanticCustomError("bounds", "must not exceed high - low")
+        return step
+
+    def axis(self) -> Axis:
+        """The engine's axis."""
+        return IntAxis(self.name, self.low, self.high, self.scale, self.step)
+
+
+class OrdinalParameter(Body):
+    """Values in a meaningful order, as listed."""
+
+    name: Name
+    kind: Literal["ordinal"]
+    values: Annotated[list[Scalar], Field(min_length=1, max_length=1000)]
+
+    @field_validator("values")
+    @classmethod
+    def _distinct(cls, values: list[Any]) -> list[Any]:
+        return _checked_distinct(values)
+
+    def axis(self) -> Axis:
+        """The engine's axis."""
+        return ChoiceAxis(self.name, tuple(self.values), ordered=True)
+
+
+class CategoricalParameter(Body):
+    """Choices without an order."""
+
+    name: Name
+    kind: Literal["categorical"]
+    choices: Annotated[list[Scalar], Field(min_length=1, max_length=1000)]
+
+    @field_validator("choices")
+    @classmethod
+    def _distinct(cls, choices: list[Any]) -> list[Any]:
+        return _checked_distinct(choices)
+
+    def axis(self) -> Axis:
+        """The engine's axis."""
+        return ChoiceAxis(self.name, tuple(self.choices))
+
+
+class BoolParameter(Body):
+    """False or true."""
+
+    name: Name
+    kind: Literal["bool"]
+
+    def axis(self) -> Axis:
+        """The engine's axis."""
+        return ChoiceAxis(self.name, (False, True))
+
+
+Parameter = Annotated[
+    FloatParameter | IntParameter | OrdinalParameter | CategoricalParameter | BoolParameter,
+    Field(discriminator="kind"),
+]
+
+
+def _checked_low(low: N, info: ValidationInfo) -> N:
+    if info.data.get("scale") == "log" and low <= 0:
+        raise PydanticCustomError("log_scale", "must be positive on a log scale")
+    return low
+
+
+def _checked_distinct(values: list[Any]) -> list[Any]:
+    # True == 1 in Python, but they are two different JSON values.
+    if len({(isinstance(value, bool), value) for value in values}) < len(values):
+        raise PydanticCustomError("duplicate", "has a value twice")
+    return values

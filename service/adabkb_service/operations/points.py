@@ -1,0 +1,42 @@
+"""Points as users give them: checked, and in the one form that is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_service.engine.space import Axis, ChoiceAxis, IntAxis, Space
+from adabkb_service.errors import FieldError, Invalid
+
+
+def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+    """The point with each value in its parameter's type, in the order of the space.
+
+    Args:
+        space: of the study.
+        parameters: name -> value.
+        pointer: JSON pointer to the point in the request.
+
+    Raises:
+        Invalid: one error per parameter that is missing, unknown or out of range.
+    """
+    problems = space.problems(parameters)
+    if problems:
+        raise Invalid(
+            [
+                FieldError(f"{pointer}/{_escaped(name)}", sentence, "invalid_point")
+                for name, sentence in problems.items()
+            ]
+        )
+    return {axis.name: _canonical(axis, parameters[axis.name]) for axis in space.axes}
+
+
+def _canonical(axis: Axis, value: Any) -> Any:
+    """1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
+    if isinstance(axis, ChoiceAxis):
+        return axis.decode(axis.encode(value))
+    return int(value) if isinstance(axis, IntAxis) else float(value)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,70 @@
+"""New points for a study: the engine's, or quasi-random ones where the engine cannot decide."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.operations.lifecycle import definition_of
+from adabkb_service.operations.model import Decided, Model
+from adabkb_service.operations.models import Followed
+from adabkb_service.storage.rows import Origin, StudyRow
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A point to hand out as a new trial."""
+
+    parameters: dict[str, Any]
+    origin: Origin
+    cell: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """New points, and the model after deciding on them."""
+
+    points: list[Proposal]
+    decided: Decided | None = None
+    """None if the engine decided on nothing."""
+    error: str | None = None
+    """Why the engine could not decide."""
+
+
+def propose(followed: Followed, count: int, first: int) -> Proposals:
+    """Decide on ``count`` new points, the trials ``first``, ``first + 1``, ..."""
+    error = None
+    if followed.model is not None and count:
+        try:
+            return _ask_engine(followed.model, count)
+        except Exception as failure:
+            logger.exception("study %s: the engine cannot suggest", followed.study.id)
+            error = f"{type(failure).__name__}: {failure}"[:500]
+    return Proposals([_fallback(followed.study, first + i) for i in range(count)], error=error)
+
+
+def _ask_engine(model: Model, count: int) -> Proposals:
+    """Each point is pending for the next, so all are different."""
+    points: list[Proposal] = []
+    cells: dict[str, str] = {}
+    state, pending = model.state, model.history.pending()
+    for _ in range(count):
+        suggestion = ada_bkb.suggest(state, pending)
+        state = suggestion.state
+        cells.update(suggestion.changes.cells)
+        points.append(Proposal(model.parameters_of(suggestion), "policy", suggestion.cell))
+        pending = np.vstack([pending, suggestion.point])
+    return Proposals(points, Decided(state, cells, model.figures(state)))
+
+
+def _fallback(study: StudyRow, number: int) -> Proposal:
+    """A point drawn by (seed, trial number), so that a retry draws the same."""
+    space = definition_of(study).space()
+    return Proposal(space.decode(uniforms(study.seed, number, space.dimension)), "fallback")

@@ -1,0 +1,58 @@
+"""POST /v1/studies/{id}/trials: a point of the user's own, to be handed out before any new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_service.errors import StudyComplete
+from adabkb_service.operations import idempotency, lifecycle, render, views
+from adabkb_service.operations.idempotency import Key, Outcome
+from adabkb_service.operations.points import checked_point
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, studies, trials
+from adabkb_service.storage.rows import TrialRow
+
+
+def queue(
+    service: Service, study_id: str, parameters: Mapping[str, Any], key: Key | None = None
+) -> Outcome[views.Trial]:
+    """Add a trial that waits for a worker; it is one unit of the budget.
+
+    Raises:
+        StudyNotFound: there is no such study.
+        Invalid: the point is not in the space.
+        StudyComplete: the study is complete or its budget is used.
+    """
+    now = service.clock()
+    with service.models.lock(study_id), service.database.writing() as connection:
+        study = studies.get(connection, study_id, lock=True)
+        if known := idempotency.recall(connection, key, views.Trial):
+            return known
+        point = checked_point(lifecycle.definition_of(study).space(), parameters, "/parameters")
+        state, reason = lifecycle.standing(study, lifecycle.counts(connection, study_id))
+        if state == "complete" or reason == "budget":
+            raise StudyComplete(f"Study {study_id!r} takes no further trials ({reason}).")
+        row = TrialRow(
+            study_id=study_id,
+            number=trials.last_number(connection, study_id) + 1,
+            state="queued",
+            parameters=point,
+            origin="queued",
+            cell=None,
+            worker=None,
+            attempt=0,
+            expirations=0,
+            lease_seconds=study.lease_seconds,
+            leased_until=None,
+            value=None,
+            failed_attempt=None,
+            reason=None,
+            created_at=now,
+            finished_at=None,
+        )
+        trials.add(connection, row)
+        events.append(connection, study_id, "queued", {"parameters": point}, now=now, trial=row.number)
+        outcome = Outcome(render.trial(row), created=True)
+        idempotency.store(connection, key, outcome, now)
+    return outcome

@@ -1,0 +1,97 @@
+"""Rows as views."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from adabkb_service.operations.definitions import StudyDefinition
+from adabkb_service.operations.views import (
+    Best,
+    CellRef,
+    Event,
+    ModelSummary,
+    Observation,
+    Study,
+    StudySummary,
+    Trial,
+)
+from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
+
+
+def trial(row: TrialRow) -> Trial:
+    """A row as its view."""
+    cell = None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count("."))
+    return Trial(
+        number=row.number,
+        state=row.state,
+        parameters=row.parameters,
+        worker=row.worker,
+        attempt=row.attempt,
+        leased_until=row.leased_until if row.state == "active" else None,
+        lease_seconds=row.lease_seconds,
+        origin=row.origin,
+        cell=cell,
+        value=row.value,
+        reason=row.reason,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+    )
+
+
+def observation(row: ObservationRow) -> Observation:
+    """A row as its view."""
+    return Observation(
+        seq=row.seq,
+        trial=row.trial,
+        attempt=row.attempt,
+        parameters=row.parameters,
+        value=row.value,
+        std_error=row.std_error,
+        excluded=row.excluded,
+        observed_at=row.observed_at,
+    )
+
+
+def best(row: ObservationRow | None) -> Best | None:
+    """A row as its view."""
+    return None if row is None else Best(parameters=row.parameters, value=row.value, trial=row.trial)
+
+
+def event(row: EventRow) -> Event:
+    """A row as its view."""
+    return Event(seq=row.seq, kind=row.kind, trial=row.trial, payload=row.payload, created_at=row.created_at)
+
+
+def model_summary(row: StudyRow) -> ModelSummary:
+    """How a study's model stands."""
+    figures = row.model or {"leaves": 1, "depth": 0, "dictionary": 0, "effective_dimension": 0.0}
+    status: Literal["empty", "ok", "degraded"] = "empty" if row.model is None else "ok"
+    return ModelSummary(
+        status="degraded" if row.model_error else status,
+        error=row.model_error,
+        leaves=figures["leaves"],
+        depth=figures["depth"],
+        dictionary=figures["dictionary"],
+        effective_dimension=figures["effective_dimension"],
+    )
+
+
+def study(row: StudyRow, definition: StudyDefinition, summary: StudySummary) -> Study:
+    """A study in full, from its row and its summary."""
+    return Study(
+        **dict(summary),
+        direction=definition.direction,
+        parameters=definition.parameters,
+        algorithm=definition.algorithm,
+        budget=row.budget,
+        seed=row.seed,
+        noise_std=definition.noise_std,
+        tolerance=row.tolerance,
+        lease_seconds=row.lease_seconds,
+        max_attempts=row.max_attempts,
+        pending_limit=row.pending_limit,
+        tags=row.tags,
+        model=model_summary(row),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,65 @@
+"""``adabkb replay``: the model as rows, rebuilt from the log alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from adabkb_service.errors import Busy
+from adabkb_service.operations import lifecycle
+from adabkb_service.operations import model as models
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, studies
+from adabkb_service.storage import model as rows
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay did."""
+
+    study: str
+    events: int
+    cells: int
+    dictionary: int
+    changed: bool
+    """Whether the rows differed from what the log says."""
+
+
+def replay(service: Service, study_id: str) -> Replayed:
+    """Fold the log from its first event, and replace the study's cells and dictionary by the result.
+
+    Raises:
+        StudyNotFound: there is none.
+        Busy: the study changed meanwhile.
+        Exception: whatever the engine raised; nothing is written.
+    """
+    with service.models.lock(study_id):
+        with service.database.reading() as connection:
+            seen = studies.get(connection, study_id)
+            log = events.page(connection, study_id, 0)
+        model = models.start(seen)
+        changes = model.fold(log)
+        values: dict[str, Any] = {"folded": model.seq, "model_error": None}
+        if changes.moved:
+            values["model"] = model.figures(model.state)
+        with service.database.writing() as connection:
+            if studies.get(connection, study_id, lock=True).head != seen.head:
+                raise Busy(f"Study {study_id!r} changed meanwhile; try again.")
+            before = _rows(connection, study_id)
+            rows.clear(connection, study_id)
+            rows.write_cells(connection, study_id, models.NEW_TREE)
+            changes.write(connection, study_id)
+            studies.change(connection, study_id, **values)
+            if seen.model_error is not None:
+                events.append(connection, study_id, "model_recovered", {}, now=service.clock())
+            lifecycle.settle(connection, study_id, service.clock())
+            after = _rows(connection, study_id)
+        service.models.drop(study_id)
+    return Replayed(study_id, len(log), len(after[0]), len(after[1]), changed=before != after)
+
+
+def _rows(connection: Connection, study_id: str) -> tuple[list[tuple[str, str]], tuple[int, ...]]:
+    """Cells in order of creation, and the dictionary."""
+    return list(rows.read_cells(connection, study_id).items()), rows.read_dictionary(connection, study_id)

@@ -1,0 +1,26 @@
+"""What every operation is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adabkb_service.operations.clock import Clock, utc_now
+from adabkb_service.operations.metrics import Metrics
+from adabkb_service.operations.models import Models
+from adabkb_service.storage.database import Database
+
+
+@dataclass(frozen=True)
+class Service:
+    """The database, the models in memory, the metrics and the time."""
+
+    database: Database
+    models: Models
+    metrics: Metrics
+    clock: Clock
+
+
+def service(database: Database, *, model_cache_size: int = 32, clock: Clock = utc_now) -> Service:
+    """A service on a database whose schema is ready."""
+    metrics = Metrics()
+    return Service(database, Models(database, metrics, clock, model_cache_size), metrics, clock)

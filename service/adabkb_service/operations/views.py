@@ -1,0 +1,261 @@
+"""What the service answers: one model per thing, used for the HTTP answer and for the stored one of a retry."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from adabkb_service.operations.definitions import AdaBKB
+from adabkb_service.operations.parameters import Parameter
+from adabkb_service.storage.rows import CellStatus, EventKind, Origin, StudyState, TrialState
+
+Parameters = dict[str, Any]
+Reason = Literal["budget", "converged", "pending_limit", "paused"]
+
+
+class CellRef(BaseModel):
+    """The cell whose centroid a trial is."""
+
+    key: Annotated[str, Field(description='path from the root: "0", "0.2", "0.2.1"')]
+    depth: int
+
+
+class Trial(BaseModel):
+    """A point handed out or queued."""
+
+    number: int
+    state: TrialState
+    parameters: Parameters
+    worker: str | None
+    attempt: Annotated[int, Field(description="leases so far; 0 for a queued point that nobody took yet")]
+    leased_until: datetime | None
+    lease_seconds: float
+    origin: Origin
+    cell: CellRef | None
+    value: Annotated[float | None, Field(description="its first result")]
+    reason: Annotated[str | None, Field(description="why it failed")]
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class Observation(BaseModel):
+    """A value with its sequence number."""
+
+    seq: int
+    trial: Annotated[int | None, Field(description="null for a point that nobody suggested")]
+    attempt: int | None
+    parameters: Parameters
+    value: float
+    std_error: float | None
+    excluded: bool
+    observed_at: datetime
+
+
+class Counts(BaseModel):
+    """Trials by state, and observations."""
+
+    trials: int
+    active: int = 0
+    queued: int = 0
+    released: int = 0
+    expired: int = 0
+    completed: int = 0
+    failed: int = 0
+    observations: int
+
+    @property
+    def unfinished(self) -> int:
+        """Trials without an outcome."""
+        return self.active + self.queued + self.released + self.expired
+
+
+class Best(BaseModel):
+    """The best observation."""
+
+    parameters: Parameters
+    value: float
+    trial: int | None
+
+
+class ModelSummary(BaseModel):
+    """How the model stands."""
+
+    status: Annotated[
+        Literal["empty", "ok", "degraded"],
+        Field(description="degraded: it could not follow the log; suggestions are quasi-random until it does"),
+    ]
+    error: str | None
+    leaves: int
+    depth: int
+    dictionary: int
+    effective_dimension: float
+
+
+class StudySummary(BaseModel):
+    """The part of a study that changes with every request."""
+
+    id: str
+    state: StudyState
+    reason: Annotated[Reason | None, Field(description="why no new point is handed out")]
+    counts: Counts
+    best: Best | None
+    gap: Annotated[
+        float | None,
+        Field(description="certificate: the optimum is at most this much better than the best evaluated point"),
+    ]
+    revision: int
+
+
+class Study(StudySummary):
+    """A study."""
+
+    direction: Literal["minimize", "maximize"]
+    parameters: list[Parameter]
+    algorithm: AdaBKB
+    budget: int | None
+    seed: int
+    noise_std: float | None
+    tolerance: float | None
+    lease_seconds: float
+    max_attempts: int
+    pending_limit: int | None
+    tags: dict[str, str]
+    model: ModelSummary
+    created_at: datetime
+    updated_at: datetime
+
+
+class Suggested(BaseModel):
+    """The answer of suggest."""
+
+    trials: list[Trial]
+    reason: Annotated[Reason | None, Field(description="why there are fewer trials than asked for")]
+    retry_after: Annotated[float | None, Field(description="seconds after which asking again may help")]
+    degraded: Annotated[bool, Field(description="the model is out of order; points are quasi-random")]
+    study: StudySummary
+
+
+class Observed(BaseModel):
+    """The answer of observe."""
+
+    trial: Trial | None
+    observation: Annotated[Observation | None, Field(description="null for a failure")]
+    study: StudySummary
+
+
+class Held(BaseModel):
+    """The answer of heartbeat and release."""
+
+    trial: Trial
+    study: StudySummary
+
+
+class Corrected(BaseModel):
+    """The answer to a correction."""
+
+    observation: Observation
+    study: StudySummary
+
+
+class Fault(BaseModel):
+    """One fault of a request."""
+
+    pointer: Annotated[str, Field(description='JSON pointer into the body, "?name" for a query parameter')]
+    detail: str
+    code: str
+
+
+class BatchItem(BaseModel):
+    """The outcome of one item: what observe would have answered, or the problem."""
+
+    status: int
+    trial: Trial | None = None
+    observation: Observation | None = None
+    title: str | None = None
+    detail: str | None = None
+    code: str | None = None
+    errors: list[Fault] = []
+
+
+class ObservedBatch(BaseModel):
+    """The answer of a batch."""
+
+    items: list[BatchItem]
+    dry_run: bool
+    study: StudySummary
+
+
+class ModelRecommendation(BaseModel):
+    """The evaluated point of best posterior mean."""
+
+    parameters: Parameters
+    mean: float
+    std: float
+
+
+class Recommendation(BaseModel):
+    """The best point by the model and by observation; both null before the first result."""
+
+    model: ModelRecommendation | None
+    observed: Best | None
+    gap: float | None
+
+
+class Prediction(BaseModel):
+    """The posterior at a point, in the objective's units."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+
+
+class Predictions(BaseModel):
+    """In the order of the points asked for."""
+
+    predictions: list[Prediction]
+
+
+class Model(ModelSummary):
+    """The model in numbers."""
+
+    algorithm: AdaBKB
+    seed: int
+    gap: float | None
+    beta: Annotated[float, Field(description="confidence width, per ridge-scaled standard deviation")]
+    basis: Annotated[int, Field(description="members of the dictionary with independent features")]
+    points: Annotated[int, Field(description="distinct evaluated points")]
+    observations: int
+    offset: Annotated[float, Field(description="result = offset + scale * model output")]
+    scale: float
+    clipped: Annotated[int, Field(description="how often rounding forced a factorisation from scratch")]
+
+
+class Cell(BaseModel):
+    """A cell of the partition tree."""
+
+    key: str
+    depth: int
+    status: CellStatus
+    low: Annotated[Parameters, Field(description="one corner")]
+    high: Annotated[Parameters, Field(description="the opposite corner")]
+    centroid: Parameters
+
+
+class DictionaryPoint(BaseModel):
+    """A member of the dictionary."""
+
+    ordinal: Annotated[int, Field(description="0, 1, 2, ... in order of first observation")]
+    parameters: Parameters
+
+
+class Event(BaseModel):
+    """An entry of the log."""
+
+    seq: int
+    kind: EventKind
+    trial: int | None
+    payload: dict[str, Any]
+    created_at: datetime

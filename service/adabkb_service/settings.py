@@ -1,0 +1,67 @@
+"""Settings: built once in ``cli.py``, passed down, never read elsewhere.
+
+Command line flags beat ``ADABKB_*`` environment variables, which beat ``adabkb.toml`` in the current directory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic import Field
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+FILE = "adabkb.toml"
+
+
+class Settings(BaseSettings):
+    """What a server can be told."""
+
+    model_config = SettingsConfigDict(env_prefix="ADABKB_", toml_file=FILE, frozen=True, extra="ignore")
+
+    database: str = Field(
+        "sqlite:///adabkb.db",
+        description="sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host/name",
+    )
+    host: str = Field("127.0.0.1", description="address to listen on; there is no authentication yet")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
+    sweep_seconds: float = Field(1.0, gt=0, description="how often leases are checked for having run out")
+    idempotency_hours: float = Field(24.0, gt=0, description="how long idempotency keys are remembered")
+    model_cache_size: int = Field(32, ge=1, description="studies whose model is kept in memory")
+    blas_threads: int = Field(1, ge=1, description="threads of one linear algebra call")
+    access_log: bool = Field(False, description="log each request as a line of JSON")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, environment, file, in this order."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+class Setting(NamedTuple):
+    """One line of the settings table."""
+
+    name: str
+    variable: str
+    default: object
+    help: str
+
+
+def table() -> list[Setting]:
+    """All settings, for the documentation."""
+    return [
+        Setting(name, f"ADABKB_{name.upper()}", field.default, field.description or "")
+        for name, field in Settings.model_fields.items()
+    ]

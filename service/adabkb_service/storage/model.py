@@ -1,0 +1,61 @@
+"""Queries of ``cells`` and ``dictionary``: the model as rows. A request writes what changed, never the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+from adabkb_service.storage.rows import CellRow
+from adabkb_service.storage.tables import cells, dictionary
+
+
+def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, str]) -> None:
+    """Insert new cells in the order given, and update the status of known ones."""
+    if not statuses:
+        return
+    dialect_insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
+    query = dialect_insert(cells)
+    upsert = query.on_conflict_do_update(index_elements=["study_id", "key"], set_={"status": query.excluded.status})
+    rows = [
+        {"study_id": study_id, "key": key, "depth": key.count("."), "status": status}
+        for key, status in statuses.items()
+    ]
+    connection.execute(upsert, rows)
+
+
+def write_dictionary(connection: Connection, study_id: str, *, added: Iterable[int], removed: Iterable[int]) -> None:
+    """Change the dictionary by ordinals of points."""
+    gone = list(removed)
+    if gone:
+        query = delete(dictionary).where(dictionary.c.study_id == study_id, dictionary.c.ordinal.in_(gone))
+        connection.execute(query)
+    rows = [{"study_id": study_id, "ordinal": ordinal} for ordinal in added]
+    if rows:
+        connection.execute(insert(dictionary), rows)
+
+
+def clear(connection: Connection, study_id: str) -> None:
+    """Delete the cells and the dictionary, which a replay of the log rebuilds."""
+    connection.execute(delete(cells).where(cells.c.study_id == study_id))
+    connection.execute(delete(dictionary).where(dictionary.c.study_id == study_id))
+
+
+def read_cells(connection: Connection, study_id: str) -> dict[str, str]:
+    """key -> status of all cells, in order of creation."""
+    query = select(cells.c.key, cells.c.status).where(cells.c.study_id == study_id).order_by(cells.c.id)
+    return {row.key: row.status for row in connection.execute(query)}
+
+
+def page_of_cells(connection: Connection, study_id: str, after: int, limit: int) -> list[CellRow]:
+    """Cells in order of creation, after one id."""
+    query = select(cells).where(cells.c.study_id == study_id, cells.c.id > after).order_by(cells.c.id).limit(limit)
+    return [CellRow(**row._mapping) for row in connection.execute(query)]
+
+
+def read_dictionary(connection: Connection, study_id: str) -> tuple[int, ...]:
+    """Ordinals of the dictionary's points, rising."""
+    query = select(dictionary.c.ordinal).where(dictionary.c.study_id == study_id).order_by(dictionary.c.ordinal)
+    return tuple(connection.execute(query).scalars())

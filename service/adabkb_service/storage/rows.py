@@ -1,0 +1,122 @@
+"""Rows as values: one frozen record per table that operations read. Columns are described in ``tables``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+StudyState = Literal["running", "paused", "complete"]
+TrialState = Literal["active", "completed", "failed", "expired", "released", "queued"]
+Origin = Literal["policy", "fallback", "queued"]
+CellStatus = Literal["leaf", "expanded", "pruned"]
+EventKind = Literal[
+    "created",
+    "suggested",
+    "queued",
+    "leased",
+    "expired",
+    "released",
+    "observed",
+    "failed",
+    "paused",
+    "resumed",
+    "updated",
+    "completed",
+    "corrected",
+    "model_failed",
+    "model_recovered",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """A study."""
+
+    id: str
+    definition: dict[str, Any]
+    seed: int
+    state: StudyState
+    paused: bool
+    budget: int | None
+    tolerance: float | None
+    pending_limit: int | None
+    lease_seconds: float
+    max_attempts: int
+    tags: dict[str, str]
+    head: int
+    folded: int
+    model: dict[str, Any] | None
+    model_error: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """A trial."""
+
+    study_id: str
+    number: int
+    state: TrialState
+    parameters: dict[str, Any]
+    origin: Origin
+    cell: str | None
+    worker: str | None
+    attempt: int
+    expirations: int
+    lease_seconds: float
+    leased_until: datetime | None
+    value: float | None
+    failed_attempt: int | None
+    reason: str | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationRow:
+    """An observation."""
+
+    study_id: str
+    seq: int
+    trial: int | None
+    attempt: int | None
+    parameters: dict[str, Any]
+    value: float
+    std_error: float | None
+    excluded: bool
+    observed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An event."""
+
+    study_id: str
+    seq: int
+    kind: EventKind
+    trial: int | None
+    payload: dict[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """A cell."""
+
+    id: int
+    study_id: str
+    key: str
+    depth: int
+    status: CellStatus
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """An idempotency key."""
+
+    key: str
+    fingerprint: str
+    answer: dict[str, Any]
+    created_at: datetime

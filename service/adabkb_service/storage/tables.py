@@ -1,0 +1,165 @@
+"""The schema. ``events`` is the truth; cells and dictionary are what folding it gave, kept for a quick start.
+
+Everything below a study goes with it (ON DELETE CASCADE). Types are portable: the same migrations run on SQLite
+and PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware UTC time; SQLite, which has no time zones, keeps it naive."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """To UTC."""
+        if value is None:
+            return None
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Aware again, whatever zone the session is in."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)
+
+
+def _study_key() -> Column[str]:
+    return Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True)
+
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", String(100), primary_key=True),
+    Column("definition", JSON, nullable=False),  # as created, never changed; the columns below may be
+    Column("seed", BigInteger, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("paused", Boolean, nullable=False),
+    Column("budget", Integer),
+    Column("tolerance", Double),
+    Column("pending_limit", Integer),
+    Column("lease_seconds", Double, nullable=False),
+    Column("max_attempts", Integer, nullable=False),
+    Column("tags", JSON, nullable=False),
+    Column("head", Integer, nullable=False),  # last event: the study's revision
+    Column("folded", Integer, nullable=False),  # last event that cells, dictionary and model include
+    Column("model", JSON(none_as_null=True)),  # the model's figures (gap, leaves, ...) as of ``folded``
+    Column("model_error", Text),  # why the model could not follow the log, until it does again
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "created_at", "id"),
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    _study_key(),
+    Column("number", Integer, primary_key=True),
+    Column("state", String(20), nullable=False),
+    Column("parameters", JSON, nullable=False),
+    Column("origin", String(20), nullable=False),
+    Column("cell", Text),  # key of the cell whose centroid it is
+    Column("worker", Text),
+    Column("attempt", Integer, nullable=False),  # leases so far; 0: queued, never leased
+    Column("expirations", Integer, nullable=False),  # of them, how many ran out
+    Column("lease_seconds", Double, nullable=False),
+    Column("leased_until", UtcDateTime),
+    Column("value", Double),  # the first result
+    Column("failed_attempt", Integer),  # the attempt that reported the failure
+    Column("reason", Text),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    Index(None, "study_id", "state", "number"),
+    Index("ix_trials_leases", "state", "leased_until"),
+)
+
+observations = Table(
+    "observations",
+    metadata,
+    _study_key(),
+    Column("seq", Integer, primary_key=True),
+    Column("trial", Integer),
+    Column("attempt", Integer),
+    Column("parameters", JSON, nullable=False),
+    Column("value", Double, nullable=False),
+    Column("std_error", Double),
+    Column("excluded", Boolean, nullable=False),
+    Column("observed_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
+    Index(None, "study_id", "trial"),
+    Index(None, "study_id", "excluded", "value"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    _study_key(),
+    Column("seq", Integer, primary_key=True),  # 1, 2, 3, ... without gaps
+    Column("kind", String(20), nullable=False),
+    Column("trial", Integer),
+    Column("payload", JSON, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+cells = Table(
+    "cells",
+    metadata,
+    # Rising in order of creation, which the engine's tie rule needs to restore a tree.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), nullable=False),
+    Column("key", String(2000), nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("status", String(20), nullable=False),
+    UniqueConstraint("study_id", "key"),
+)
+
+dictionary = Table(
+    "dictionary",
+    metadata,
+    _study_key(),
+    Column("ordinal", Integer, primary_key=True),  # of a point, in order of first observation
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("key", String(255), primary_key=True),
+    Column("fingerprint", String(64), nullable=False),  # of method, path and body
+    Column("answer", JSON, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False, index=True),
+)

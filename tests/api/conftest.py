@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+PARAMETERS = [
+    {"name": "x", "kind": "float", "low": -1, "high": 2},
+    {"name": "n", "kind": "int", "low": 1, "high": 9},
+]
+DEFINITION: dict[str, Any] = {"id": "s", "direction": "minimize", "parameters": PARAMETERS, "seed": 3}
+
+
+@pytest.fixture
+def study(api: httpx.Client) -> str:
+    """The path of a small study."""
+    assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+    return "/v1/studies/s"
+
+
+def pointers(response: httpx.Response) -> list[str]:
+    """Where a problem points; checks that it is one, and complete."""
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    fields = {"type", "title", "status", "detail", "instance", "code", "request_id", "retryable", "errors"}
+    assert set(problem) == fields
+    assert problem["status"] == response.status_code
+    assert problem["request_id"] == response.headers["x-request-id"]
+    return [error["pointer"] for error in problem["errors"]]

@@ -1,0 +1,181 @@
+"""What cannot be meant is refused with pointers, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.api.conftest import DEFINITION, PARAMETERS, pointers
+
+LOG = {"name": "x", "kind": "float", "scale": "log"}
+JSON = {"content-type": "application/json"}
+
+BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
+    ({"parameters": [{**PARAMETERS[0], "high": -1}]}, ["/parameters/0/high"]),
+    ({"parameters": [{**PARAMETERS[0], "low": 3}]}, ["/parameters/0/high"]),
+    ({"parameters": [{**LOG, "low": 0, "high": 1}]}, ["/parameters/0/low"]),
+    ({"parameters": [{**LOG, "low": -1, "high": 1}]}, ["/parameters/0/low"]),
+    ({"parameters": [{**PARAMETERS[1], "scale": "log", "low": 0}]}, ["/parameters/0/low"]),
+    ({"parameters": [{**PARAMETERS[1], "step": 9}]}, ["/parameters/0/step"]),
+    ({"parameters": [{**PARAMETERS[0], "low": 1, "high": 1.0000000000000002}]}, ["/parameters/0/high"]),
+    ({"parameters": [*PARAMETERS, PARAMETERS[0]]}, ["/parameters"]),
+    ({"parameters": []}, ["/parameters"]),
+    ({"parameters": [{"name": "c", "kind": "categorical", "choices": []}]}, ["/parameters/0/choices"]),
+    ({"parameters": [{"name": "c", "kind": "categorical", "choices": ["a", "a"]}]}, ["/parameters/0/choices"]),
+    ({"parameters": [{"name": "c", "kind": "colour"}]}, ["/parameters/0"]),
+    ({"parameters": [{**PARAMETERS[0], "log": True}]}, ["/parameters/0/log"]),
+    ({"parameters": [{"name": "x", "kind": "float", "low": "0", "high": 1}]}, ["/parameters/0/low"]),
+    ({"parameters": [{"name": "x", "kind": "float", "low": 0}]}, ["/parameters/0/high"]),
+    ({"parameters": [{"name": "x\u0000", "kind": "bool"}]}, ["/parameters/0/name"]),
+    ({"id": "a b"}, ["/id"]),
+    ({"id": "\ud800"}, ["/id"]),
+    ({"direction": "up"}, ["/direction"]),
+    ({"budget": 0}, ["/budget"]),
+    ({"budget": True}, ["/budget"]),
+    ({"budget": 10**400}, ["/budget"]),
+    ({"budgets": 5}, ["/budgets"]),
+    ({"seed": -1}, ["/seed"]),
+    ({"tags": {"a": 1}}, ["/tags/a"]),
+    ({"tags": {"a/b~c": "\u0000"}}, ["/tags/a~1b~0c"]),
+    ({"noise_std": 0}, ["/noise_std"]),
+    ({"algorithm": {"kind": "random"}}, ["/algorithm/kind"]),
+    ({"algorithm": {"lengthscale": [1, 2, 3]}}, ["/algorithm"]),
+    ({"algorithm": {"v1": 1}}, ["/algorithm/rho"]),
+    ({"algorithm": {"branching": 1}}, ["/algorithm/branching"]),
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), BAD_STUDIES)
+def test_a_study_that_makes_no_sense_is_refused_where_it_makes_none(
+    server: str, changes: dict[str, Any], expected: list[str]
+) -> None:
+    body = json.dumps({**DEFINITION, **changes})
+    refused = httpx.post(f"{server}/v1/studies", content=body, headers=JSON)
+    assert refused.status_code == 422
+    assert pointers(refused) == expected
+    assert httpx.get(f"{server}/v1/studies").json()["items"] == []
+
+
+BAD_RESULTS: list[tuple[str, list[str]]] = [
+    ('{"trial": 1, "value": NaN}', ["/value"]),
+    ('{"trial": 1, "value": -Infinity}', ["/value"]),
+    ('{"trial": 1, "value": 1e999}', ["/value"]),
+    ('{"trial": 1, "value": "1"}', ["/value"]),
+    ('{"trial": 1, "value": null}', ["/value"]),
+    ('{"trial": 1}', ["/value"]),
+    ('{"trial": 1, "value": 1, "values": 1}', ["/values"]),
+    ('{"trial": 1, "value": 1, "std_error": -1}', ["/std_error"]),
+    ('{"trial": 1, "value": 1, "attempt": 7}', ["/attempt"]),
+    ('{"trial": true, "value": 1}', ["/trial"]),
+    ('{"trial": 123456789012345678901234567890, "value": 1}', ["/trial"]),
+    ('{"trial": 1, "status": "failed", "value": 1}', ["/value"]),
+    ('{"trial": 1, "status": "failed", "reason": "\\u0000"}', ["/reason"]),
+    ('{"trial": 1, "status": "failed", "reason": "\\ud83d"}', ["/reason"]),
+    ('{"value": 1}', ["/trial"]),
+    ('{"value": 1, "parameters": {"x": 0}}', ["/parameters/n"]),
+    ('{"value": 1, "parameters": {"x": 0, "n": 1, "z": 1}}', ["/parameters/z"]),
+    ('{"value": 1, "parameters": {"x": 2.1, "n": 0}}', ["/parameters/x", "/parameters/n"]),
+    ('{"value": 1, "parameters": {"x": NaN, "n": 1.5}}', ["/parameters/x"]),
+    ('{"value": 1, "parameters": {"x": null, "n": 1.5}}', ["/parameters/x", "/parameters/n"]),
+    ('{"value": 1, "parameters": {"x": [0], "n": true}}', ["/parameters/x", "/parameters/n"]),
+    ('[{"trial": 1, "value": 1}]', [""]),
+    ('"text"', [""]),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), BAD_RESULTS)
+def test_a_result_that_makes_no_sense_is_refused_where_it_makes_none(
+    server: str, body: str, expected: list[str]
+) -> None:
+    httpx.post(f"{server}/v1/studies", json=DEFINITION)
+    httpx.post(f"{server}/v1/studies/s/suggest")
+    before = httpx.get(f"{server}/v1/studies/s").text
+    refused = httpx.post(f"{server}/v1/studies/s/observe", content=body, headers=JSON)
+    assert refused.status_code == 422
+    assert pointers(refused) == expected
+    assert httpx.get(f"{server}/v1/studies/s").text == before
+
+
+@pytest.mark.parametrize("body", [b"{", b"", b"\xff", b"[" * 100_000, b"{'a': 1}", b"9" * 5000])
+def test_what_is_not_json_is_refused(server: str, body: bytes) -> None:
+    refused = httpx.post(f"{server}/v1/studies", content=body, headers=JSON)
+    assert refused.status_code in (400, 422)
+    pointers(refused)
+
+
+def test_only_json_is_taken(server: str) -> None:
+    refused = httpx.post(f"{server}/v1/studies", data={"id": "s"})
+    assert refused.status_code == 415
+    pointers(refused)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_over_the_limit_is_refused(server: str, chunked: bool) -> None:
+    """By its declared length, or when it has come that far."""
+    body = b'{"id": "' + b"a" * 10 * 2**20 + b'"}'
+    content = iter([body]) if chunked else body
+    refused = httpx.post(f"{server}/v1/studies", content=content, headers=JSON)
+    assert refused.status_code == 413
+    pointers(refused)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/studies/nowhere", 404),
+        ("POST", "/v1/studies/nowhere/suggest", 404),
+        ("GET", "/v1/studies/%00", 404),
+        ("GET", "/v1/studies/%ff%fe", 404),
+        ("GET", "/v1/nothing", 404),
+        ("PUT", "/v1/studies", 405),
+        ("GET", "/v1/studies?cursor=!", 422),
+        ("GET", "/v1/studies?cursor=WyIwMDAxLTAxLTAxVDAwOjAwOjAwKzE0OjAwIiwicyJd", 422),
+        ("GET", "/v1/studies?limit=0", 422),
+        ("GET", "/v1/studies/s/trials/99999999999999999999", 422),
+        ("GET", "/v1/studies/s/trials?state=lost", 422),
+    ],
+)
+def test_every_refusal_is_a_problem_document(server: str, method: str, path: str, status: int) -> None:
+    refused = httpx.request(method, server + path)
+    assert refused.status_code == status
+    pointers(refused)
+
+
+def test_a_method_that_is_not_allowed_is_told_which_are(server: str) -> None:
+    refused = httpx.put(f"{server}/v1/studies/s")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "DELETE, GET, PATCH")
+
+
+def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client, study: str) -> None:
+    again = api.post("/v1/studies", json=DEFINITION)
+    assert (again.status_code, again.json()) == (200, api.get(study).json())
+    refused = api.post("/v1/studies", json={**DEFINITION, "direction": "maximize", "budget": 5})
+    assert refused.status_code == 409
+    assert refused.json()["code"] == "study_exists"
+    assert "direction is 'minimize', budget is None" in refused.json()["detail"]
+
+
+def test_a_value_for_a_finished_trial_shows_both_values(api: httpx.Client, study: str) -> None:
+    api.post(f"{study}/suggest")
+    api.post(f"{study}/observe", json={"trial": 1, "value": 1.5})
+    refused = api.post(f"{study}/observe", json={"trial": 1, "value": 2.5})
+    assert (refused.status_code, refused.json()["code"]) == (409, "result_conflict")
+    assert "1.5" in refused.json()["detail"]
+    assert "2.5" in refused.json()["detail"]
+
+
+def test_a_batch_takes_the_good_items_and_explains_the_others(api: httpx.Client, study: str) -> None:
+    good = {"parameters": {"x": 0, "n": 1}, "value": 1}
+    items = [good, {"trial": 7, "value": 1}, {"parameters": {"x": 9, "n": 1}, "value": 1}]
+    trial_run = api.post(f"{study}/observations", json={"items": items, "dry_run": True}).json()
+    assert [item["status"] for item in trial_run["items"]] == [200, 404, 422]
+    assert trial_run["study"]["counts"]["observations"] == 0
+    answer = api.post(f"{study}/observations", json={"items": items}).json()
+    assert [item["code"] for item in answer["items"]] == [None, "trial_not_found", "invalid"]
+    assert answer["items"][2]["errors"][0]["pointer"] == "/parameters/x"
+    assert answer["study"]["counts"]["observations"] == 1
+    misspelt = api.post(f"{study}/observations", json={"items": [good, {"trial": 1, "val": 1}]})
+    assert pointers(misspelt) == ["/items/1/value", "/items/1/val"]

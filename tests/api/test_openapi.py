@@ -1,0 +1,95 @@
+"""The OpenAPI document is true: no request it allows, or forbids, gets an answer it does not know."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.config import SchemathesisConfig
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from tests.api.conftest import DEFINITION
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
+CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": True}})
+EXAMPLES = 40
+
+
+def operations() -> list[tuple[str, str]]:
+    """Method and path of every operation that returns."""
+    return [
+        (method, path)
+        for path, methods in DOCUMENT["paths"].items()
+        for method in methods
+    ]
+
+
+@pytest.mark.parametrize(("method", "path"), operations())
+def test_no_generated_request_gets_an_undocumented_answer(server: str, method: str, path: str) -> None:
+    """Valid and invalid requests, on a study that exists, has trials and results."""
+    with httpx.Client(base_url=server) as client:
+        client.post("/v1/studies", json=DEFINITION)
+        client.post("/v1/studies/s/suggest", json={"count": 2})
+        client.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+    operation = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)[path][method.upper()]
+
+    cases = st.one_of([operation.as_strategy(generation_mode=mode) for mode in GenerationMode])
+
+    @given(case=cases, known=st.booleans())
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def send(case: schemathesis.Case, known: bool) -> None:
+        if known and "study_id" in (case.path_parameters or {}):
+            case.path_parameters["study_id"] = "s"
+        case.call_and_validate(base_url=server, checks=CHECKS)
+
+    send()
+
+
+def test_every_operation_has_a_name_a_description_and_its_problems() -> None:
+    names = set()
+    for methods in DOCUMENT["paths"].values():
+        for operation in methods.values():
+            names.add(operation["operationId"])
+            assert operation["description"]
+            for status, answer in operation["responses"].items():
+                if int(status) >= 400:
+                    assert set(answer["content"]) == {"application/problem+json"}
+    assert len(names) == len(operations())
+    assert all(re.fullmatch(r"[a-z]+[A-Za-z]*", name) for name in names)
+
+
+def test_references_resolve() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+
+    def check(node: Any) -> None:
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                assert node["$ref"].rpartition("/")[2] in schemas
+            for value in node.values():
+                check(value)
+        elif isinstance(node, list):
+            for value in node:
+                check(value)
+
+    check(DOCUMENT)

@@ -1,0 +1,83 @@
+"""A real HTTP proxy that spoils some of the answers it forwards, and notes what passed."""
+
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
+
+import httpx
+
+Fault = Literal["lose request", "lose answer", "stall", "busy", "not ours"]
+
+
+@dataclass
+class Proxy:
+    url: str
+    faults: deque[Fault] = field(default_factory=deque)
+    """What befalls the next requests; those after them are forwarded faithfully."""
+    sent: list[tuple[str, str, str | None]] = field(default_factory=list)
+    """Method, path and idempotency key of every request that came."""
+
+    def keys(self, path_end: str) -> list[str | None]:
+        return [key for _, path, key in self.sent if path.endswith(path_end)]
+
+
+@contextmanager
+def proxy(upstream: str) -> Iterator[Proxy]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def forward(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            state.sent.append((self.command, self.path, self.headers.get("Idempotency-Key")))
+            fault = state.faults.popleft() if state.faults else None
+            match fault:
+                case "lose request":
+                    self.hang_up()
+                case "busy":
+                    self.answer(503, {"Retry-After": "1"}, b"")
+                case "not ours":
+                    self.answer(200, {"Content-Type": "text/html"}, b"<p>Welcome to the hotel's wireless network")
+                case _:
+                    headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
+                    answer = http.request(self.command, self.path, content=body, headers=headers)
+                    if fault == "lose answer":
+                        self.hang_up()
+                    elif fault == "stall":
+                        time.sleep(0.5)
+                        self.hang_up()
+                    else:
+                        self.answer(answer.status_code, dict(answer.headers), answer.content)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = forward  # noqa: N815 (the names http.server calls)
+
+        def answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                if name.lower() in {"content-type", "retry-after"}:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def hang_up(self) -> None:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with httpx.Client(base_url=upstream, timeout=30) as http, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        state = Proxy(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield state
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,106 @@
+"""The fate of a trial whose evaluation ends in one way or another."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from adabkb_client import Client, Float, Study
+from adabkb_client.models import TrialState
+
+PROGRAM = """
+import sys, time
+from adabkb_client import Client
+with Client(sys.argv[1]) as client, client.study(sys.argv[2]).trial():
+    print("evaluating", flush=True)
+    time.sleep(60)
+"""
+
+
+def states(study: Study) -> list[TrialState]:
+    return [trial.state for trial in study.trials()]
+
+
+def test_a_result_completes_the_trial(study: Study) -> None:
+    with study.trial() as trial:
+        trial.observe(trial.parameters["x"], std_error=0.1)
+    assert states(study) == ["completed"]
+
+
+def test_an_exception_fails_the_trial_with_its_text_and_goes_on(study: Study) -> None:
+    with pytest.raises(ZeroDivisionError), study.trial():
+        _ = 1 / 0
+    (trial,) = study.trials()
+    assert (trial.state, trial.reason) == ("failed", "ZeroDivisionError: division by zero")
+
+
+def test_a_text_that_no_database_takes_still_fails_the_trial(study: Study) -> None:
+    with pytest.raises(ValueError, match="poison"), study.trial():
+        raise ValueError("poison \0 \ud800 " + "long" * 10_000)
+    assert states(study) == ["failed"]
+
+
+def test_ctrl_c_gives_the_trial_back(study: Study) -> None:
+    with pytest.raises(KeyboardInterrupt), study.trial():
+        raise KeyboardInterrupt
+    assert states(study) == ["released"]
+    assert study.suggest().number == 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
+def test_a_process_that_is_told_to_end_gives_its_trial_back(server: str, study: Study, number: int, code: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, server, study.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "evaluating\n"
+        process.send_signal(number)
+        assert process.wait(timeout=20) == code
+    assert states(study) == ["released"]
+
+
+def test_a_program_that_handles_sigterm_itself_keeps_its_handler(study: Study) -> None:
+    def own(*_: object) -> None: ...
+
+    previous = signal.signal(signal.SIGTERM, own)
+    try:
+        with study.trial() as trial:
+            assert signal.getsignal(signal.SIGTERM) is own
+            trial.observe(1.0)
+        assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def test_a_block_that_ends_without_a_result_fails_the_trial(study: Study) -> None:
+    with study.trial():
+        pass
+    assert states(study) == ["failed"]
+
+
+def test_an_error_after_the_result_does_not_undo_it(study: Study) -> None:
+    with pytest.raises(ZeroDivisionError), study.trial() as trial:
+        _ = trial.observe(1.0) and 1 / 0
+    assert states(study) == ["completed"]
+
+
+def test_a_lease_is_renewed_for_as_long_as_the_evaluation_takes(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", lease_seconds=1, seed=1)
+    with study.trial() as trial:
+        time.sleep(2.5)
+        assert states(study) == ["active"]
+        trial.observe(1.0)
+    assert [(each.state, each.attempt) for each in study.trials()] == [("completed", 1)]
+
+
+def test_a_late_result_is_kept_although_another_worker_has_the_trial(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", seed=1)
+    first = study.suggest(lease_seconds=1)
+    time.sleep(1.2)
+    second = study.suggest()
+    assert (second.number, second.attempt) == (first.number, 2)
+    study.observe(first, 1.0)
+    study.observe(second, 2.0)
+    assert [(each.attempt, each.value) for each in study.observations()] == [(1, 1.0), (2, 2.0)]

@@ -1,0 +1,109 @@
+"""Whatever happens on the way, a call takes effect exactly once, or says clearly that it did not."""
+
+import socket
+import time
+
+import pytest
+
+from adabkb_client import (
+    Client,
+    Conflict,
+    ConnectionFailed,
+    Float,
+    Invalid,
+    NotFound,
+    Study,
+    Unavailable,
+    UnexpectedAnswer,
+)
+from tests.client.faults import Fault, Proxy
+
+
+@pytest.mark.parametrize("fault", ["lose request", "lose answer", "stall", "busy"])
+def test_a_result_is_stored_once_whatever_befalls_its_answer(study: Study, faulty: Proxy, fault: Fault) -> None:
+    with Client(faulty.url, timeout=0.4 if fault == "stall" else 30) as client:
+        remote = client.study(study.id)
+        trial = remote.suggest()
+        faulty.faults.extend([fault, fault])
+        remote.observe(trial, 0.5)
+    assert [observation.value for observation in study.observations()] == [0.5]
+    keys = faulty.keys("/observe")
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+    assert keys[0]
+
+
+@pytest.mark.parametrize("fault", ["lose request", "lose answer"])
+def test_a_suggestion_whose_answer_was_lost_is_not_a_second_trial(study: Study, faulty: Proxy, fault: Fault) -> None:
+    with Client(faulty.url) as client:
+        remote = client.study(study.id)
+        faulty.faults.append(fault)
+        trial = remote.suggest()
+    assert [each.number for each in study.trials()] == [trial.number]
+
+
+def test_a_point_nobody_suggested_is_stored_once(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        remote = client.study(study.id)
+        faulty.faults.append("lose answer")
+        remote.observe_point({"x": 0.25, "y": 10.0}, 1.5)
+    assert [observation.value for observation in study.observations()] == [1.5]
+
+
+def test_two_calls_have_two_keys(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        first, second = client.study(study.id).suggest(2)
+        client.study(study.id).observe(first, 1.0)
+        client.study(study.id).observe(second, 1.0)
+    assert len(set(faulty.keys("/observe"))) == 2
+
+
+def test_a_deletion_whose_answer_was_lost_is_a_success(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        remote = client.study(study.id)
+        faulty.faults.append("lose answer")
+        remote.delete()
+        with pytest.raises(NotFound):
+            client.delete_study(study.id)
+
+
+def test_the_servers_retry_after_is_waited_for(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        faulty.faults.append("busy")
+        start = time.monotonic()
+        client.study(study.id)
+    assert time.monotonic() - start >= 1.0
+
+
+def test_a_server_that_stays_busy_is_reported_as_unavailable(faulty: Proxy) -> None:
+    faulty.faults.extend(["busy"] * 10)
+    with Client(faulty.url, retry_for=0.5) as client, pytest.raises(Unavailable) as caught:
+        client.study("s")
+    assert caught.value.status == 503
+
+
+def test_refusals_are_not_repeated(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        remote = client.study(study.id)
+        trial = remote.suggest()
+        remote.observe(trial, 1.0)
+        faulty.sent.clear()
+        with pytest.raises(Conflict):
+            remote.observe(trial, 2.0)
+        with pytest.raises(Invalid):
+            remote.observe_point({"x": 7.0, "y": 10.0}, 2.0)
+    assert len(faulty.sent) == 2
+
+
+def test_a_server_that_is_not_there_is_reported_soon_and_by_address() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with Client(url, retry_for=0.5) as client, pytest.raises(ConnectionFailed, match=url):
+            client.study("s")
+
+
+def test_something_else_that_answers_is_named(faulty: Proxy) -> None:
+    faulty.faults.append("not ours")
+    with Client(faulty.url) as client, pytest.raises(UnexpectedAnswer, match="not JSON"):
+        client.create_study("s", {"x": Float(0, 1)}, direction="maximize")

@@ -1,0 +1,239 @@
+"""Each call of the client against the real server."""
+
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_client import (
+    Bool,
+    Categorical,
+    Client,
+    Conflict,
+    Float,
+    Int,
+    Invalid,
+    NotFound,
+    NoTrialAvailable,
+    Ordinal,
+    Study,
+    StudyComplete,
+)
+
+
+def test_every_kind_of_parameter_comes_back_as_its_type(client: Client) -> None:
+    study = client.create_study(
+        "kinds",
+        {
+            "rate": Float(1e-4, 1.0, log=True),
+            "layers": Int(1, 9, step=2),
+            "batch": Ordinal([16, 32, 64]),
+            "loss": Categorical(["l1", "l2"]),
+            "bias": Bool(),
+        },
+        direction="minimize",
+        seed=1,
+    )
+    for trial in study.suggest(4):
+        point = trial.parameters
+        assert 1e-4 <= point["rate"] <= 1.0
+        assert point["layers"] in {1, 3, 5, 7, 9}
+        assert point["batch"] in {16, 32, 64}
+        assert point["loss"] in {"l1", "l2"}
+        assert isinstance(point["bias"], bool)
+        assert study.observe(trial, 1.0).trial
+
+
+def test_creating_again_opens_the_same_study_and_another_definition_is_a_conflict(client: Client) -> None:
+    space = {"x": Float(0, 1)}
+    first = client.create_study("s", space, direction="minimize", seed=1, budget=3)
+    first.observe(first.suggest(), 1.0)
+    again = client.create_study("s", space, direction="minimize", seed=1, budget=3)
+    assert again.info().counts.completed == 1
+    with pytest.raises(Conflict):
+        client.create_study("s", {"x": Float(0, 2)}, direction="minimize", seed=1, budget=3)
+
+
+def test_a_wrong_definition_is_refused_with_the_place_of_the_error(client: Client) -> None:
+    with pytest.raises(Invalid) as caught:
+        client.create_study("bad", {"x": Float(2, 1)}, direction="minimize")
+    assert any(pointer.startswith("/parameters/0") for pointer in caught.value.pointers)
+    assert caught.value.request_id
+    assert not list(client.studies())
+
+
+def test_an_unknown_study_is_not_found(client: Client) -> None:
+    with pytest.raises(NotFound):
+        client.study("nowhere")
+    with pytest.raises(NotFound):
+        client.study("a/../b?c")
+
+
+def test_all_studies_are_listed_and_deleted_ones_are_not(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adabkb_client.transport.PAGE", 2)
+    for number in range(5):
+        client.create_study(f"s{number}", {"x": Float(0, 1)}, direction="minimize")
+    client.delete_study("s2")
+    assert {study.id for study in client.studies()} == {"s0", "s1", "s3", "s4"}
+
+
+def test_a_study_hands_out_its_budget_and_then_says_why_not(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", budget=3, seed=1)
+    trials = study.suggest(count=5)
+    assert len({trial.parameters["x"] for trial in trials}) == 3
+    with pytest.raises(NoTrialAvailable) as waiting:
+        study.suggest()
+    assert not isinstance(waiting.value, StudyComplete)
+    assert waiting.value.reason == "budget"
+    for trial in trials:
+        study.observe(trial, trial.parameters["x"])
+    with pytest.raises(StudyComplete) as over:
+        study.suggest(count=2)
+    assert over.value.reason == "budget"
+    study.update(budget=4)
+    assert study.suggest().number == 4
+
+
+def test_a_paused_study_hands_out_nothing_but_takes_results(study: Study) -> None:
+    trial = study.suggest()
+    study.pause()
+    with pytest.raises(NoTrialAvailable, match="paused"):
+        study.suggest()
+    assert study.observe(trial, 1.0).study.counts.completed == 1
+    study.resume()
+    assert study.suggest().number == 2
+
+
+def test_results_read_back_as_they_were_reported(study: Study) -> None:
+    trial = study.suggest()
+    study.observe(trial, np.float32(0.5), std_error=0.25, parameters={"x": np.float64(0.125), "y": 3})
+    study.observe_point({"x": 1, "y": np.int64(2)}, -1.0)
+    run, free = study.observations()
+    assert (run.trial, run.attempt, run.value, run.std_error) == (trial.number, 1, 0.5, 0.25)
+    assert run.parameters == {"x": 0.125, "y": 3}
+    assert (free.trial, free.value, free.parameters) == (None, -1.0, {"x": 1, "y": 2})
+    assert study.best is not None
+    assert study.best.value == 0.5
+
+
+def test_the_same_result_again_changes_nothing_and_another_is_a_conflict(study: Study) -> None:
+    trial = study.suggest()
+    first = study.observe(trial, 1.0)
+    assert study.observe(trial.number, 1.0).observation == first.observation
+    with pytest.raises(Conflict):
+        study.observe(trial, 2.0)
+    assert len(list(study.observations())) == 1
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_value_that_is_no_number_is_refused_before_it_is_sent(study: Study, value: float) -> None:
+    trial = study.suggest()
+    with pytest.raises(ValueError, match="finite"):
+        study.observe(trial, value)
+    with pytest.raises(ValueError, match="std_error"):
+        study.observe(trial, 1.0, std_error=value)
+
+
+def test_a_batch_tells_the_fate_of_each_item(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adabkb_client.resource.BATCH", 2)
+    point = {"x": 0.5, "y": 10.0}
+    items: list[dict[str, Any]] = [
+        {"parameters": point, "value": 1.0},
+        {"parameters": {"x": 9}, "value": 1.0},
+        {"trial": 77, "value": 1.0},
+    ]
+    assert len(study.observe_many(items, dry_run=True)) == 3
+    assert not list(study.observations())
+    stored, invalid, unknown = study.observe_many(items)
+    assert stored.answer is not None
+    assert stored.answer.observation is not None
+    assert stored.answer.observation.value == 1.0
+    assert isinstance(invalid.error, Invalid)
+    assert isinstance(unknown.error, NotFound)
+    assert len(list(study.observations())) == 1
+
+
+def test_failed_released_and_queued_trials(study: Study) -> None:
+    failed, released = study.suggest(2)
+    answer = study.fail(failed, "diverged")
+    assert answer.trial is not None
+    assert (answer.trial.state, answer.trial.reason) == ("failed", "diverged")
+    study.release(released)
+    queued = study.queue({"x": 0.75, "y": 2.0})
+    assert [trial.number for trial in study.trials(state="queued")] == [queued.number]
+    assert study.suggest().number == released.number
+    assert study.suggest().parameters == {"x": 0.75, "y": 2.0}
+
+
+def test_a_heartbeat_renews_the_lease(study: Study) -> None:
+    trial = study.suggest(lease_seconds=5, worker="me")
+    assert trial.worker == "me"
+    renewed = study.heartbeat(trial).trial
+    assert renewed is not None
+    assert trial.leased_until is not None
+    assert renewed.leased_until is not None
+    assert renewed.leased_until > trial.leased_until
+
+
+def test_what_the_model_says(study: Study) -> None:
+    before = study.recommendation()
+    assert (before.model, before.observed) == (None, None)
+    for trial in study.suggest(3):
+        study.observe(trial, -((trial.parameters["x"] - 0.3) ** 2))
+    after = study.recommendation()
+    assert after.model is not None
+    assert after.observed == study.best
+    assert study.info().gap == after.gap
+    prediction = study.predict([after.model.parameters, {"x": 0, "y": 1}])[0]
+    assert prediction.mean == pytest.approx(after.model.mean)
+    assert prediction.lcb < prediction.mean < prediction.ucb
+    assert study.model()
+    assert next(iter(study.tree()))["key"] == "0"
+    assert list(study.dictionary())
+
+
+def test_a_wrong_result_can_be_corrected_or_excluded(study: Study) -> None:
+    high = study.observe_point({"x": 0.2, "y": 10.0}, 1e6).observation
+    low = study.observe_point({"x": 0.8, "y": 10.0}, 2.0).observation
+    assert high is not None
+    assert low is not None
+    corrected = study.correct(high.seq, 3.0).observation
+    assert corrected is not None
+    assert corrected.value == 3.0
+    assert study.best is not None
+    assert study.best.value == 3.0
+    study.exclude(high.seq)
+    assert study.best.value == 2.0
+    assert [observation.excluded for observation in study.observations()] == [True, False]
+
+
+def test_the_log_is_complete_and_in_order(study: Study) -> None:
+    study.observe(study.suggest(), 1.0)
+    events = list(study.events())
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    kinds = [event.kind for event in events]
+    assert kinds[0] == "created"
+    assert kinds.index("suggested") < kinds.index("observed")
+
+
+def test_a_frame_has_a_row_per_observation(study: Study) -> None:
+    study.observe(study.suggest(), 1.5)
+    study.observe_point({"x": 0.5, "y": 10.0}, 2.5)
+    frame = study.to_frame()
+    assert frame["value"].tolist() == [1.5, 2.5]
+    assert frame["parameters.x"].tolist()[1] == 0.5
+
+
+def test_a_frame_without_pandas_says_what_to_install(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        study.to_frame()
+
+
+def test_export_is_text_in_the_format_asked_for(study: Study) -> None:
+    study.observe(study.suggest(), 1.5)
+    assert all(json.loads(line) for line in study.export().splitlines())
+    assert "1.5" in study.export("csv")

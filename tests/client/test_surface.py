@@ -1,0 +1,71 @@
+"""What programs can rely on: names, and tolerance of a newer server."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+import adabkb_client
+from adabkb_client import AdaBKBError, Best, Client, Event, Prediction, Recommendation, UnexpectedAnswer
+from adabkb_client.models import decode
+
+SURFACE = """
+    APIError AdaBKBError Answer BatchItem Best Bool Categorical Cell Client Conflict ConnectionFailed Counts
+    Estimate Event Float Int Invalid LeasedTrial NoTrialAvailable NotFound Observation Ordinal Parameter
+    PreconditionFailed Prediction Recommendation RunReport Study StudyComplete StudyInfo StudySummary Trial
+    Unauthorized Unavailable UnexpectedAnswer
+"""
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert sorted(adabkb_client.__all__) == sorted(SURFACE.split())
+    assert all(hasattr(adabkb_client, name) for name in adabkb_client.__all__)
+
+
+def test_every_error_can_be_caught_as_one() -> None:
+    errors = [kind for kind in vars(adabkb_client).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert errors
+    assert all(issubclass(kind, AdaBKBError) for kind in errors)
+
+
+def test_fields_of_a_newer_server_are_ignored() -> None:
+    document = {"mean": 1, "std": 0.5, "lcb": 0.0, "ucb": 2.0, "median": 1.0}
+    assert decode(Prediction, document) == Prediction(1.0, 0.5, 0.0, 2.0)
+
+
+def test_nested_records_nulls_and_times_are_decoded() -> None:
+    observed = {"parameters": {"x": 1}, "value": 2, "trial": None}
+    recommendation = decode(Recommendation, {"model": None, "observed": observed, "gap": None})
+    assert recommendation == Recommendation(None, Best({"x": 1}, 2.0, None), None)
+    event = {"seq": 1, "kind": "created", "trial": None, "payload": {}, "created_at": "2026-01-02T03:04:05.5Z"}
+    assert decode(Event, event).created_at == datetime(2026, 1, 2, 3, 4, 5, 500_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("document", [{}, [], None, "x", {"mean": "much", "std": 1, "lcb": 1, "ucb": 1}])
+def test_an_answer_of_another_shape_is_refused(document: object) -> None:
+    with pytest.raises(UnexpectedAnswer, match="Prediction"):
+        decode(Prediction, document)
+
+
+def test_the_address_comes_from_the_argument_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADABKB_URL", "http://example.org:1")
+    with Client() as client, Client("http://example.org:2") as other:
+        assert client.url == "http://example.org:1"
+        assert other.url == "http://example.org:2"
+    monkeypatch.delenv("ADABKB_URL")
+    with Client() as client:
+        assert client.url == "http://127.0.0.1:8000"
+
+
+def test_an_address_without_scheme_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="http://"):
+        Client("127.0.0.1:8000")
+
+
+def test_the_client_needs_nothing_of_the_servers_installation() -> None:
+    program = (
+        "import sys, adabkb_client; print({'fastapi', 'numpy', 'pandas', 'pydantic', 'sqlalchemy'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,0 +1,116 @@
+"""Dockerfile and docker-compose.yml: no container engine runs here, so they are read, and what they run is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from adabkb_service.settings import table
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+INSTRUCTIONS = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if line and not line.startswith("#")]
+
+
+def arguments(instruction: str) -> list[str]:
+    return [rest for name, rest in INSTRUCTIONS if name == instruction]
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built and installed as in the image, away from the checkout; yields the folder of its commands."""
+    folder = tmp_path_factory.mktemp("image")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT], check=True)
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([python, *pip[1:], "install", "--no-deps", wheel], check=True)
+    # The dependencies are those of this environment; the package itself comes first, from the wheel.
+    packages = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[0])"], text=True)
+    here = next(path for path in sys.path if path.endswith("site-packages"))
+    (Path(packages.strip()) / "dependencies.pth").write_text(here + "\n")
+    return python.parent
+
+
+def test_image_has_two_stages_no_root_and_a_health_check() -> None:
+    assert len(arguments("FROM")) == 2
+    assert arguments("USER") == ["adabkb"]
+    names = [name for name, _ in INSTRUCTIONS]
+    assert names.index("USER") < names.index("ENTRYPOINT")
+    assert "/readyz" in arguments("HEALTHCHECK")[0]
+
+
+def test_image_copies_only_what_exists() -> None:
+    ignored = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    for copy in arguments("COPY"):
+        for source in copy.split()[:-1]:
+            if not source.startswith("--from"):
+                assert (ROOT / source).exists() or source.startswith("/opt/")
+                assert source in ignored or source.startswith("/opt/")
+
+
+def test_environment_names_are_settings(compose: dict[str, Any]) -> None:
+    known = {setting.variable for setting in table()}
+    named = set(re.findall(r"(ADABKB_\w+)=", DOCKERFILE)) | set(compose["x-server"]["environment"])
+    assert named <= known
+
+
+def test_compose_migrates_once_before_the_server_and_keeps_its_data(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert services["migrate"]["depends_on"]["database"]["condition"] == "service_healthy"
+    assert services["migrate"]["restart"] == "no"
+    assert services["server"]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    volume = services["database"]["volumes"][0].split(":")[0]
+    assert volume in compose["volumes"]
+    assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
+    assert services["server"]["environment"]["ADABKB_DATABASE"].startswith("postgresql://")
+
+
+def test_the_commands_of_image_and_compose_run_from_the_wheel(
+    installed: Path, compose: dict[str, Any], tmp_path: Path
+) -> None:
+    """``adabkb migrate``, ``adabkb serve`` and the health check, from the installed wheel in an empty folder."""
+    environment = {**os.environ, "ADABKB_DATABASE": f"sqlite:///{tmp_path}/adabkb.db", "ADABKB_PORT": "0"}
+    environment.pop("PYTHONPATH", None)
+    command = [str(installed / "adabkb")]
+
+    def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *arguments], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    where = [str(installed / "python"), "-c", "import adabkb_service; print(adabkb_service.__file__)"]
+    assert str(installed.parent) in subprocess.check_output(where, env=environment, cwd=tmp_path, text=True)
+    migrated = run(compose["services"]["migrate"]["command"])
+    assert migrated.returncode == 0, migrated.stderr
+    serve = compose["services"]["server"]["command"]
+    assert serve == ["serve"] == yaml.safe_load(arguments("CMD")[0])
+    check = shlex.split(arguments("HEALTHCHECK")[0].split("CMD")[1].strip().strip("[]").replace('", "', '" "'))
+    with subprocess.Popen(
+        [*command, *serve], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            address = process.stdout.readline().split()[-1]
+            check[0] = str(installed / "python")
+            check[-1] = check[-1].replace("http://127.0.0.1:8000", address)
+            assert subprocess.run(check, check=False).returncode == 0
+        finally:
+            process.terminate()
+            process.wait(10)

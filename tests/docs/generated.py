@@ -1,0 +1,90 @@
+"""Sections of the documentation that are made from the code. ``python -m tests.docs.generated`` writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import typer.main
+
+from adabkb_service.api.problems import HTTP, TABLE
+from adabkb_service.app import create_app
+from adabkb_service.cli.main import app as cli
+from adabkb_service.settings import Settings, table
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def settings() -> str:
+    """The settings, their variables and defaults."""
+    rows = [f"| `{s.name}` | `{s.variable}` | `{s.default}` | {s.help} |" for s in table()]
+    return "\n".join(["| setting | environment | default | |", "|---|---|---|---|", *rows])
+
+
+def routes() -> str:
+    """Every call, its statuses and its one-line description."""
+    paths = create_app(Settings(database="sqlite:///unused.db")).openapi()["paths"]
+    rows = [
+        f"| `{method.upper()} {path}` | {' '.join(sorted(call['responses']))} | {_first_line(call)} |"
+        for path, calls in paths.items()
+        for method, call in calls.items()
+    ]
+    return "\n".join(["| call | answers | |", "|---|---|---|", *rows])
+
+
+def errors() -> str:
+    """Every code of a problem."""
+    kinds = {kind.code: kind for kind in [*TABLE.values(), *HTTP.values()]}
+    rows = [
+        f"| {kind.status} | `{code}` | {kind.title} | {'yes' if kind.retryable else ''} |"
+        for code, kind in sorted(kinds.items(), key=lambda item: (item[1].status, item[0]))
+    ]
+    return "\n".join(["| status | code | | retryable |", "|---|---|---|---|", *rows])
+
+
+def command_line() -> str:
+    """The help of every command."""
+    return "\n\n".join(f"```console\n$ {name} --help\n{text}\n```" for name, text in helps())
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    def walk(command: click.Command, name: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
+        context = click.Context(command, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
+        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+        yield context.command_path, text.strip()
+        for child_name, child in getattr(command, "commands", {}).items():
+            yield from walk(child, child_name, context)
+
+    return walk(typer.main.get_command(cli), "adabkb", None)
+
+
+def _first_line(call: dict[str, str]) -> str:
+    return call.get("description", "").splitlines()[0]
+
+
+SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
+    "settings": ("operations.md", settings),
+    "cli": ("operations.md", command_line),
+    "routes": ("http.md", routes),
+    "errors": ("http.md", errors),
+}
+
+
+def written(name: str) -> str:
+    """The section as the document has it."""
+    text = (DOCS / SECTIONS[name][0]).read_text()
+    return text.split(f"<!-- {name}:begin -->\n")[1].split(f"<!-- {name}:end -->")[0].rstrip("\n")
+
+
+def write(name: str) -> None:
+    """Bring the document up to date."""
+    path = DOCS / SECTIONS[name][0]
+    before, rest = path.read_text().split(f"<!-- {name}:begin -->\n")
+    after = rest.split(f"<!-- {name}:end -->")[1]
+    path.write_text(f"{before}<!-- {name}:begin -->\n{SECTIONS[name][1]()}\n<!-- {name}:end -->{after}")
+
+
+if __name__ == "__main__":
+    for section in SECTIONS:
+        write(section)

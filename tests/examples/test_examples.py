@@ -1,0 +1,78 @@
+"""The examples work as their readers will run them: as programs."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from adabkb_client import Client
+from tests.servers import server_on
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-u", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(program: subprocess.Popen[str]) -> str:
+    with program:
+        output, errors = program.communicate(timeout=120)
+    assert program.returncode == 0, errors
+    return output
+
+
+def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(tmp_path: Path) -> None:
+    output = finish(start("examples/demo.py", "--budget", "6", "--folder", str(tmp_path)))
+    tuned, default = (float(value) for value in re.findall(r"(?:tuned|default) +(0\.\d+)", output))
+    assert 0 < tuned <= 1.2 * default
+    assert "± 0." in output
+    with server_on(f"sqlite:///{tmp_path}/demo.db") as address, Client(address) as client:
+        study = client.study("htru2")
+        assert study.info().counts.completed == 6
+        assert len({trial.worker for trial in study.trials()}) == 2
+        paths = re.findall(r"http://127.0.0.1:8000(/[^\s\"]+)", output)
+        assert len(paths) >= 4
+        for path in paths:
+            assert httpx.get(f"{address}{path.rstrip('.')}").status_code == 200
+
+
+def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> None:
+    with start("examples/demo.py", "--budget", "500", "--folder", str(tmp_path)) as demo:
+        assert demo.stdout is not None
+        address = demo.stdout.readline().split()[2].rstrip(",")
+        with Client(address) as client:
+            study = client.study("htru2")
+            while study.info().counts.completed < 2:
+                time.sleep(0.1)
+        demo.send_signal(signal.SIGINT)
+        _, errors = demo.communicate(timeout=30)
+    assert demo.returncode == 1
+    assert "server and workers are stopped" in errors
+    assert "Traceback" not in errors
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address)
+    with server_on(f"sqlite:///{tmp_path}/demo.db") as address, Client(address) as client:
+        assert client.study("htru2").info().counts.active == 0
+
+
+def test_the_digits_example_reports_a_recommendation(server: str) -> None:
+    output = finish(start("examples/digits_svm.py", "6", ADABKB_URL=server))
+    assert "6 trials evaluated here; the study ended by budget" in output
+    with Client(server) as client:
+        best = client.study("digits-svm-6").best
+    assert best is not None
+    assert best.value > 0.9

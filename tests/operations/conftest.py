@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from adabkb_service.operations.definitions import StudyDefinition
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service, service
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+
+
+class ManualClock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    opened = Database(database_url)
+    migration.upgrade(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def running(database: Database, clock: ManualClock) -> Service:
+    """A service on an empty database, with a clock of its own."""
+    return service(database, clock=clock)
+
+
+@pytest.fixture
+def study(running: Service) -> str:
+    """The id of a small study."""
+    create(running, definition())
+    return "s"
+
+
+def definition(**changes: object) -> StudyDefinition:
+    """A study of two parameters, with changes."""
+    body = {
+        "id": "s",
+        "direction": "minimize",
+        "parameters": [
+            {"name": "x", "kind": "float", "low": -1, "high": 2},
+            {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"},
+        ],
+        "seed": 3,
+        "lease_seconds": 60,
+    }
+    return StudyDefinition.model_validate({**body, **changes})

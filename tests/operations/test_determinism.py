@@ -1,0 +1,116 @@
+"""The model is a pure function of the log: whoever folds it, whenever, gets the same next point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.operations.correct import correct
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.observe import observe
+from adabkb_service.operations.record import Failure, Value
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service, service
+from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.storage import model as rows
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import cells, dictionary
+from tests.operations.conftest import ManualClock, definition
+
+Point = dict[str, Any]
+
+
+def objective(point: Point) -> float:
+    x, y = float(point["x"]), float(point["y"])
+    return (x - 0.3) ** 2 + math.log(y) ** 2 / 5 + math.sin(5 * x)
+
+
+def step(running: Service, study: str, number: int) -> list[Point]:
+    """One round of an eventful study: batches, a failure, a free point, corrections."""
+    trials = suggest(running, study, SuggestRequest(count=1 + number % 3)).view.trials
+    for trial in trials:
+        if trial.number % 7 == 0:
+            observe(running, study, Failure(trial.number, reason="diverged"))
+        elif trial.number % 5:  # every fifth stays pending
+            observe(running, study, Value(objective(trial.parameters), trial.number))
+    if number == 4:
+        observe(running, study, Value(0.1, parameters={"x": 0, "y": 1}))
+    if number == 6:
+        correct(running, study, 2, {"value": 0.25})
+    if number == 8:
+        correct(running, study, 3, {"excluded": True})
+    return [trial.parameters for trial in trials]
+
+
+@dataclass
+class Kept:
+    """Everything that is stored of a model."""
+
+    cells: list[tuple[str, str]]
+    dictionary: tuple[int, ...]
+    figures: dict[str, Any] | None
+
+    def assert_same(self, other: Kept) -> None:
+        assert (self.cells, self.dictionary) == (other.cells, other.dictionary)
+        # A factorisation updated and one computed anew differ in their rounding.
+        assert self.figures == pytest.approx(other.figures, rel=1e-6)
+
+
+def kept(database: Database, study: str) -> Kept:
+    with database.reading() as connection:
+        cells = list(rows.read_cells(connection, study).items())
+        return Kept(cells, rows.read_dictionary(connection, study), studies.get(connection, study).model)
+
+
+def run(running: Service, study: str, rounds: int = 12) -> list[Point]:
+    create(running, definition(id=study))
+    return [point for number in range(rounds) for point in step(running, study, number)]
+
+
+def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
+    database: Database, clock: ManualClock
+) -> None:
+    """Restoring from rows equals having folded, at every step; also after failures and corrections."""
+    expected = run(service(database, clock=clock), "uninterrupted")
+    create(service(database, clock=clock), definition(id="restarted"))
+    found = [point for number in range(12) for point in step(service(database, clock=clock), "restarted", number)]
+    assert found == expected
+    kept(database, "restarted").assert_same(kept(database, "uninterrupted"))
+
+
+def test_two_servers_on_one_database_follow_each_other(database: Database, clock: ManualClock) -> None:
+    """A cached model that another server overtook is not used."""
+    expected = run(service(database, clock=clock), "alone")
+    servers = [service(database, clock=clock), service(database, clock=clock)]
+    create(servers[0], definition(id="shared"))
+    found = [point for number in range(12) for point in step(servers[number % 2], "shared", number)]
+    assert found == expected
+
+
+def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock: ManualClock) -> None:
+    """The rows hold nothing that the log does not."""
+    running = service(database, clock=clock)
+    run(running, "s", rounds=10)
+    before = kept(database, "s")
+    with database.writing() as connection:
+        connection.execute(sa.delete(cells))
+        connection.execute(sa.delete(dictionary))
+    replayed = replay(running, "s")
+    assert replayed.changed
+    kept(database, "s").assert_same(before)
+    assert not replay(running, "s").changed
+
+
+def test_replay_of_a_cache_that_is_wrong_repairs_it(database: Database, clock: ManualClock) -> None:
+    running = service(database, clock=clock)
+    run(running, "s", rounds=5)
+    before = kept(database, "s")
+    with database.writing() as connection:
+        connection.execute(sa.update(cells).where(cells.c.status == "leaf").values(status="pruned"))
+    assert replay(running, "s").changed
+    kept(database, "s").assert_same(before)

@@ -1,0 +1,219 @@
+"""Handing out trials: no two alike, never beyond the limits, always with a reason."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.errors import StudyNotFound
+from adabkb_service.operations import report
+from adabkb_service.operations.correct import correct
+from adabkb_service.operations.lease import release
+from adabkb_service.operations.manage import change, create, get
+from adabkb_service.operations.observe import observe
+from adabkb_service.operations.queue import queue
+from adabkb_service.operations.record import Failure, Value
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service, service
+from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.views import Trial
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import dictionary
+from tests.operations.conftest import ManualClock, definition
+
+
+def ask(running: Service, count: int = 1, **request: object) -> list[Trial]:
+    return suggest(running, "s", SuggestRequest(count=count, **request)).view.trials  # type: ignore[arg-type]
+
+
+def points(trials: list[Trial]) -> set[tuple[tuple[str, object], ...]]:
+    return {tuple(trial.parameters.items()) for trial in trials}
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_workers_asking_at_once_get_different_trials_and_different_points(
+    database: Database, clock: ManualClock, servers: int
+) -> None:
+    """Within one server and across two on the same database."""
+    services = [service(database, clock=clock) for _ in range(servers)]
+    create(services[0], definition())
+    observe(services[0], "s", Value(1.0, ask(services[0])[0].number))
+    with ThreadPoolExecutor(6) as workers:
+        found = list(workers.map(lambda i: ask(services[i % servers]), range(12)))
+    trials = [trial for batch in found for trial in batch]
+    assert sorted(trial.number for trial in trials) == list(range(2, 14))
+    assert len(points(trials)) == 12
+
+
+@pytest.mark.usefixtures("study")
+def test_a_batch_of_suggestions_has_different_points(running: Service) -> None:
+    trials = ask(running, 10)
+    assert [trial.number for trial in trials] == list(range(1, 11))
+    assert len(points(trials)) == 10
+
+
+def test_the_budget_is_never_overshot_by_concurrent_workers(database: Database, clock: ManualClock) -> None:
+    services = [service(database, clock=clock) for _ in range(2)]
+    create(services[0], definition(budget=10))
+    with ThreadPoolExecutor(8) as workers:
+        found = list(workers.map(lambda i: ask(services[i % 2]), range(24)))
+    assert sorted(trial.number for batch in found for trial in batch) == list(range(1, 11))
+    assert get(services[0], "s").counts.trials == 10
+
+
+def test_fewer_trials_come_with_the_reason(running: Service) -> None:
+    create(running, definition(budget=3))
+    answer = suggest(running, "s", SuggestRequest(count=5)).view
+    assert (len(answer.trials), answer.reason, answer.study.state) == (3, "budget", "running")
+    again = suggest(running, "s", SuggestRequest()).view
+    assert (again.trials, again.reason) == ([], "budget")
+    assert again.retry_after is not None, "others may release theirs"
+
+
+def test_a_pending_limit_holds_until_a_result_arrives(running: Service) -> None:
+    create(running, definition(pending_limit=2))
+    assert len(ask(running, 5)) == 2
+    assert suggest(running, "s", SuggestRequest()).view.reason == "pending_limit"
+    observe(running, "s", Value(1.0, 1))
+    assert len(ask(running, 5)) == 1
+
+
+def test_a_paused_study_hands_out_nothing_and_takes_results(running: Service, study: str) -> None:
+    [trial] = ask(running)
+    change(running, study, {"state": "paused"})
+    assert suggest(running, study, SuggestRequest()).view.reason == "paused"
+    assert observe(running, study, Value(1.0, trial.number)).view.study.state == "paused"
+    change(running, study, {"state": "running"})
+    assert len(ask(running)) == 1
+
+
+def test_raising_the_budget_of_a_complete_study_makes_it_run_again(running: Service) -> None:
+    create(running, definition(budget=1))
+    assert observe(running, "s", Value(1.0, ask(running)[0].number)).view.study.state == "complete"
+    assert change(running, "s", {"budget": 2}).state == "running"
+    assert [trial.number for trial in ask(running)] == [2]
+    kinds = [event.kind for event in report.list_events(running, "s", 0, 100)]
+    assert kinds == ["created", "suggested", "observed", "completed", "updated", "suggested"]
+
+
+def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service) -> None:
+    create(running, definition(tolerance=1e9))
+    answer = observe(running, "s", Value(1.0, ask(running)[0].number)).view
+    assert (answer.study.state, answer.study.reason) == ("complete", "converged")
+    assert suggest(running, "s", SuggestRequest()).view.reason == "converged"
+    assert change(running, "s", {"tolerance": None}).state == "running"
+
+
+def test_waiting_trials_come_before_new_points_by_number(running: Service, study: str) -> None:
+    first, _ = ask(running, 2)
+    queued = queue(running, study, {"x": 0, "y": 1}).view
+    release(running, study, first.number)
+    taken = ask(running, 3)
+    assert [trial.number for trial in taken] == [first.number, queued.number, 4]
+    assert [trial.attempt for trial in taken] == [2, 1, 1]
+    assert taken[1].parameters == {"x": 0.0, "y": 1.0}
+
+
+@pytest.mark.usefixtures("study")
+def test_an_expired_trial_is_leased_again_before_any_new_point(running: Service, clock: ManualClock) -> None:
+    [lost] = ask(running, worker="gone")
+    clock.advance(61)
+    [found] = ask(running, worker="here")
+    assert (found.number, found.attempt, found.worker) == (lost.number, 2, "here")
+    assert found.parameters == lost.parameters
+
+
+def test_a_trial_whose_leases_keep_running_out_is_failed(running: Service, clock: ManualClock) -> None:
+    create(running, definition(max_attempts=2))
+    for attempt in (1, 2):
+        assert ask(running)[0].attempt == attempt
+        clock.advance(61)
+    [new] = ask(running)
+    assert new.number == 2
+    failed = report.trial(running, "s", 1)
+    assert (failed.state, failed.reason) == ("failed", "max_attempts")
+
+
+def test_a_release_does_not_count_as_an_attempt_that_ran_out(running: Service, clock: ManualClock) -> None:
+    create(running, definition(max_attempts=2))
+    for _ in range(5):
+        release(running, "s", ask(running)[0].number)
+    assert ask(running)[0].attempt == 6
+    clock.advance(61)
+    assert ask(running)[0].attempt == 7
+
+
+def test_a_point_that_failed_is_not_the_next_suggestion_again(running: Service, study: str) -> None:
+    seen = []
+    for _ in range(8):
+        [trial] = ask(running)
+        seen.append(trial)
+        observe(running, study, Failure(trial.number))
+    assert len(points(seen)) == 8
+
+
+def kinds(running: Service, study: str) -> list[str]:
+    return [event.kind for event in report.list_events(running, study, 0, 1000)]
+
+
+def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> None:
+    """Two results whose sum no float can hold: quasi-random points, flagged, until a correction."""
+    create(running, definition(algorithm={"outputs": "raw"}))
+    for _ in range(2):
+        observe(running, "s", Value(-1.7e308, parameters={"x": 0, "y": 1}))
+    fallback = suggest(running, "s", SuggestRequest(count=2)).view
+    assert fallback.degraded
+    assert [trial.origin for trial in fallback.trials] == ["fallback", "fallback"]
+    assert len(points(fallback.trials)) == 2
+    suggest(running, "s", SuggestRequest())
+    assert kinds(running, "s").count("model_failed") == 1
+
+    correct(running, "s", 2, {"excluded": True}, "diverged")
+    recovered = suggest(running, "s", SuggestRequest()).view
+    assert (recovered.degraded, recovered.trials[0].origin) == (False, "policy")
+    assert kinds(running, "s").count("model_recovered") == 1
+
+
+def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
+    database: Database, clock: ManualClock
+) -> None:
+    """Rows that contradict the log: results are taken, points come, and the log is enough to recover."""
+    running = service(database, clock=clock)
+    create(running, definition())
+    observe(running, "s", Value(1.0, ask(running)[0].number))
+    with database.writing() as connection:
+        connection.execute(sa.insert(dictionary).values(study_id="s", ordinal=99))
+    restarted = service(database, clock=clock)
+    told = observe(restarted, "s", Value(2.0, parameters={"x": 0, "y": 1})).view
+    assert told.study.counts.observations == 2
+    assert get(restarted, "s").model.status == "degraded"
+    assert ask(restarted)[0].origin == "fallback"
+    assert kinds(restarted, "s").count("model_failed") == 1
+
+    replay(restarted, "s")
+    assert get(restarted, "s").model.status == "ok"
+    assert ask(restarted)[0].origin == "policy"
+    assert kinds(restarted, "s").count("model_recovered") == 1
+
+
+def test_an_unknown_study_is_said_to_be_unknown(running: Service) -> None:
+    with pytest.raises(StudyNotFound):
+        suggest(running, "nowhere", SuggestRequest())
+
+
+def test_events_are_numbered_without_gaps_under_concurrency(database: Database, clock: ManualClock) -> None:
+    services = [service(database, clock=clock) for _ in range(2)]
+    create(services[0], definition())
+
+    def work(i: int) -> None:
+        [trial] = ask(services[i % 2])
+        observe(services[(i + 1) % 2], "s", Value(float(i), trial.number))
+
+    with ThreadPoolExecutor(6) as workers:
+        list(workers.map(work, range(12)))
+    log = report.list_events(services[0], "s", 0, 1000)
+    assert [event.seq for event in log] == list(range(1, len(log) + 1))
+    assert sum(event.kind == "observed" for event in log) == 12
+    assert get(services[0], "s").revision == len(log)

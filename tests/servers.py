@@ -1,0 +1,83 @@
+"""Real servers for tests: in a thread, or as a process that can be killed."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """A uvicorn in a thread on a free port; yields its address once it answers."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1)
+    server = _Announcing(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        assert server.ready.wait(20), "the server did not start"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listener.close()
+
+
+@contextmanager
+def server_on(database_url: str, **settings: Any) -> Iterator[str]:
+    """A server on a database."""
+    with serving(create_app(Settings(database=database_url, **settings))) as address:
+        yield address
+
+
+class _Announcing(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.ready.set()
+
+
+@dataclass
+class ServerProcess:
+    """``adabkb serve`` as a process of its own."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    def kill(self) -> None:
+        """kill -9: nothing gets a chance to be tidied up."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+
+@contextmanager
+def server_process(database_url: str) -> Iterator[ServerProcess]:
+    """Start ``adabkb serve`` on a free port and read its address from the line it prints when ready."""
+    command = [str(Path(sys.executable).with_name("adabkb")), "serve", "--port", "0", "--database", database_url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert "listening on http://" in line, line
+            yield ServerProcess(line.split()[-1], process)
+        finally:
+            process.terminate()
+            process.wait(10)
