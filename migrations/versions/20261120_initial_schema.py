@@ -1,4 +1,4 @@
-"""initial schema."""
+"""The first schema."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,10 +16,9 @@ def upgrade() -> None:
         sa.Column("fingerprint", sa.String(length=64), nullable=False),
         sa.Column("answer", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("key", name=op.f("pk_idempotency_keys")),
+        sa.PrimaryKeyConstraint("key", name="pk_idempotency_keys"),
     )
-    with op.batch_alter_table("idempotency_keys", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_idempotency_keys_created_at"), ["created_at"], unique=False)
+    op.create_index("ix_idempotency_keys_created_at", "idempotency_keys", ["created_at"])
 
     op.create_table(
         "studies",
@@ -40,10 +39,9 @@ def upgrade() -> None:
         sa.Column("model_error", sa.Text(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_studies")),
+        sa.PrimaryKeyConstraint("id", name="pk_studies"),
     )
-    with op.batch_alter_table("studies", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_studies_created_at_id"), ["created_at", "id"], unique=False)
+    op.create_index("ix_studies_created_at_id", "studies", ["created_at", "id"])
 
     op.create_table(
         "cells",
@@ -52,16 +50,16 @@ def upgrade() -> None:
         sa.Column("key", sa.String(length=2000), nullable=False),
         sa.Column("depth", sa.Integer(), nullable=False),
         sa.Column("status", sa.String(length=20), nullable=False),
-        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name=op.f("fk_cells_study_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_cells")),
-        sa.UniqueConstraint("study_id", "key", name=op.f("uq_cells_study_id_key")),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name="fk_cells_study_id", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_cells"),
+        sa.UniqueConstraint("study_id", "key", name="uq_cells_study_id_key"),
     )
     op.create_table(
         "dictionary",
         sa.Column("study_id", sa.String(length=100), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name=op.f("fk_dictionary_study_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("study_id", "ordinal", name=op.f("pk_dictionary")),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name="fk_dictionary_study_id", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("study_id", "ordinal", name="pk_dictionary"),
     )
     op.create_table(
         "events",
@@ -71,8 +69,8 @@ def upgrade() -> None:
         sa.Column("trial", sa.Integer(), nullable=True),
         sa.Column("payload", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name=op.f("fk_events_study_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("study_id", "seq", name=op.f("pk_events")),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name="fk_events_study_id", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("study_id", "seq", name="pk_events"),
     )
     op.create_table(
         "trials",
@@ -92,14 +90,11 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name=op.f("fk_trials_study_id"), ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("study_id", "number", name=op.f("pk_trials")),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name="fk_trials_study_id", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("study_id", "number", name="pk_trials"),
     )
-    with op.batch_alter_table("trials", schema=None) as batch_op:
-        batch_op.create_index("ix_trials_leases", ["state", "leased_until"], unique=False)
-        batch_op.create_index(
-            batch_op.f("ix_trials_study_id_state_number"), ["study_id", "state", "number"], unique=False
-        )
+    op.create_index("ix_trials_leases", "trials", ["state", "leased_until"])
+    op.create_index("ix_trials_study_id_state_number", "trials", ["study_id", "state", "number"])
 
     op.create_table(
         "observations",
@@ -113,39 +108,20 @@ def upgrade() -> None:
         sa.Column("excluded", sa.Boolean(), nullable=False),
         sa.Column("observed_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
-            ["study_id", "trial"], ["trials.study_id", "trials.number"], name=op.f("fk_observations_study_id_trial")
+            ["study_id", "trial"], ["trials.study_id", "trials.number"], name="fk_observations_study_id_trial"
         ),
-        sa.ForeignKeyConstraint(
-            ["study_id"], ["studies.id"], name=op.f("fk_observations_study_id"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("study_id", "seq", name=op.f("pk_observations")),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name="fk_observations_study_id", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("study_id", "seq", name="pk_observations"),
     )
-    with op.batch_alter_table("observations", schema=None) as batch_op:
-        batch_op.create_index(
-            batch_op.f("ix_observations_study_id_excluded_value"), ["study_id", "excluded", "value"], unique=False
-        )
-        batch_op.create_index(batch_op.f("ix_observations_study_id_trial"), ["study_id", "trial"], unique=False)
+    op.create_index("ix_observations_study_id_excluded_value", "observations", ["study_id", "excluded", "value"])
+    op.create_index("ix_observations_study_id_trial", "observations", ["study_id", "trial"])
 
 
 def downgrade() -> None:
-    with op.batch_alter_table("observations", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_observations_study_id_trial"))
-        batch_op.drop_index(batch_op.f("ix_observations_study_id_excluded_value"))
-
     op.drop_table("observations")
-    with op.batch_alter_table("trials", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_trials_study_id_state_number"))
-        batch_op.drop_index("ix_trials_leases")
-
     op.drop_table("trials")
     op.drop_table("events")
     op.drop_table("dictionary")
     op.drop_table("cells")
-    with op.batch_alter_table("studies", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_studies_created_at_id"))
-
     op.drop_table("studies")
-    with op.batch_alter_table("idempotency_keys", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_idempotency_keys_created_at"))
-
     op.drop_table("idempotency_keys")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import typer.main
 
 from adabkb_service.api.problems import HTTP, TABLE
@@ -49,8 +49,10 @@ def command_line() -> str:
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    def walk(command: click.Command, name: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
-        context = click.Context(command, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
+    def walk(command: Any, name: str, parent: Any) -> Iterator[tuple[str, str]]:
+        context = command.context_class(
+            command, info_name=name, parent=parent, terminal_width=100, max_content_width=100
+        )
         text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
         yield context.command_path, text.strip()
         for child_name, child in getattr(command, "commands", {}).items():

@@ -124,7 +124,9 @@ def problem(
         retryable=kind.retryable,
         errors=_faults(faults),
     )
-    extra = {"Retry-After": str(RETRY_SECONDS)} if kind.retryable else {}
+    extra = {"X-Request-ID": body.request_id}  # an answer to a crash passes no middleware on its way out
+    if kind.retryable:
+        extra["Retry-After"] = str(RETRY_SECONDS)
     return JSONResponse(body.model_dump(), kind.status, headers={**(headers or {}), **extra}, media_type=MEDIA_TYPE)
 
 
@@ -155,7 +157,9 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
 def _allowed_methods(request: Request) -> set[str]:
     """All methods of the path; Starlette's own answer names those of one of its routes."""
     routes: list[APIRoute] = request.app.state.routes
-    return {method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods}
+    return {
+        method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods or ()
+    }
 
 
 def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:

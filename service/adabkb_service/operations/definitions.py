@@ -22,6 +22,9 @@ from adabkb_service.operations.parameters import (
     Tags,
 )
 
+MAX_DEPTH = 900
+MAX_KEY = 2000
+"""Characters of a cell's key, which names its path from the root; PostgreSQL indexes no more than 2700 bytes."""
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
@@ -40,7 +43,7 @@ class AdaBKB(Body):
     ] = ada_bkb.Config.smoothness
     lengthscale: Annotated[
         Constant | list[Constant] | None,
-        Field(description="one, or one per parameter; by default 0.3 sqrt(d) times the width of the axis"),
+        Field(description="one, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
     ] = None
     ridge: Annotated[Constant, Field(description="lambda")] = ada_bkb.Config.ridge
     noise_std: Annotated[
@@ -50,10 +53,10 @@ class AdaBKB(Body):
     delta: Annotated[float, Field(gt=0, lt=1)] = ada_bkb.Config.delta
     epsilon: Annotated[float, Field(gt=0, lt=1)] = ada_bkb.Config.epsilon
     qbar: Constant = ada_bkb.Config.qbar
-    branching: Annotated[Integer, Field(ge=2, le=9, description="N")] = ada_bkb.Config.branching
-    max_depth: Annotated[Annotated[Integer, Field(ge=0, le=900)] | None, Field(description="h_max; by default 8 d")] = (
-        None
-    )
+    branching: Annotated[Integer, Field(ge=2, le=100, description="N")] = ada_bkb.Config.branching
+    max_depth: Annotated[
+        Annotated[Integer, Field(ge=0, le=MAX_DEPTH)] | None, Field(description="h_max; by default 10 d")
+    ] = None
     beta: Annotated[
         Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],
         Field(description="form of the confidence width, or the width itself"),
@@ -77,7 +80,16 @@ class AdaBKB(Body):
     def _both_or_none(cls, rho: float | None, info: ValidationInfo) -> float | None:
         if "v1" in info.data and (rho is None) != (info.data["v1"] is None):
             raise PydanticCustomError("missing", "v1 and rho go together: give both or none")
+        if rho is not None and info.data.get("kernel") == "matern" and info.data.get("smoothness") == 0.5:
+            raise PydanticCustomError("rho", "the Matern kernel of smoothness 0.5 has no linear g for v1 and rho")
         return rho
+
+    def config(self, output_noise_std: float | None) -> ada_bkb.Config:
+        """The engine's constants."""
+        fields = self.model_dump(exclude={"kind", "profile", "lengthscale"})
+        scales = self.lengthscale
+        lengthscale = tuple(scales) if isinstance(scales, list) else scales
+        return ada_bkb.Config(**fields, lengthscale=lengthscale, output_noise_std=output_noise_std)
 
 
 class StudyDefinition(Body):
@@ -88,7 +100,7 @@ class StudyDefinition(Body):
     ) = None
     direction: Literal["minimize", "maximize"]
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=100)]
-    algorithm: AdaBKB = AdaBKB()
+    algorithm: Annotated[AdaBKB, Field(validate_default=True)] = AdaBKB()
     budget: Annotated[Count | None, Field(description="trials at most; each is one unit however often leased")] = None
     seed: Annotated[Integer, Field(ge=0, le=MAX_SAFE_INTEGER)] | None = None
     noise_std: Annotated[Positive | None, Field(description="of one result, in the objective's units")] = None
@@ -121,6 +133,9 @@ class StudyDefinition(Body):
             raise PydanticCustomError("lengthscale", "lengthscale needs one number, or one per parameter")
         if algorithm.coordinates == "raw" and any(p.axis().raw_bounds is None for p in parameters):
             raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
+        algorithm = _resolved(algorithm, Space(tuple(parameter.axis() for parameter in parameters)))
+        if (algorithm.max_depth or 0) * (len(str(algorithm.branching - 1)) + 1) > MAX_KEY:
+            raise PydanticCustomError("max_depth", "max_depth is too large for so many branches; lower one of them")
         return algorithm
 
     def space(self) -> Space:
@@ -129,12 +144,22 @@ class StudyDefinition(Body):
 
     def config(self) -> ada_bkb.Config:
         """The engine's constants."""
-        fields = self.algorithm.model_dump(exclude={"kind", "profile", "lengthscale"})
-        scales = self.algorithm.lengthscale
-        lengthscale = tuple(scales) if isinstance(scales, list) else scales
-        return ada_bkb.Config(**fields, lengthscale=lengthscale, output_noise_std=self.noise_std)
+        return self.algorithm.config(self.noise_std)
 
     @property
     def sign(self) -> float:
         """The engine maximises: +1 for a study that maximises, -1 for one that minimises."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+
+def _resolved(algorithm: AdaBKB, space: Space) -> AdaBKB:
+    """With the defaults that depend on the space as numbers: a study keeps its constants whatever later versions
+    take for defaults."""
+    problem = ada_bkb.Problem(space, algorithm.config(None), seed=0)
+    return algorithm.model_copy(
+        update={
+            "lengthscale": problem.lengthscales.tolist() if algorithm.lengthscale is None else algorithm.lengthscale,
+            "max_depth": min(problem.max_depth, MAX_DEPTH),
+            "outputs": "standardized" if problem.standardizes else "raw",
+        }
+    )

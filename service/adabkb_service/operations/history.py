@@ -41,7 +41,7 @@ class History:
     """Trial number -> (d,) position, of every trial without a result. Failed trials stay: a point that cannot be
     evaluated is believed pending for ever, or it would be the next suggestion again."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    """Position -> the parameters it was encoded from; decoding it again could differ in the last bit."""
+    """Position -> the parameters it was encoded from: a user's own may be finer than what decoding gives."""
 
     def apply(self, event: EventRow) -> None:
         """Take one event in; taking it in twice changes nothing."""

@@ -7,7 +7,7 @@ restart restores them instead of computing everything again; the rest lives in m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,6 @@ from sqlalchemy import Connection
 
 from adabkb_service.engine.cells import ROOT
 from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.space import Array
 from adabkb_service.operations.definitions import StudyDefinition
 from adabkb_service.operations.history import History
 from adabkb_service.operations.lifecycle import definition_of
@@ -101,19 +100,6 @@ class Model:
             self.history.apply(event)
             self.seq = event.seq
 
-    def parameters_of(self, suggestion: ada_bkb.Suggestion) -> dict[str, Any]:
-        """The parameters of a suggested point, which encode to it bit for bit.
-
-        Decoding the point itself can be off by a rounding, so the middle of the cell is decoded, which is where the
-        engine encoded it from; a middle child has its point from the cell above.
-        """
-        space = self.history.space
-        for middle in _middles(suggestion):
-            parameters = space.decode(middle)
-            if (space.encode(parameters) == suggestion.point).all():
-                return parameters
-        return self.history.parameters_at(suggestion.point)
-
     def figures(self, state: ada_bkb.State) -> dict[str, Any]:
         """A state in numbers, for ``studies.model``: finite, in the objective's units and sign."""
         report = asdict(ada_bkb.report(state))
@@ -163,15 +149,6 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     record = model.history.record()
     model.state = ada_bkb.restore(space, config, study.seed, *record, cells, dictionary)
     return model
-
-
-def _middles(suggestion: ada_bkb.Suggestion) -> Iterator[Array]:
-    """Middles of the suggested cell and of the cells above it, from the smallest."""
-    key = suggestion.cell or ""
-    while key:
-        low, high = ada_bkb.cell_box(suggestion.state, key)
-        yield (low + high) / 2
-        key = key.rpartition(".")[0]
 
 
 def _superseded(later: Iterable[EventRow]) -> bool:

@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from sqlalchemy import Connection
 
-from adabkb_service.errors import AdaBKBError
+from adabkb_service.errors import AdaBKBError, Busy, StudyNotFound, Unavailable
 from adabkb_service.operations import idempotency, lifecycle, render
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.record import Recorded, Result, record
@@ -20,6 +20,9 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.views import BatchItem, Observed, ObservedBatch
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
+
+AFTERWARDS = (Busy, Unavailable, StudyNotFound)
+"""What may go wrong once the result is durable: the answer of step 1 then stands, the next request does the rest."""
 
 
 def observe(service: Service, study_id: str, result: Result, key: Key | None = None) -> Outcome[Observed]:
@@ -41,10 +44,11 @@ def observe(service: Service, study_id: str, result: Result, key: Key | None = N
             outcome = Outcome(_answer(connection, study, recorded))
             idempotency.store(connection, key, outcome, now)
         _count(service, [recorded])
-        service.models.follow(study_id)
-        with _finishing(service, key) as connection:
-            outcome = Outcome(_answer(connection, studies.get(connection, study_id), recorded))
-            idempotency.update(connection, key, outcome)
+        with suppress(*AFTERWARDS):
+            service.models.follow(study_id)
+            with _finishing(service, key) as connection:
+                outcome = Outcome(_answer(connection, studies.get(connection, study_id), recorded))
+                idempotency.update(connection, key, outcome)
     return outcome
 
 
@@ -87,17 +91,17 @@ def observe_batch(
             if dry_run:
                 savepoint.rollback()
                 study = studies.get(connection, study_id)
-            view = ObservedBatch(items=items, dry_run=dry_run, study=lifecycle.summary(connection, study))
+            outcome = Outcome(_batch_answer(connection, study, items, dry_run=dry_run))
             if dry_run:
-                return Outcome(view)
+                return outcome
             savepoint.commit()
-            idempotency.store(connection, key, Outcome(view), now)
+            idempotency.store(connection, key, outcome, now)
         _count(service, recorded)
-        service.models.follow(study_id)
-        with _finishing(service, key) as connection:
-            summary = lifecycle.summary(connection, studies.get(connection, study_id))
-            outcome = Outcome(view.model_copy(update={"study": summary}))
-            idempotency.update(connection, key, outcome)
+        with suppress(*AFTERWARDS):
+            service.models.follow(study_id)
+            with _finishing(service, key) as connection:
+                outcome = Outcome(_batch_answer(connection, studies.get(connection, study_id), items, dry_run=False))
+                idempotency.update(connection, key, outcome)
     return outcome
 
 
@@ -109,6 +113,14 @@ def _finishing(service: Service, key: Key | None) -> AbstractContextManager[Conn
 def _answer(connection: Connection, study: StudyRow, recorded: Recorded) -> Observed:
     item = _item(recorded)
     return Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(connection, study))
+
+
+def _batch_answer(
+    connection: Connection, study: StudyRow, items: Sequence[BatchItem], *, dry_run: bool
+) -> ObservedBatch:
+    summary = lifecycle.summary(connection, study)
+    shown = [item.model_copy(update={"study": summary}) if item.status == 200 else item for item in items]
+    return ObservedBatch(items=shown, dry_run=dry_run, study=summary)
 
 
 def _item(recorded: Recorded) -> BatchItem:

@@ -59,7 +59,7 @@ def _ask_engine(model: Model, count: int) -> Proposals:
         suggestion = ada_bkb.suggest(state, pending)
         state = suggestion.state
         cells.update(suggestion.changes.cells)
-        points.append(Proposal(model.parameters_of(suggestion), "policy", suggestion.cell))
+        points.append(Proposal(model.history.parameters_at(suggestion.point), "policy", suggestion.cell))
         pending = np.vstack([pending, suggestion.point])
     return Proposals(points, Decided(state, cells, model.figures(state)))
 

@@ -173,6 +173,7 @@ class BatchItem(BaseModel):
     status: int
     trial: Trial | None = None
     observation: Observation | None = None
+    study: Annotated[StudySummary | None, Field(description="after the whole batch")] = None
     title: str | None = None
     detail: str | None = None
     code: str | None = None

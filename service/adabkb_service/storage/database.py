@@ -20,8 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from adabkb_service.errors import Busy, Collision, Unavailable
 
-LOCK_SECONDS = 10.0
-POOL: dict[str, Any] = {"pool_size": 10, "max_overflow": 30, "pool_timeout": LOCK_SECONDS}
+CONNECTIONS_KEPT, CONNECTIONS_MORE = 10, 30
 
 _WRITE = "adabkb_write"
 
@@ -29,17 +28,18 @@ _WRITE = "adabkb_write"
 class Database:
     """Transactions on one database, for any number of threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, lock_seconds: float = 10.0) -> None:
         """Open lazily: the first transaction connects.
 
         Args:
             url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/name``.
+            lock_seconds: how long to wait for a lock or a connection before it is ``Busy``.
 
         Raises:
             ValueError: not one of these; the message names the remedy.
         """
         self.url = _checked(url)
-        self.engine = _engine(self.url)
+        self.engine = _engine(self.url, lock_seconds)
 
     @property
     def is_sqlite(self) -> bool:
@@ -90,11 +90,16 @@ def _checked(text: str) -> URL:
     raise ValueError(f"{backend} is not supported; use sqlite:///... or postgresql://...")
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, lock_seconds: float) -> Engine:
+    pool: dict[str, Any] = {
+        "pool_size": CONNECTIONS_KEPT,
+        "max_overflow": CONNECTIONS_MORE,
+        "pool_timeout": lock_seconds,
+    }
     if url.get_backend_name() == "postgresql":
-        options = f"-c synchronous_commit=on -c lock_timeout={int(LOCK_SECONDS * 1000)}"
-        return create_engine(url, pool_pre_ping=True, **POOL, connect_args={"options": options})
-    engine = create_engine(url, **POOL, connect_args={"timeout": LOCK_SECONDS})
+        options = f"-c synchronous_commit=on -c lock_timeout={int(lock_seconds * 1000)}"
+        return create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
+    engine = create_engine(url, **pool, connect_args={"timeout": lock_seconds})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -13,7 +13,6 @@ from adabkb_service.storage.rows import TrialRow, TrialState
 from adabkb_service.storage.tables import trials
 
 CLAIMABLE: tuple[TrialState, ...] = ("expired", "released", "queued")
-UNFINISHED: tuple[TrialState, ...] = ("active", *CLAIMABLE)
 
 
 def add(connection: Connection, row: TrialRow) -> None:

@@ -39,6 +39,7 @@ __all__ = [
     "Changes",
     "Config",
     "Prediction",
+    "Problem",
     "Recommendation",
     "Report",
     "State",
@@ -143,8 +144,9 @@ def observe(state: State, point: Array, value: float) -> Update:
     """
     before = set(dictionary(state))
     state, (where,) = know(state, point[None])
-    with np.errstate(over="raise", invalid="raise", divide="raise"):
-        state = absorb(state, where, value)
+    state = absorb(state, where, value)
+    if not (np.isfinite(state.belief.mean).all() and np.isfinite(state.belief.beta)):
+        raise FloatingPointError("results too large for floating point: rescale them, or use standardized outputs")
     after = set(dictionary(state))
     state, pruned = prune(state)
     return Update(

@@ -1,0 +1,182 @@
+"""The command line: thin over the API, JSON everywhere, errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from adabkb_service import settings
+from adabkb_service.cli import app
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import cells
+from tests.api.conftest import DEFINITION
+from tests.servers import server_on, server_process
+
+ADABKB = str(Path(sys.executable).with_name("adabkb"))
+
+
+def adabkb(*arguments: str, code: int = 0, stdin: str | None = None) -> str:
+    """Run a command; what it printed (to stderr, if it failed)."""
+    result = CliRunner().invoke(app, list(arguments), input=stdin)
+    assert result.exit_code == code, result.output
+    return result.stderr if code else result.stdout
+
+
+@pytest.fixture
+def url(server: str) -> list[str]:
+    """The option that names a server with a study."""
+    option = ["--url", server]
+    adabkb("study", "create", "-", *option, stdin=json.dumps(DEFINITION))
+    return option
+
+
+def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
+    trial = json.loads(adabkb("suggest", "s", "--json", *url))["trials"][0]
+    assert adabkb("observe", "s", "1", "-0.5", *url).startswith("Trial 1 is completed. s: running, 1 of 1")
+    assert f"x={trial['parameters']['x']!r}" in adabkb("study", "show", "s", *url)
+    assert adabkb("suggest", "s", "--count", "2", *url).splitlines()[1].startswith("trial 3: x=")
+    assert "failed" in adabkb("observe", "s", "2", "--failed", "diverged", *url)
+    [study] = json.loads(adabkb("study", "list", "--json", *url))
+    assert (study["counts"]["failed"], study["best"]["value"]) == (1, -0.5)
+    output = tmp_path / "s.csv"
+    adabkb("export", "s", "--format", "csv", "--output", str(output), *url)
+    assert output.read_text().startswith("seq,trial,attempt,value")
+    assert json.loads(adabkb("export", "s", "--json", *url).splitlines()[0])["type"] == "study"
+    assert adabkb("study", "delete", "s", "--yes", *url) == "Study s is deleted.\n"
+    assert adabkb("study", "list", *url) == "There are no studies.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found]"),
+        (["study", "show", "a/b c"], "There is no"),
+        (["observe", "s", "7", "1"], "has no trial 7"),
+        (["observe", "s", "1"], "give either a value or --failed REASON"),
+        (["study", "create", "/nowhere.json"], "cannot read the definition"),
+        (["export", "s", "--format", "xml"], "?format"),
+    ],
+)
+def test_an_error_is_one_line_that_says_what_to_do(url: list[str], arguments: list[str], message: str) -> None:
+    said = adabkb(*arguments, *url, code=1)
+    assert said.startswith("error: ")
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+def test_without_a_server_the_remedy_is_named() -> None:
+    assert "start one with: adabkb serve" in adabkb("study", "list", "--url", "http://127.0.0.1:1", code=1)
+    assert "start one with: adabkb serve" in adabkb("study", "list", "--url", "nonsense", code=1)
+
+
+def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:
+    option = ["--url", server]
+    adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 1}))
+    adabkb("suggest", "s", *option)
+    assert "no trial is handed out: budget" in adabkb("suggest", "s", *option, code=1)
+
+
+def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
+    with server_on(database_url) as address:
+        option = ["--url", address]
+        adabkb("study", "create", "-", *option, stdin=json.dumps(DEFINITION))
+        for number in range(1, 5):
+            adabkb("suggest", "s", *option)
+            adabkb("observe", "s", str(number), str(number % 3), *option)
+    database = Database(database_url)
+    with database.writing() as connection:
+        before = connection.execute(cells.select().order_by(cells.c.id)).all()
+        connection.execute(cells.delete())
+    report = json.loads(adabkb("replay", "s", "--database", database_url, "--json"))
+    assert report == {"study": "s", "events": 9, "cells": len(before), "dictionary": 4, "changed": True}
+    with database.reading() as connection:
+        after = connection.execute(cells.select().order_by(cells.c.id)).all()
+    assert [(row.key, row.status) for row in after] == [(row.key, row.status) for row in before]
+    database.close()
+    assert "they were the same before" in adabkb("replay", "s", "--database", database_url)
+    assert "There is no study 'nowhere'" in adabkb("replay", "nowhere", "--database", database_url, code=1)
+
+
+def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> None:
+    assert json.loads(adabkb("migrate", "--database", database_url, "--json")) == {"schema": "0001"}
+    assert adabkb("migrate", "--database", database_url) == "The schema is at 0001.\n"
+
+
+def test_a_server_prints_one_line_and_stops_when_told(tmp_path: Path) -> None:
+    with server_process(f"sqlite:///{tmp_path}/x.db") as server:
+        server.process.terminate()
+        rest, _ = server.process.communicate(timeout=20)
+        assert rest == ""
+        assert server.process.returncode in (0, -15)
+
+
+def serve_and_fail(*arguments: str) -> str:
+    """What ``adabkb serve`` says as it refuses to start."""
+    result = subprocess.run([ADABKB, "serve", *arguments], capture_output=True, text=True, timeout=30, check=False)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    return result.stderr
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path}/x.db"
+    adabkb("migrate", "--database", database)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert "try --port 0" in serve_and_fail("--port", port, "--database", database)
+        opened = Database(database)
+        with opened.writing() as connection:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
+        opened.close()
+        # The port is taken here too, so nothing listens beyond loopback if this fails.
+        said = serve_and_fail("--host", "127.0.0.1", "--port", port, "--database", database)
+    assert said.count("\n") == 1
+    assert "newer adabkb-service" in said
+    assert "use sqlite:///... or postgresql://..." in serve_and_fail("--database", "mysql://x/y")
+
+
+def test_a_server_beyond_loopback_is_warned_about(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = serve_and_fail("--host", "0.0.0.0", "--port", port, "--database", f"sqlite:///{tmp_path}/x.db")
+    assert "warning: 0.0.0.0 is not loopback, and there is no authentication yet." in said
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """All commands with their names."""
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for name, command in group.commands.items():
+        found += commands(command, (*path, name)) if hasattr(command, "commands") else [((*path, name), command)]
+    return found
+
+
+def test_every_command_and_option_has_help_and_nearly_all_speak_json() -> None:
+    for path, command in commands(typer.main.get_command(app)):
+        assert command.help, path
+        for parameter in command.params:
+            assert parameter.name == "help" or parameter.help, (path, parameter.name)
+        if path != ("serve",):
+            assert "as_json" in [parameter.name for parameter in command.params], path
+
+
+def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(settings.FILE).write_text("port = 1\nbody_limit = 2\nblas_threads = 3\n")
+    monkeypatch.setenv("ADABKB_PORT", "4")
+    monkeypatch.setenv("ADABKB_BODY_LIMIT", "5")
+    found = settings.Settings(port=6)
+    assert (found.port, found.body_limit, found.blas_threads, found.host) == (6, 5, 3, "127.0.0.1")
+
+
+def test_the_settings_table_names_every_setting_with_its_help() -> None:
+    table = settings.table()
+    assert [line.name for line in table] == list(settings.Settings.model_fields)
+    assert all(line.help and line.variable == f"ADABKB_{line.name.upper()}" for line in table)
