@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import index
+from adabkb_service.engine.cells import box_of
 from adabkb_service.engine.leaves import TIE
 from adabkb_service.engine.state import State
 
@@ -109,3 +110,9 @@ def recommend(state: State) -> Recommendation | None:
         mean=float(belief.offset + belief.scale * belief.mean[best]),
         std=float(belief.scale * std),
     )
+
+
+def cell_box(state: State, key: str) -> tuple[Array, Array]:
+    """Corners (low, high) of a cell in the unit cube, (d,) each."""
+    problem = state.problem
+    return box_of(key, problem.config.branching, problem.side_scale)

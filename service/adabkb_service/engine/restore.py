@@ -1,4 +1,4 @@
-"""Building a state from what was kept of it: results, cells, dictionary."""
+"""Building a state: of a new study, from what was kept of an older one, or anew after a correction."""
 
 from __future__ import annotations
 
@@ -9,13 +9,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import ROOT, child_keys
-from adabkb_service.engine.config import Problem
+from adabkb_service.engine.config import Config, Problem
 from adabkb_service.engine.leaves import root
+from adabkb_service.engine.moves import Changes, Update
 from adabkb_service.engine.points import none_yet
-from adabkb_service.engine.state import State, believe, draw, expand, fresh_view, know, refresh
+from adabkb_service.engine.space import Space
+from adabkb_service.engine.state import State, believe, draw, expand, fresh_view, know, prune, refresh
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def start(space: Space, config: Config, seed: int) -> State:
+    """L_0 = {x_{0,1}}, nothing observed.
+
+    Raises:
+        ValueError: raw coordinates for a space with unordered parameters.
+    """
+    return blank(Problem(space, config, seed))
+
+
+def restore(
+    space: Space,
+    config: Config,
+    seed: int,
+    points: Array,
+    values: Array,
+    cells: Mapping[str, str],
+    dictionary: Sequence[int],
+) -> State:
+    """The state that folding the log gave, from what was kept of it.
+
+    Args:
+        space, config, seed: of the study.
+        points: (T, d) cube positions, values: (T,) results, in log order.
+        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
+            a study that never suggested.
+        dictionary: ordinals of evaluated points.
+    """
+    return restored(Problem(space, config, seed), points, values, cells, dictionary)
+
+
+def rebuild(state: State, points: Array, values: Array, cells: Mapping[str, str]) -> Update:
+    """The study with another record of results, after a correction: every pruned cell comes back, the model is
+    fitted anew, and what the corrected bounds exclude is pruned again.
+
+    Ordinals may have moved, so the changes name no dictionary entries: ``dictionary`` of the new state replaces
+    the old one.
+
+    Args:
+        state: of the study.
+        points: (T, d) cube positions, values: (T,) results of all observations that count, in log order.
+        cells: key -> status of every cell ever created; the expansions stay, as points were handed out for them.
+    """
+    problem = state.problem
+    unpruned = {key: "leaf" if status == "pruned" else status for key, status in cells.items()}
+    state = restored(problem, points, values, unpruned, dictionary=None)
+    state, pruned = prune(state)
+    dropped = set(pruned)
+    changed = {
+        key: "pruned" if key in dropped else "leaf"
+        for key, status in cells.items()
+        if status != "expanded" and (status == "pruned") != (key in dropped)
+    }
+    return Update(state, Changes(changed))
+
+
+def dictionary(state: State) -> tuple[int, ...]:
+    """The dictionary as ordinals of evaluated points, ascending."""
+    return tuple(np.flatnonzero(np.isin(state.points.evaluated, state.view.sketch.dictionary)).tolist())
 
 
 def blank(problem: Problem) -> State:

@@ -13,27 +13,17 @@ pending is expanded rather than handed out twice; only when all leaves are pendi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import index
-from adabkb_service.engine.cells import box_of, child_keys
+from adabkb_service.engine.cells import child_keys
 from adabkb_service.engine.config import Config, Problem
 from adabkb_service.engine.leaves import TIE
-from adabkb_service.engine.report import Prediction, Recommendation, Report, predict, recommend, report
-from adabkb_service.engine.restore import blank, restored
-from adabkb_service.engine.space import Space
-from adabkb_service.engine.state import (
-    State,
-    View,
-    absorb,
-    expand,
-    know,
-    prune,
-)
+from adabkb_service.engine.moves import Changes, Suggestion, Update
+from adabkb_service.engine.report import Prediction, Recommendation, Report, cell_box, predict, recommend, report
+from adabkb_service.engine.restore import dictionary, rebuild, restore, start
+from adabkb_service.engine.state import State, View, absorb, expand, know, prune
 
 __all__ = [
     "Changes",
@@ -61,49 +51,6 @@ __all__ = [
 Array = NDArray[np.float64]
 
 MAX_EXPANSIONS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What a move changed, for those who keep the state as rows."""
-
-    cells: dict[str, str]
-    """key -> "leaf" | "expanded" | "pruned", new cells and new statuses, in order of creation."""
-    dictionary_added: tuple[int, ...] = ()
-    dictionary_removed: tuple[int, ...] = ()
-    """Ordinals of evaluated points."""
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A point to evaluate."""
-
-    state: State
-    point: Array
-    """(d,) cube position."""
-    cell: str | None
-    """Key of the cell whose centroid it is; None when no leaf is left and the incumbent is repeated."""
-    depth: int
-    changes: Changes
-    capped: bool
-    """Whether ``MAX_EXPANSIONS`` ended the refinement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """The state after a result."""
-
-    state: State
-    changes: Changes
-
-
-def start(space: Space, config: Config, seed: int) -> State:
-    """L_0 = {x_{0,1}}, nothing observed.
-
-    Raises:
-        ValueError: raw coordinates for a space with unordered parameters.
-    """
-    return blank(Problem(space, config, seed))
 
 
 def suggest(state: State, pending: Array) -> Suggestion:
@@ -157,63 +104,6 @@ def observe(state: State, point: Array, value: float) -> Update:
             dictionary_removed=tuple(sorted(before - after)),
         ),
     )
-
-
-def rebuild(state: State, points: Array, values: Array, cells: Mapping[str, str]) -> Update:
-    """The study with another record of results, after a correction: every pruned cell comes back, the model is
-    fitted anew, and what the corrected bounds exclude is pruned again.
-
-    Ordinals may have moved, so the changes name no dictionary entries: ``dictionary`` of the new state replaces
-    the old one.
-
-    Args:
-        state: of the study.
-        points: (T, d) cube positions, values: (T,) results of all observations that count, in log order.
-        cells: key -> status of every cell ever created; the expansions stay, as points were handed out for them.
-    """
-    problem = state.problem
-    unpruned = {key: "leaf" if status == "pruned" else status for key, status in cells.items()}
-    state = restored(problem, points, values, unpruned, dictionary=None)
-    state, pruned = prune(state)
-    dropped = set(pruned)
-    changed = {
-        key: "pruned" if key in dropped else "leaf"
-        for key, status in cells.items()
-        if status != "expanded" and (status == "pruned") != (key in dropped)
-    }
-    return Update(state, Changes(changed))
-
-
-def restore(
-    space: Space,
-    config: Config,
-    seed: int,
-    points: Array,
-    values: Array,
-    cells: Mapping[str, str],
-    dictionary: Sequence[int],
-) -> State:
-    """The state that folding the log gave, from what was kept of it.
-
-    Args:
-        space, config, seed: of the study.
-        points: (T, d) cube positions, values: (T,) results, in log order.
-        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
-            a study that never suggested.
-        dictionary: ordinals of evaluated points.
-    """
-    return restored(Problem(space, config, seed), points, values, cells, dictionary)
-
-
-def dictionary(state: State) -> tuple[int, ...]:
-    """The dictionary as ordinals of evaluated points, ascending."""
-    return tuple(np.flatnonzero(np.isin(state.points.evaluated, state.view.sketch.dictionary)).tolist())
-
-
-def cell_box(state: State, key: str) -> tuple[Array, Array]:
-    """Corners (low, high) of a cell in the unit cube, (d,) each."""
-    problem = state.problem
-    return box_of(key, problem.config.branching, problem.side_scale)
 
 
 def stopped(state: State) -> bool:
