@@ -106,6 +106,15 @@ def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service)
     assert change(running, "s", {"tolerance": None}).state == "running"
 
 
+def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
+    """F so large that every cell would be split for ever: the point comes all the same, and the log says how."""
+    create(running, definition(algorithm={"kind": "ada-bkb", "norm_bound": 1e9, "beta": 1.0}))
+    observe(running, "s", Value(1.0, ask(running)[0].number))
+    assert ask(running)
+    log = report.list_events(running, "s", 0, 100)
+    assert [event.payload["capped"] for event in log if event.kind == "suggested"] == [True, True]
+
+
 def test_waiting_trials_come_before_new_points_by_number(running: Service, study: str) -> None:
     first, _ = ask(running, 2)
     queued = queue(running, study, {"x": 0, "y": 1}).view

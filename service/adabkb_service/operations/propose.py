@@ -25,6 +25,8 @@ class Proposal:
     parameters: dict[str, Any]
     origin: Origin
     cell: str | None = None
+    capped: bool = False
+    """Whether refinement ended at the engine's cap on expansions, and not by its own rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ def _ask_engine(model: Model, count: int) -> Proposals:
         suggestion = ada_bkb.suggest(state, pending)
         state = suggestion.state
         cells.update(suggestion.changes.cells)
-        points.append(Proposal(model.history.parameters_at(suggestion.point), "policy", suggestion.cell))
+        parameters = model.history.parameters_at(suggestion.point)
+        points.append(Proposal(parameters, "policy", suggestion.cell, suggestion.capped))
         pending = np.vstack([pending, suggestion.point])
     return Proposals(points, Decided(state, cells, model.figures(state)))
 

@@ -129,7 +129,13 @@ def _insert(
     )
     trials.add(connection, row)
     cell = None if row.cell is None else {"key": row.cell, "depth": row.cell.count(".")}
-    payload = {"parameters": row.parameters, "cell": cell, "origin": row.origin, "worker": row.worker}
+    payload = {
+        "parameters": row.parameters,
+        "cell": cell,
+        "origin": row.origin,
+        "worker": row.worker,
+        "capped": proposal.capped,
+    }
     events.append(connection, study.id, "suggested", payload, now=now, trial=row.number)
     return row
 
