@@ -13,6 +13,7 @@ from typing import Any
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.api import events, model, observations, problems, studies, system, trials
@@ -50,8 +51,12 @@ def create_app(settings: Settings) -> FastAPI:
             yield
         database.close()
 
-    app = FastAPI(
-        title="Ada-BKB service", description=DESCRIPTION, version=version("adabkb-service"), lifespan=lifespan
+    app = FastAPIOffline(  # a lab's machines may not reach the network that FastAPI's own pages load from
+        title="Ada-BKB service",
+        description=DESCRIPTION,
+        version=version("adabkb-service"),
+        lifespan=lifespan,
+        redoc_url=None,
     )
     app.state.service = running
     app.state.routes = [route for router in ROUTERS for route in router.routes]

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from typing import Any
 
 import httpx
@@ -207,3 +208,12 @@ def test_health_version_and_metrics(api: httpx.Client) -> None:
 def test_a_request_id_is_taken_over_if_it_is_sane(server: str) -> None:
     assert httpx.get(f"{server}/healthz", headers={"x-request-id": "abc-1"}).headers["x-request-id"] == "abc-1"
     assert httpx.get(f"{server}/healthz", headers={"x-request-id": "a b"}).headers["x-request-id"] != "a b"
+
+
+def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
+    """Labs are offline: what /docs loads comes from the server itself."""
+    page = api.get("/docs").text
+    loaded = re.findall(r"""(?:src|href)=["']([^"']+)["']""", page)
+    assert len(loaded) >= 3
+    assert all(url.startswith("/") and not url.startswith("//") for url in loaded)
+    assert [api.get(url).status_code for url in loaded] == [200] * len(loaded)
