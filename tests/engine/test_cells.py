@@ -24,7 +24,7 @@ def test_children_tile_the_parent_along_its_longest_side(branching: int, sides: 
     low = rng.random(len(sides))
     high = low + sides
     scale = rng.uniform(0.1, 10.0, len(sides))
-    lows, highs = split(low, high, branching, scale)
+    (lows,), (highs,) = split(low[None], high[None], branching, scale)
     axis = int(np.argmax((high - low) * scale))
     assert lows[0].tolist() == low.tolist()
     assert highs[-1].tolist() == high.tolist()
@@ -36,8 +36,8 @@ def test_children_tile_the_parent_along_its_longest_side(branching: int, sides: 
 
 
 def test_equal_sides_are_cut_in_axis_order_whatever_the_rounding() -> None:
-    low, high = np.zeros(2), np.array([1.0, 1.0 / 3 + 1.0 / 3 + 1.0 / 3])
-    lows, _ = split(low, high * [1.0, 1.0 + 1e-15], 3, np.ones(2))
+    low, high = np.zeros((1, 2)), np.array([[1.0, 1.0 + 1e-15]])
+    (lows,), _ = split(low, high, 3, np.ones(2))
     assert lows[1].tolist() == [1.0 / 3, 0.0]
 
 

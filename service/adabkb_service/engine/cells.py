@@ -34,25 +34,33 @@ def child_keys(key: str, branching: int) -> list[str]:
     return [f"{key}.{i}" for i in range(branching)]
 
 
-def split(low: Array, high: Array, branching: int, side_scale: Array) -> tuple[Array, Array]:
-    """Cut a box into N equal parts along its longest side.
+def own_centroids(branching: int) -> NDArray[np.bool_]:
+    """Which children, (N,), have a centroid of their own: all but the middle one of an odd split."""
+    own: NDArray[np.bool_] = np.arange(branching) * 2 != branching - 1
+    return own
+
+
+def split(lows: Array, highs: Array, branching: int, side_scale: Array) -> tuple[Array, Array]:
+    """Cut boxes into N equal parts along their longest sides.
 
     Args:
-        low, high: corners of the box in the unit cube, shape (d,).
+        lows, highs: corners of the boxes in the unit cube, shape (k, d).
         branching: N >= 2.
         side_scale: shape (d,); sides are compared after multiplication by it (the kernel's metric).
 
     Returns:
-        The children's corners, each of shape (N, d), in path order; they tile the box exactly: neighbours share
+        The children's corners, each of shape (k, N, d), in path order; they tile the box exactly: neighbours share
         the same floating-point edge.
     """
-    sides = (high - low) * side_scale
-    axis = int(np.argmax(sides >= sides.max() * (1.0 - SIDE_TIE)))
-    edges = low[axis] + (high[axis] - low[axis]) * (np.arange(branching + 1) / branching)
-    edges[-1] = high[axis]
-    lows, highs = np.tile(low, (branching, 1)), np.tile(high, (branching, 1))
-    lows[:, axis], highs[:, axis] = edges[:-1], edges[1:]
-    return lows, highs
+    sides = (highs - lows) * side_scale
+    axis = np.argmax(sides >= sides.max(axis=1, keepdims=True) * (1.0 - SIDE_TIE), axis=1)
+    boxes = np.arange(len(lows))
+    start, end = lows[boxes, axis], highs[boxes, axis]
+    edges = start[:, None] + (end - start)[:, None] * (np.arange(branching + 1) / branching)
+    edges[:, -1] = end
+    child_lows, child_highs = np.repeat(lows[:, None], branching, axis=1), np.repeat(highs[:, None], branching, axis=1)
+    child_lows[boxes, :, axis], child_highs[boxes, :, axis] = edges[:, :-1], edges[:, 1:]
+    return child_lows, child_highs
 
 
 def radius(low: Array, high: Array, centroid: Array, side_scale: Array) -> Array:
@@ -72,8 +80,8 @@ def radius(low: Array, high: Array, centroid: Array, side_scale: Array) -> Array
 
 def box_of(key: str, branching: int, side_scale: Array) -> tuple[Array, Array]:
     """Corners (low, high), each (d,), of the cell with this key, by walking down from the root."""
-    low, high = np.zeros(len(side_scale)), np.ones(len(side_scale))
+    low, high = np.zeros((1, len(side_scale))), np.ones((1, len(side_scale)))
     for index in path_of(key)[1:]:
         lows, highs = split(low, high, branching, side_scale)
-        low, high = lows[index], highs[index]
-    return low, high
+        low, high = lows[:, index], highs[:, index]
+    return low[0], high[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.cells import ROOT, depth_of, path_of
+from adabkb_service.engine.cells import ROOT, path_of
 from adabkb_service.engine.grid import Grid
 
 Array = NDArray[np.float64]
@@ -47,28 +47,11 @@ class Leaves:
         """L."""
         return len(self.leaves)
 
-    def replace_by_children(
-        self, leaf: int, keys: list[str], lows: Array, highs: Array, points: Ints, variation: Array
-    ) -> Leaves:
-        """Expand a cell: take it out of the leaf set and put its children in.
-
-        Args:
-            leaf: position of the cell.
-            keys, lows (N, d), highs (N, d), points (N,), variation (N,): the children.
-        """
-        first, count = len(self.keys), len(keys)
-        names = np.empty(count, dtype=object)
-        names[:] = keys
-        return Leaves(
-            keys=np.concatenate([self.keys, names]),
-            low=self.low.append_rows(lows),
-            high=self.high.append_rows(highs),
-            depth=np.concatenate([self.depth, np.full(count, self.depth[leaf] + 1)]),
-            parent=np.concatenate([self.parent, np.full(count, leaf)]),
-            point=np.concatenate([self.point, points]),
-            variation=np.concatenate([self.variation, variation]),
-            leaves=np.concatenate([self.leaves[self.leaves != leaf], np.arange(first, first + count)]),
-        )
+    def replace_by_children(self, leaf: int, children: Leaves) -> Leaves:
+        """Expand a cell, at this position: take it out of the leaf set and put its children in."""
+        grown = joined([self, children])
+        born = np.arange(len(self.keys), len(grown.keys))
+        return replace(grown, leaves=np.concatenate([self.leaves[self.leaves != leaf], born]))
 
     def without(self, pruned: Bools) -> Leaves:
         """With these leaves, a mask of shape (L,), pruned."""
@@ -108,22 +91,37 @@ class Leaves:
         )
 
 
-def single_cell(key: str, low: Array, high: Array, point: int, variation: Array) -> Leaves:
-    """A leaf set of one cell with corners (d,) and V_h of shape (1,); the root, as a rule."""
-    name = np.empty(1, dtype=object)
-    name[0] = key
+def cells_of_one_depth(
+    keys: list[str], lows: Array, highs: Array, depth: int, parent: Ints, point: Ints, variation: Array
+) -> Leaves:
+    """k cells, none of them a leaf yet; arrays as in ``Leaves``."""
+    names = np.empty(len(keys), dtype=object)
+    names[:] = keys
+    none = np.zeros(0, dtype=np.int64)
+    return Leaves(names, Grid(lows), Grid(highs), np.full(len(keys), depth), parent, point, variation, none)
+
+
+def joined(parts: list[Leaves]) -> Leaves:
+    """The cells of all parts in order, with the first part's leaves; parents are positions in the whole already."""
+    first, rest = parts[0], parts[1:]
+    low, high = first.low, first.high
+    if rest:
+        low = low.append_rows(np.concatenate([part.low.array for part in rest]))
+        high = high.append_rows(np.concatenate([part.high.array for part in rest]))
     return Leaves(
-        keys=name,
-        low=Grid(low[None]),
-        high=Grid(high[None]),
-        depth=np.array([depth_of(key)]),
-        parent=np.array([-1]),
-        point=np.array([point]),
-        variation=variation,
-        leaves=np.array([0]),
+        keys=np.concatenate([part.keys for part in parts]),
+        low=low,
+        high=high,
+        depth=np.concatenate([part.depth for part in parts]),
+        parent=np.concatenate([part.parent for part in parts]),
+        point=np.concatenate([part.point for part in parts]),
+        variation=np.concatenate([part.variation for part in parts]),
+        leaves=first.leaves,
     )
 
 
 def root(dimension: int, point: int, variation: Array) -> Leaves:
-    """L_0 = {x_{0,1}}: the whole cube."""
-    return single_cell(ROOT, np.zeros(dimension), np.ones(dimension), point, variation)
+    """L_0 = {x_{0,1}}: the whole cube, with V_0 of shape (1,)."""
+    corner, nothing = np.zeros((1, dimension)), np.array([-1])
+    cell = cells_of_one_depth([ROOT], corner, corner + 1.0, 0, nothing, np.array([point]), variation)
+    return replace(cell, leaves=np.array([0]))

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.cells import ROOT, child_keys
+from adabkb_service.engine.cells import child_keys, own_centroids, split
 from adabkb_service.engine.config import Config, Problem
-from adabkb_service.engine.leaves import root
+from adabkb_service.engine.leaves import cells_of_one_depth, joined, root
 from adabkb_service.engine.moves import Changes, Update
 from adabkb_service.engine.points import none_yet
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.state import State, believe, draw, expand, fresh_view, know, prune, refresh
+from adabkb_service.engine.state import State, believe, draw, fresh_view, know, prune, refresh
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -83,7 +83,7 @@ def dictionary(state: State) -> tuple[int, ...]:
 def blank(problem: Problem) -> State:
     """A study in which nothing has happened: the root is the only leaf."""
     dimension = problem.space.dimension
-    centre = problem.space.snap(np.full(dimension, 0.5))[None]
+    centre = problem.space.snap(np.full((1, dimension), 0.5))
     points = none_yet(dimension).add(centre, problem.scaled(centre))
     corner = np.zeros((1, dimension))
     tree = root(dimension, 0, problem.variation(corner, corner + 1.0, centre, 0))
@@ -106,17 +106,7 @@ def restored(
         cells: key -> status, parents before children.
         dictionary: ordinals; None draws it anew from the variances of the full dictionary.
     """
-    state = _with_results(blank(problem), points, values)
-    position = {ROOT: 0}
-    for key, status in cells.items():
-        if status == "expanded":
-            first = len(state.tree.keys)
-            state = expand(state, position.pop(key))
-            children = child_keys(key, problem.config.branching)
-            position.update(zip(children, range(first, first + len(children)), strict=True))
-    pruned = [position[key] for key, status in cells.items() if status == "pruned"]
-    tree = state.tree.without(np.isin(state.tree.leaves, pruned))
-    state = replace(state, tree=tree)
+    state = _with_tree(_with_results(blank(problem), points, values), cells)
     evaluated = state.points.evaluated
     if dictionary is not None:
         return refresh(state, evaluated[np.array(dictionary, dtype=np.int64)])
@@ -139,6 +129,38 @@ def _with_results(state: State, positions: Array, values: Array) -> State:
     counts[evaluated] = np.bincount(observed)
     points = replace(state.points, counts=counts, evaluated=evaluated, observed=observed, values=values)
     return replace(state, points=points)
+
+
+def _with_tree(state: State, cells: Mapping[str, str]) -> State:
+    """A blank state with a whole tree, grown level by level; the model is left to ``refresh``."""
+    problem, branching = state.problem, state.problem.config.branching
+    known = {position.tobytes(): i for i, position in enumerate(state.points.positions.array)}
+    level, levels, first = state.tree, [state.tree], 0
+    while len(split_now := np.flatnonzero([cells.get(key) == "expanded" for key in level.keys])):
+        corners = split(level.low.array[split_now], level.high.array[split_now], branching, problem.side_scale)
+        lows, highs = (corner.reshape(-1, problem.space.dimension) for corner in corners)
+        own = np.tile(own_centroids(branching), len(split_now))
+        point = np.repeat(level.point[split_now], branching)
+        middles = problem.space.snap((lows + highs)[own] / 2)
+        point[own] = [known.setdefault(middle.tobytes(), len(known)) for middle in middles]
+        centroids = _positions(known)[point]
+        names = [name for key in level.keys[split_now] for name in child_keys(key, branching)]
+        parent = first + np.repeat(split_now, branching)
+        first += len(level.keys)
+        depth = int(level.depth[0]) + 1
+        variation = problem.variation(lows, highs, centroids, depth)
+        level = cells_of_one_depth(names, lows, highs, depth, parent, point, variation)
+        levels.append(level)
+    positions = _positions(known)[state.points.size :]
+    tree = joined(levels)
+    leaves = np.flatnonzero([cells.get(key, "leaf") == "leaf" for key in tree.keys])
+    points = state.points.add(positions, problem.scaled(positions))
+    return replace(state, tree=replace(tree, leaves=leaves), points=points)
+
+
+def _positions(known: Mapping[bytes, int]) -> Array:
+    """Positions, (P, d), from their bytes in the order of their ids."""
+    return np.frombuffer(b"".join(known)).reshape(len(known), -1)
 
 
 def _redrawn(state: State) -> State:

@@ -207,9 +207,10 @@ class Space:
         """The cube position, shape (d,), of valid parameters (see ``problems``)."""
         return np.array([axis.encode(parameters[axis.name]) for axis in self.axes])
 
-    def snap(self, u: Array) -> Array:
-        """The position, shape (d,), of the point that ``u`` stands for: ``encode(decode(u))``."""
-        return np.array([axis.encode(axis.decode(x)) for axis, x in zip(self.axes, u.tolist(), strict=True)])
+    def snap(self, positions: Array) -> Array:
+        """The positions of the points that these, (k, d), stand for: ``encode(decode(u))`` of each."""
+        columns = zip(self.axes, positions.T.tolist(), strict=True)
+        return np.array([[axis.encode(axis.decode(u)) for u in column] for axis, column in columns]).T
 
     def problems(self, parameters: Mapping[str, Any]) -> dict[str, str]:
         """What is wrong with a point: parameter name -> sentence; empty when nothing is."""

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence, index, posterior, sketch
-from adabkb_service.engine.cells import child_keys, split
+from adabkb_service.engine.cells import child_keys, own_centroids, split
 from adabkb_service.engine.config import Problem
-from adabkb_service.engine.leaves import TIE, Leaves
+from adabkb_service.engine.leaves import TIE, Leaves, cells_of_one_depth
 from adabkb_service.engine.points import Points
 from adabkb_service.engine.randomness import uniforms
 
@@ -186,17 +186,18 @@ def expand(state: State, cell: int) -> State:
     """Replace a leaf by its N children; work for the children only."""
     problem, tree = state.problem, state.tree
     branching = problem.config.branching
-    lows, highs = split(tree.low.array[cell], tree.high.array[cell], branching, problem.side_scale)
-    centroids = np.array([problem.space.snap(middle) for middle in (lows + highs) / 2])
-    twin = branching // 2 if branching % 2 else None
-    others = [i for i in range(branching) if i != twin]
-    state, ids = know(state, centroids[others])
+    (lows,), (highs,) = split(tree.low.array[[cell]], tree.high.array[[cell]], branching, problem.side_scale)
+    centroids = problem.space.snap((lows + highs) / 2)
+    own = own_centroids(branching)
+    state, ids = know(state, centroids[own])
     points = np.full(branching, tree.point[cell])
-    points[others] = ids
+    points[own] = ids
     centroids = state.points.positions.array[points]
-    variation = problem.variation(lows, highs, centroids, int(tree.depth[cell]) + 1)
-    keys = child_keys(tree.keys[cell], branching)
-    return replace(state, tree=tree.replace_by_children(cell, keys, lows, highs, points, variation))
+    depth = int(tree.depth[cell]) + 1
+    variation = problem.variation(lows, highs, centroids, depth)
+    keys, parent = child_keys(str(tree.keys[cell]), branching), np.full(branching, cell)
+    children = cells_of_one_depth(keys, lows, highs, depth, parent, points, variation)
+    return replace(state, tree=tree.replace_by_children(cell, children))
 
 
 def prune(state: State) -> tuple[State, list[str]]:
