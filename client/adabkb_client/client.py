@@ -1,12 +1,14 @@
 """The entrance: a connection to a server and the studies on it."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from adabkb_client.errors import Invalid
 from adabkb_client.models import Direction, StudyInfo, decode
-from adabkb_client.parameters import Parameter
+from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.resource import study_path
 from adabkb_client.study import Study
 from adabkb_client.transport import Transport
@@ -69,16 +71,20 @@ class Client:
 
         Raises:
             Invalid: the definition is wrong; its ``pointers`` say where.
+            TypeError, ValueError: a parameter is not declared by one of the kinds, or a bound is not finite.
             Conflict: a study of this name exists with another definition.
         """
         body: dict[str, Any] = {
             "direction": direction,
-            "parameters": [{"name": name, **spec.to_json()} for name, spec in parameters.items()],
+            "parameters": to_wire(parameters),
             **{name: value for name, value in settings.items() if value is not None},
         }
         if id is not None:
             body["id"] = id
-        created = decode(StudyInfo, self._transport.post("/studies", body))
+        try:
+            created = decode(StudyInfo, self._transport.post("/studies", body))
+        except Invalid as error:
+            raise _named(error, list(parameters)) from None
         return Study(self._transport, created.id)
 
     def study(self, id: str) -> Study:
@@ -103,3 +109,19 @@ class Client:
             NotFound: there is none of this name.
         """
         self._transport.delete(study_path(id))
+
+
+def _named(error: Invalid, names: list[str]) -> Invalid:
+    """Return the error with the names of the parameters, of which its pointers have only the positions."""
+
+    def explained(pointer: str, problem: str) -> str:
+        position = re.match(r"/parameters/(\d+)", pointer)
+        return f"parameter {names[int(position[1])]!r}: {problem}" if position else problem
+
+    return Invalid(
+        error.status,
+        error.code,
+        error.detail,
+        request_id=error.request_id,
+        pointers={pointer: explained(pointer, problem) for pointer, problem in error.pointers.items()},
+    )

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self, SupportsFloat
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid
 from adabkb_client.models import Answer, Parameters, Trial
-from adabkb_client.resource import StudyResource
+
+if TYPE_CHECKING:
+    from adabkb_client.resource import StudyResource
 
 log = logging.getLogger("adabkb_client")
 
@@ -30,10 +32,11 @@ class LeasedTrial:
     failed, the evaluation did not: the lease is left to expire, and the server hands the trial out again.
     """
 
-    def __init__(self, study: StudyResource, trial: Trial) -> None:
+    def __init__(self, study: "StudyResource", trial: Trial) -> None:
         self.trial = trial
+        self.settled = False
+        """Whether the server knows its fate, so that the end of the block adds nothing."""
         self._study = study
-        self._settled = False
         self._over = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name=f"lease-{trial.number}", daemon=True)
 
@@ -51,21 +54,15 @@ class LeasedTrial:
         self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
-        answer = self._study.observe(self.trial, value, std_error, parameters)
-        self._settled = True
-        return answer
+        return self._study.observe(self, value, std_error, parameters)
 
     def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""
-        answer = self._study.fail(self.trial, _printable(reason))
-        self._settled = True
-        return answer
+        return self._study.fail(self, _printable(reason))
 
     def release(self) -> Answer:
         """Give the trial back unevaluated."""
-        answer = self._study.release(self.trial)
-        self._settled = True
-        return answer
+        return self._study.release(self)
 
     def __enter__(self) -> Self:
         self._keeper.start()
@@ -75,7 +72,7 @@ class LeasedTrial:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if not self._settled:
+        if not self.settled:
             try:
                 self._settle(error)
             except AdaBKBError as refusal:

@@ -31,6 +31,7 @@ class Cell:
 class Trial:
     """A point to evaluate; one unit of the study's budget. ``value`` is None until it is completed."""
 
+    study_id: str
     number: int
     state: TrialState
     parameters: Parameters
@@ -190,40 +191,41 @@ class Event:
 T = TypeVar("T")
 
 
-def decode(kind: type[T], document: Any) -> T:
-    """Build a record from JSON.
+def decode(kind: type[T], document: Any, **path: str) -> T:
+    """Build a record from JSON; ``path`` are the fields that the request's path tells, not the answer.
 
     Raises:
         UnexpectedAnswer: a field is missing, or is not what it should be.
     """
     try:
-        record = _decode(kind, document)
+        record = _decode(kind, document, path)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnexpectedAnswer(f"the answer is no {kind.__name__}: {error!r}") from error
     return record  # type: ignore[no-any-return]
 
 
-def decode_batch_item(document: Mapping[str, Any]) -> BatchItem:
+def decode_batch_item(document: Mapping[str, Any], **path: str) -> BatchItem:
     """Build one item of a batch's answer: the wire mixes answers and problems."""
     status = document["status"]
     if status < 400:
-        return BatchItem(status, decode(Answer, document), None)
+        return BatchItem(status, decode(Answer, document, **path), None)
     return BatchItem(status, None, from_problem(status, document))
 
 
-def _decode(kind: Any, document: Any) -> Any:
+def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
+        known = {**path, **document}
         return kind(
             **{
-                name: _decode(hint, document[name])
+                name: _decode(hint, known[name], path)
                 for name, (hint, optional) in _layout(kind).items()
-                if not (optional and name not in document)
+                if not (optional and name not in known)
             }
         )
     if isinstance(kind, UnionType):
-        return None if document is None else _decode(get_args(kind)[0], document)
+        return None if document is None else _decode(get_args(kind)[0], document, path)
     if get_origin(kind) is tuple:
-        return tuple(_decode(get_args(kind)[0], item) for item in document)
+        return tuple(_decode(get_args(kind)[0], item, path) for item in document)
     if kind is datetime:
         return datetime.fromisoformat(document)
     if kind is float:

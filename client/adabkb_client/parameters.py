@@ -1,9 +1,11 @@
 """The kinds of parameter a search space is made of.
 
-Values are checked by the server, which answers with a pointer to the field that is wrong.
+Values are checked by the server, which answers with a pointer to the field that is wrong. Here only what cannot be
+sent is refused.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +73,24 @@ class Bool:
 
 
 Parameter = Float | Int | Ordinal | Categorical | Bool
+
+
+def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
+    """Return a search space's wire form.
+
+    Raises:
+        TypeError: a parameter is declared by something else than one of these kinds.
+        ValueError: a bound or value is infinite or not a number.
+    """
+    for name, spec in parameters.items():
+        if not isinstance(spec, Parameter):
+            kinds = "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices) or Bool()"
+            raise TypeError(f"parameter {name!r} must be declared by {kinds}, not by {spec!r}")
+        for field, value in vars(spec).items():
+            for number in value if isinstance(value, Sequence) else [value]:
+                if isinstance(number, float) and not math.isfinite(number):
+                    raise ValueError(f"parameter {name!r}: {field} must be finite, not {number}")
+    return [{"name": name, **spec.to_json()} for name, spec in parameters.items()]
 
 
 def _scale(log: bool) -> str:

@@ -4,10 +4,11 @@ import math
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, SupportsFloat, overload
+from typing import Any, Literal, SupportsFloat, TypeVar, overload
 from urllib.parse import quote
 
 from adabkb_client.errors import NoTrialAvailable, StudyComplete
+from adabkb_client.lease import LeasedTrial
 from adabkb_client.models import (
     Answer,
     BatchItem,
@@ -30,6 +31,8 @@ BATCH = 1000
 """Items the server takes in one batch."""
 RELEASE_PATIENCE = 5.0
 """Seconds of retrying a release: it is sent while a program is ending, and the lease expires anyway."""
+
+T = TypeVar("T")
 
 
 class StudyResource:
@@ -95,10 +98,10 @@ class StudyResource:
             StudyComplete: there is none and there will be none.
             NoTrialAvailable: there is none at the moment.
         """
-        body = {"count": count or 1, "worker": worker or f"{socket.gethostname()}:{os.getpid()}"}
+        body = {"count": 1 if count is None else count, "worker": worker or f"{socket.gethostname()}:{os.getpid()}"}
         if lease_seconds is not None:
             body["lease_seconds"] = lease_seconds
-        answer = decode(Suggestions, self._transport.post(f"{self._path}/suggest", body))
+        answer = self._decode(Suggestions, self._transport.post(f"{self._path}/suggest", body))
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
             raise nothing(self.id, answer.reason, answer.retry_after)
@@ -106,7 +109,7 @@ class StudyResource:
 
     def observe(
         self,
-        trial: Trial | int,
+        trial: LeasedTrial | Trial | int,
         value: SupportsFloat,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
@@ -114,16 +117,17 @@ class StudyResource:
         """Report a trial's result. It is stored durably when this returns; sending it again changes nothing.
 
         Args:
-            trial: the trial, or its number (then its current attempt is meant).
+            trial: the trial, or its number (then its current attempt is meant). In a ``with study.trial()`` block
+                this is the block's result.
             value: the objective; a finite number.
             std_error: the standard error of ``value``, if known.
             parameters: what was actually run, if that is not what was suggested.
 
         Raises:
-            ValueError: the value or its error is not finite.
+            ValueError: the value or its error is not finite, or the trial is another study's.
             Conflict: this attempt of the trial already has another value.
         """
-        return self._observe({**_reference(trial), **_result(value, std_error), **_point(parameters)})
+        return self._settle(trial, {**_result(value, std_error), **_point(parameters)})
 
     def observe_point(
         self, parameters: Parameters, value: SupportsFloat, std_error: SupportsFloat | None = None
@@ -142,15 +146,15 @@ class StudyResource:
         for start in range(0, len(items), BATCH):
             batch = [dict(item) for item in items[start : start + BATCH]]
             answer = self._transport.post(f"{self._path}/observations", {"items": batch, "dry_run": dry_run})
-            fates.extend(decode_batch_item(item) for item in answer["items"])
+            fates.extend(decode_batch_item(item, study_id=self.id) for item in answer["items"])
         return fates
 
-    def fail(self, trial: Trial | int, reason: str | None = None) -> Answer:
+    def fail(self, trial: LeasedTrial | Trial | int, reason: str | None = None) -> Answer:
         """Report that a trial cannot be evaluated; it is not handed out again."""
-        body = {**_reference(trial), "status": "failed"}
-        return self._observe(body if reason is None else {**body, "reason": reason})
+        failure = {"status": "failed"}
+        return self._settle(trial, failure if reason is None else {**failure, "reason": reason})
 
-    def heartbeat(self, trial: Trial | int) -> Answer:
+    def heartbeat(self, trial: LeasedTrial | Trial | int) -> Answer:
         """Renew a trial's lease.
 
         Raises:
@@ -158,18 +162,20 @@ class StudyResource:
         """
         return self._lease("heartbeat", trial)
 
-    def release(self, trial: Trial | int) -> Answer:
+    def release(self, trial: LeasedTrial | Trial | int) -> Answer:
         """Give a trial back unevaluated; it is the next to be handed out."""
-        return self._lease("release", trial, RELEASE_PATIENCE)
+        answer = self._lease("release", trial, RELEASE_PATIENCE)
+        _mark_settled(trial)
+        return answer
 
     def queue(self, parameters: Parameters) -> Trial:
         """Add a point of one's own, to be handed out before any suggestion; it uses budget like one."""
-        return decode(Trial, self._transport.post(f"{self._path}/trials", _point(parameters)))
+        return self._decode(Trial, self._transport.post(f"{self._path}/trials", _point(parameters)))
 
     def trials(self, state: TrialState | None = None) -> Iterator[Trial]:
         """Yield the trials by number, all or those in one state."""
         for trial in self._transport.pages(f"{self._path}/trials", state=state):
-            yield decode(Trial, trial)
+            yield self._decode(Trial, trial)
 
     # Results
 
@@ -181,7 +187,7 @@ class StudyResource:
     def correct(self, seq: int, value: SupportsFloat, std_error: SupportsFloat | None = None) -> Answer:
         """Replace an observation's value; the model is rebuilt and the log keeps both."""
         body = _result(value, std_error)
-        return decode(Answer, self._transport.patch(f"{self._path}/observations/{seq}", body))
+        return self._decode(Answer, self._transport.patch(f"{self._path}/observations/{seq}", body))
 
     def exclude(self, seq: int) -> None:
         """Take an observation out of the model; it stays in the log."""
@@ -221,13 +227,32 @@ class StudyResource:
         """Return everything about the study (jsonl) or a table of its observations (csv)."""
         return self._transport.text(f"{self._path}/export", format=format)
 
-    def _observe(self, body: Mapping[str, Any]) -> Answer:
-        return decode(Answer, self._transport.post(f"{self._path}/observe", body))
+    def _decode(self, kind: type[T], document: Any) -> T:
+        return decode(kind, document, study_id=self.id)
 
-    def _lease(self, verb: str, trial: Trial | int, retry_for: float | None = None) -> Answer:
-        reference = _reference(trial)
+    def _settle(self, trial: LeasedTrial | Trial | int, fate: Mapping[str, Any]) -> Answer:
+        answer = self._observe({**self._reference(trial), **fate})
+        _mark_settled(trial)
+        return answer
+
+    def _observe(self, body: Mapping[str, Any]) -> Answer:
+        return self._decode(Answer, self._transport.post(f"{self._path}/observe", body))
+
+    def _lease(self, verb: str, trial: LeasedTrial | Trial | int, retry_for: float | None = None) -> Answer:
+        reference = self._reference(trial)
         path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
-        return decode(Answer, self._transport.post(path, reference, retry_for))
+        return self._decode(Answer, self._transport.post(path, reference, retry_for))
+
+    def _reference(self, trial: LeasedTrial | Trial | int) -> dict[str, Any]:
+        """Name the trial, and the attempt if the lease is known."""
+        if isinstance(trial, int):
+            return {"trial": trial}
+        if isinstance(trial, LeasedTrial):
+            trial = trial.trial
+        if trial.study_id != self.id:
+            remedy = f"tell it to study {trial.study_id!r}"
+            raise ValueError(f"trial {trial.number} is of study {trial.study_id!r}, not of {self.id!r}: {remedy}")
+        return {"trial": trial.number, "attempt": trial.attempt}
 
 
 def study_path(study_id: str) -> str:
@@ -235,11 +260,9 @@ def study_path(study_id: str) -> str:
     return f"/studies/{quote(study_id, safe='')}"
 
 
-def _reference(trial: Trial | int) -> dict[str, Any]:
-    """Name the trial, and the attempt if the lease is known."""
-    if isinstance(trial, int):
-        return {"trial": trial}
-    return {"trial": trial.number, "attempt": trial.attempt}
+def _mark_settled(trial: LeasedTrial | Trial | int) -> None:
+    if isinstance(trial, LeasedTrial):
+        trial.settled = True
 
 
 def _result(value: SupportsFloat, std_error: SupportsFloat | None) -> dict[str, float]:
@@ -260,9 +283,12 @@ def _finite(name: str, number: SupportsFloat) -> float:
 def _point(parameters: Parameters | None) -> dict[str, Any]:
     if parameters is None:
         return {}
-    return {"parameters": {name: _plain(value) for name, value in parameters.items()}}
+    return {"parameters": {name: _plain(name, value) for name, value in parameters.items()}}
 
 
-def _plain(value: Any) -> Any:
+def _plain(name: str, value: Any) -> Any:
     """Return a numpy scalar as the Python value it stands for."""
-    return value.item() if hasattr(value, "item") else value
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise ValueError(f"parameter {name!r} must be a finite number, not {plain}")
+    return plain

@@ -11,16 +11,6 @@ depends_on = None
 
 def upgrade() -> None:
     op.create_table(
-        "idempotency_keys",
-        sa.Column("key", sa.String(length=255), nullable=False),
-        sa.Column("fingerprint", sa.String(length=64), nullable=False),
-        sa.Column("answer", sa.JSON(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("key", name="pk_idempotency_keys"),
-    )
-    op.create_index("ix_idempotency_keys_created_at", "idempotency_keys", ["created_at"])
-
-    op.create_table(
         "studies",
         sa.Column("id", sa.String(length=100), nullable=False),
         sa.Column("definition", sa.JSON(), nullable=False),
@@ -116,12 +106,28 @@ def upgrade() -> None:
     op.create_index("ix_observations_study_id_excluded_value", "observations", ["study_id", "excluded", "value"])
     op.create_index("ix_observations_study_id_trial", "observations", ["study_id", "trial"])
 
+    op.create_table(
+        "idempotency_keys",
+        sa.Column("scope", sa.String(length=100), nullable=False),
+        sa.Column("key", sa.String(length=255), nullable=False),
+        sa.Column("study_id", sa.String(length=100), nullable=False),
+        sa.Column("fingerprint", sa.String(length=64), nullable=False),
+        sa.Column("answer", sa.JSON(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["study_id"], ["studies.id"], name="fk_idempotency_keys_study_id", ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("scope", "key", name="pk_idempotency_keys"),
+    )
+    op.create_index("ix_idempotency_keys_created_at", "idempotency_keys", ["created_at"])
+    op.create_index("ix_idempotency_keys_study_id", "idempotency_keys", ["study_id"])
+
 
 def downgrade() -> None:
+    op.drop_table("idempotency_keys")
     op.drop_table("observations")
     op.drop_table("trials")
     op.drop_table("events")
     op.drop_table("dictionary")
     op.drop_table("cells")
     op.drop_table("studies")
-    op.drop_table("idempotency_keys")

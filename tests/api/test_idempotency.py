@@ -38,8 +38,24 @@ def test_a_repeated_key_repeats_the_answer_and_not_the_effect(
     assert api.get("/v1/studies/s").json()["revision"] == revision
     assert len(api.get("/v1/studies").json()["items"]) == (2 if path == "/v1/studies" else 1)
 
-    other = api.post("/v1/studies/s/suggest", json={"worker": "other"}, headers=key)
+    elsewhere, another = "/v1/studies/s/suggest", {"worker": "other"}
+    if path == "/v1/studies":
+        elsewhere, another = path, {**body, "id": "other"}
+    other = api.post(elsewhere, json=another, headers=key)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
+def test_a_key_of_a_deleted_study_is_forgotten(api: httpx.Client) -> None:
+    """A study created anew under the same id answers for itself, not with what the deleted one answered."""
+    key = {"Idempotency-Key": "k-1"}
+    answers = []
+    for parameter in ("x", "y"):
+        definition = {**DEFINITION, "parameters": [{"name": parameter, "kind": "float", "low": 0, "high": 1}]}
+        assert api.post("/v1/studies", json=definition, headers=key).status_code == 201
+        answers.append(api.post("/v1/studies/s/suggest", headers=key))
+        assert api.delete("/v1/studies/s").status_code == 204
+    assert [list(answer.json()["trials"][0]["parameters"]) for answer in answers] == [["x"], ["y"]]
+    assert all("idempotent-replayed" not in answer.headers for answer in answers)
 
 
 def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) -> None:

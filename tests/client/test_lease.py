@@ -29,6 +29,20 @@ def test_a_result_completes_the_trial(study: Study) -> None:
     assert states(study) == ["completed"]
 
 
+def test_a_result_told_to_the_study_is_the_blocks_result(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    with study.trial() as trial:
+        study.heartbeat(trial)
+        first = study.observe(trial, 1.0)
+    assert study.observe(trial, 1.0).observation == first.observation
+    with study.trial() as trial:
+        study.fail(trial, "diverged")
+    with study.trial() as trial:
+        study.release(trial)
+    assert states(study) == ["completed", "failed", "released"]
+    assert [each.reason for each in study.trials(state="failed")] == ["diverged"]
+    assert not caplog.records
+
+
 def test_an_exception_fails_the_trial_with_its_text_and_goes_on(study: Study) -> None:
     with pytest.raises(ZeroDivisionError), study.trial():
         _ = 1 / 0

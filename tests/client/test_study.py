@@ -61,8 +61,24 @@ def test_a_wrong_definition_is_refused_with_the_place_of_the_error(client: Clien
     with pytest.raises(Invalid) as caught:
         client.create_study("bad", {"x": Float(2, 1)}, direction="minimize")
     assert any(pointer.startswith("/parameters/0") for pointer in caught.value.pointers)
+    assert "parameter 'x': must be greater than low" in str(caught.value)
     assert caught.value.request_id
     assert not list(client.studies())
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "message"),
+    [
+        (Float(0, math.nan), ValueError, "parameter 'x': high must be finite, not nan"),
+        (Ordinal([1.0, math.inf]), ValueError, "parameter 'x': values must be finite, not inf"),
+        ((0, 1), TypeError, r"parameter 'x' must be declared by Float\(low, high\)"),
+    ],
+)
+def test_a_parameter_that_cannot_be_sent_is_named_with_the_remedy(
+    client: Client, spec: Any, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        client.create_study("bad", {"x": spec}, direction="minimize")
 
 
 def test_an_unknown_study_is_not_found(client: Client) -> None:
@@ -95,6 +111,27 @@ def test_a_study_hands_out_its_budget_and_then_says_why_not(client: Client) -> N
     assert over.value.reason == "budget"
     study.update(budget=4)
     assert study.suggest().number == 4
+
+
+def test_asking_for_no_trial_is_refused(study: Study) -> None:
+    with pytest.raises(Invalid, match="count"):
+        study.suggest(count=0)
+    assert study.info().counts.trials == 0
+
+
+def test_a_trial_of_another_study_is_refused_before_it_is_sent(client: Client, study: Study) -> None:
+    other = client.create_study("other", {"x": Float(0, 1)}, direction="maximize", seed=1)
+    other.suggest()
+    queued = study.queue({"x": 0.5, "y": 2.0})
+    leased = study.heartbeat(study.suggest()).trial
+    assert leased is not None
+    for trial in (queued, leased, *study.trials()):
+        for call in (lambda trial: other.observe(trial, 1.0), other.fail, other.heartbeat, other.release):
+            with pytest.raises(ValueError, match="of study 's', not of 'other'"):
+                call(trial)
+    with study.trial() as mine, pytest.raises(ValueError, match="of study 's'"):
+        other.observe(mine, 1.0)
+    assert other.info().counts.active == 1
 
 
 def test_a_paused_study_hands_out_nothing_but_takes_results(study: Study) -> None:
@@ -135,6 +172,8 @@ def test_a_value_that_is_no_number_is_refused_before_it_is_sent(study: Study, va
         study.observe(trial, value)
     with pytest.raises(ValueError, match="std_error"):
         study.observe(trial, 1.0, std_error=value)
+    with pytest.raises(ValueError, match="parameter 'x' must be a finite number"):
+        study.observe_point({"x": value, "y": 1.0}, 1.0)
 
 
 def test_a_batch_tells_the_fate_of_each_item(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -145,6 +147,18 @@ def test_pending_points_give_distinct_suggestions_and_do_not_move_the_mean() -> 
         np.testing.assert_allclose(ada_bkb.predict(state, at).mean, mean, rtol=1e-9, atol=1e-12)
         for point in pending:
             state = ada_bkb.observe(state, point, float(np.sin(6 * point[0]) + point[1])).state
+
+
+def test_many_at_once_are_those_of_one_after_the_other() -> None:
+    """``suggestions`` carries the imagined posterior on; asking anew with all pending points gives the same."""
+    state = run(unit_space(2), Config(beta=0.3), lambda u: float(np.sin(7 * u[0]) + u[1]), 12).state
+    pending = np.array([[0.1, 0.9]])
+    together = list(islice(ada_bkb.suggestions(state, pending), 12))
+    for suggestion in together:
+        alone = ada_bkb.suggest(state, pending)
+        assert (alone.cell, alone.changes.cells) == (suggestion.cell, suggestion.changes.cells)
+        state, pending = alone.state, np.vstack([pending, alone.point])
+    assert len({suggestion.point.tobytes() for suggestion in together}) == 12
 
 
 def test_pending_points_are_spread_not_clustered() -> None:

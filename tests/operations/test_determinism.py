@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from adabkb_service.api.problems import describe
+from adabkb_service.errors import Busy
+from adabkb_service.operations import models
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create
-from adabkb_service.operations.observe import observe
+from adabkb_service.operations.observe import observe, observe_batch
 from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service, service
@@ -84,12 +87,38 @@ def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
 
 
 def test_two_servers_on_one_database_follow_each_other(database: Database, clock: ManualClock) -> None:
-    """A cached model that another server overtook is not used."""
+    """A cached model that another server overtook catches up from the log, without writing the rows again."""
     expected = run(service(database, clock=clock), "alone")
     servers = [service(database, clock=clock), service(database, clock=clock)]
     create(servers[0], definition(id="shared"))
     found = [point for number in range(12) for point in step(servers[number % 2], "shared", number)]
     assert found == expected
+    kept(database, "shared").assert_same(kept(database, "alone"))
+
+
+def test_a_fold_in_slices_is_the_fold_in_one(
+    database: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one request folds is bounded: the next ones go on from there, and the model is the same."""
+    results = [Value(objective({"x": x / 50, "y": 1}), parameters={"x": x / 50, "y": 1}) for x in range(100)]
+    expected = service(database, clock=clock)
+    create(expected, definition(id="at-once"))
+    observe_batch(expected, "at-once", results, describe)
+    monkeypatch.setattr(models, "FOLD_SECONDS", 0.0)
+    monkeypatch.setattr(models, "SLICE", 30)
+    hurried = service(database, clock=clock)
+    create(hurried, definition(id="hurried"))
+    assert len(observe_batch(hurried, "hurried", results, describe).view.items) == 100
+    refusals = 0
+    while True:
+        try:
+            answer = suggest(service(database, clock=clock), "hurried", SuggestRequest()).view
+            break
+        except Busy:
+            refusals += 1
+    assert refusals >= 2
+    assert answer.trials[0].parameters == suggest(expected, "at-once", SuggestRequest()).view.trials[0].parameters
+    kept(database, "hurried").assert_same(kept(database, "at-once"))
 
 
 def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock: ManualClock) -> None:

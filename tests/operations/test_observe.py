@@ -57,9 +57,11 @@ def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, 
     assert (second.trial.value, second.observation.seq, second.study.counts.completed) == (1.0, 2, 1)
 
 
-def test_an_attempt_that_never_was_is_invalid(running: Service, trial: int) -> None:
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_an_attempt_that_never_was_is_invalid(running: Service, trial: int, attempt: int) -> None:
+    """Nor is there one before the first: it would let one lease bring two different values."""
     with pytest.raises(Invalid) as refused:
-        observe(running, "s", Value(1.0, trial, attempt=2))
+        observe(running, "s", Value(1.0, trial, attempt=attempt))
     assert [error.pointer for error in refused.value.errors] == ["/attempt"]
 
 

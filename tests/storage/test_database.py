@@ -120,7 +120,7 @@ def test_of_many_that_read_and_then_write_none_is_lost(database: Database) -> No
 def test_the_same_key_twice_is_a_collision(database: Database) -> None:
     def add() -> None:
         with database.writing() as connection:
-            idempotency.add(connection, KeyRow("k", "f", {}, NOW))
+            idempotency.add(connection, KeyRow("s", "k", "s", "f", {}, NOW))
 
     add()
     with pytest.raises(Collision):

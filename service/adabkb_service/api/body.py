@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import islice
 from typing import Any
 
+from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -18,6 +20,7 @@ from starlette.exceptions import HTTPException
 from adabkb_service.errors import FieldError, Invalid
 
 MAX_DEPTH = 32
+SMALL = 2**16
 
 
 def parse(raw: bytes) -> Any:
@@ -31,9 +34,9 @@ def parse(raw: bytes) -> Any:
         value = json.loads(raw.decode("utf-8"), parse_int=_parse_int)
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
-    faults = list(_faults(value, "", 0))
+    faults = list(islice(_faults(value, "", 0), 100))
     if faults:
-        raise Invalid(faults[:100])
+        raise Invalid(faults)
     return value
 
 
@@ -75,7 +78,9 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         """The parsed body."""
         if not hasattr(self, "_json"):
-            self._json = parse(await self.body())
+            raw = await self.body()
+            # A large body would hold up everybody else's requests while it is parsed.
+            self._json = parse(raw) if len(raw) < SMALL else await run_sync(parse, raw)
         return self._json
 
 

@@ -51,7 +51,8 @@ async def _key(
         return None
     body = await request.json() if await request.body() else None
     canonical = json.dumps([request.method, request.url.path, body], sort_keys=True)
-    return Key(idempotency_key, hashlib.sha256(canonical.encode()).hexdigest())
+    fingerprint = hashlib.sha256(canonical.encode()).hexdigest()
+    return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint)
 
 
 KeyDep = Annotated[Key | None, Depends(_key)]

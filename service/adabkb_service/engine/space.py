@@ -205,7 +205,7 @@ class Space:
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """The cube position, shape (d,), of valid parameters (see ``problems``)."""
-        return np.array([axis.encode(parameters[axis.name]) for axis in self.axes])
+        return np.array([axis.encode(parameters[axis.name]) for axis in self.axes]) + 0.0  # -0.0 is 0.0
 
     def snap(self, positions: Array) -> Array:
         """The positions of the points that these, (k, d), stand for: ``encode(decode(u))`` of each."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from adabkb_service.operations import lifecycle, render, views
+from adabkb_service.operations.observe import AFTERWARDS
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, studies, trials
 
@@ -48,7 +50,8 @@ def correct(
                     first = observations.of_trial(connection, study_id, row.trial)[0]
                     trials.change(connection, trial, value=first.value)
             lifecycle.settle(connection, study_id, now)
-        service.models.follow(study_id)
+        with suppress(*AFTERWARDS):
+            service.models.follow(study_id)
         with service.database.reading() as connection:
             summary = lifecycle.summary(connection, studies.get(connection, study_id))
     return views.Corrected(observation=render.observation(row), study=summary)

@@ -24,6 +24,8 @@ View = TypeVar("View", bound=BaseModel)
 class Key:
     """An Idempotency-Key and what it was sent with."""
 
+    scope: str
+    """The study of the path, whose deletion forgets the key; "" where a study is created."""
     key: str
     fingerprint: str
     """Of method, path and body."""
@@ -46,7 +48,7 @@ def recall(connection: Connection, key: Key | None, view: type[View]) -> Outcome
     Raises:
         IdempotencyKeyReused: the key was stored with another request.
     """
-    row = None if key is None else idempotency.find(connection, key.key)
+    row = None if key is None else idempotency.find(connection, key.scope, key.key)
     if key is None or row is None:
         return None
     if row.fingerprint != key.fingerprint:
@@ -54,16 +56,17 @@ def recall(connection: Connection, key: Key | None, view: type[View]) -> Outcome
     return Outcome(view.model_validate(row.answer["view"]), created=row.answer["created"], replayed=True)
 
 
-def store(connection: Connection, key: Key | None, outcome: Outcome[View], now: datetime) -> None:
-    """Store a key with its answer."""
+def store(connection: Connection, study_id: str, key: Key | None, outcome: Outcome[View], now: datetime) -> None:
+    """Store a key with its answer; it lasts no longer than the study."""
     if key is not None:
-        idempotency.add(connection, KeyRow(key.key, key.fingerprint, _answer(outcome), now))
+        row = KeyRow(key.scope, key.key, study_id, key.fingerprint, _answer(outcome), now)
+        idempotency.add(connection, row)
 
 
 def update(connection: Connection, key: Key | None, outcome: Outcome[View]) -> None:
     """Replace the answer of a stored key by a later one."""
     if key is not None:
-        idempotency.change(connection, key.key, _answer(outcome))
+        idempotency.change(connection, key.scope, key.key, _answer(outcome))
 
 
 def _answer(outcome: Outcome[View]) -> dict[str, Any]:

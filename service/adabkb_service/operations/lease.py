@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from adabkb_service.errors import LeaseLost, TrialFinished
+from adabkb_service.errors import Busy, LeaseLost, StudyNotFound, TrialFinished
 from adabkb_service.operations import idempotency, lifecycle, render
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.service import Service
@@ -59,7 +60,7 @@ def sweep(service: Service) -> None:
     with service.database.reading() as connection:
         study_ids = trials.studies_with_overdue(connection, service.clock())
     for study_id in study_ids:
-        with service.models.lock(study_id):
+        with suppress(StudyNotFound, Busy):  # deleted meanwhile, or the next sweep's turn; the others are not concerned
             expire_overdue(service, study_id)
 
 
@@ -148,5 +149,5 @@ def _check_current(trial: TrialRow, attempt: int | None) -> None:
 def _held(connection: Connection, study: StudyRow, trial: TrialRow, key: Key | None, now: datetime) -> Outcome[Held]:
     study = lifecycle.settle(connection, study.id, now)
     outcome = Outcome(Held(trial=render.trial(trial), study=lifecycle.summary(connection, study)))
-    idempotency.store(connection, key, outcome, now)
+    idempotency.store(connection, study.id, key, outcome, now)
     return outcome

@@ -48,7 +48,7 @@ def _create_in_transaction(service: Service, definition: StudyDefinition, key: K
         if known := idempotency.recall(connection, key, views.Study):
             return known
         outcome = _create(connection, definition, now)
-        idempotency.store(connection, key, outcome, now)
+        idempotency.store(connection, outcome.view.id, key, outcome, now)
     return outcome
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection
@@ -72,8 +73,12 @@ class Model:
         """+1 if the study maximises, -1 if it minimises."""
         return self.definition.sign
 
-    def fold(self, log: Sequence[EventRow]) -> Changes:
+    def fold(self, log: Sequence[EventRow], later: Sequence[EventRow] = ()) -> Changes:
         """Fold the next events in.
+
+        Args:
+            log: the events.
+            later: those that are known to come after them.
 
         Raises:
             Exception: whatever the engine raised; the model is then of no more use.
@@ -81,7 +86,7 @@ class Model:
         cells: dict[str, str] = {}
         before, moved = frozenset(ada_bkb.dictionary(self.state)), False
         for position, event in enumerate(log):
-            if event.kind != "observed" or not _superseded(log[position + 1 :]):
+            if event.kind != "observed" or not _superseded(chain(log[position + 1 :], later)):
                 changed = self._move(event)
                 moved = moved or changed is not None
                 cells.update(changed or {})  # a cell that changes again keeps its place

@@ -1,13 +1,15 @@
 """The models in memory: a bounded cache that follows the log, and one lock per study.
 
-A cached model is valid while it is at or ahead of the rows (``studies.folded``). If another process has moved the
-rows on, it is dropped and restored from them.
+A fold is a pure function of the log, so a cached model that another process's rows have overtaken folds the same
+events in memory and writes nothing; one far behind is restored from the rows instead. What a request folds is bounded
+in time, and written slice by slice, so that neither a large batch nor a crash in it costs the work twice.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +29,12 @@ from adabkb_service.storage.rows import StudyRow
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS = 20
-"""How often to start again after another process was faster."""
+SLICE = 50
+"""Events folded between two writes."""
+FOLD_SECONDS = 5.0
+"""How long a request folds before it leaves the rest to the next."""
+LOCK_SECONDS = 10.0
+"""How long a request waits for another one about the same study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,9 @@ class _Fold:
     model: Model | None
     changes: Changes
     figures: dict[str, Any]
-    error: Exception | None
+    behind: int = 0
+    """Events left to fold."""
+    error: Exception | None = None
 
 
 class Models:
@@ -64,28 +72,38 @@ class Models:
 
     @contextmanager
     def lock(self, study_id: str) -> Iterator[None]:
-        """Decisions about a study are serial within this process."""
+        """Decisions about a study are serial within this process.
+
+        Raises:
+            Busy: others hold the study for too long.
+        """
         with self._guard:
             lock = self._locks.setdefault(study_id, threading.Lock())
-        with lock:
+        if not lock.acquire(timeout=LOCK_SECONDS):
+            raise Busy(f"Study {study_id!r} is busy with other requests; try again.")
+        try:
             yield
+        finally:
+            lock.release()
 
     def follow(self, study_id: str) -> Followed:
         """Fold what the log has beyond the model, and keep the rows up with it. The caller holds the lock.
 
         Raises:
             StudyNotFound: there is no such study.
-            Busy: other processes were faster every time.
+            Busy: there is more to fold than one request can; what was folded is kept.
         """
-        for _ in range(ATTEMPTS):
+        deadline = time.monotonic() + FOLD_SECONDS
+        while True:
             fold = self._fold(study_id)
             if fold.error is not None and fold.study.model_error is None:
                 self._record_failure(fold.study, fold.error)
             elif fold.changes.moved and fold.model is not None:
                 self._persist(fold, fold.model)
-            else:
+            elif not fold.behind:
                 return Followed(fold.study, fold.model)
-        raise Busy(f"Other servers are changing study {study_id!r} all the time; try again.")
+            if time.monotonic() > deadline:
+                raise Busy(f"The model of study {study_id!r} is {fold.behind} events behind the log; try again.")
 
     def drop(self, study_id: str) -> None:
         """Forget a model that no longer belongs to the rows."""
@@ -93,7 +111,7 @@ class Models:
             self._models.pop(study_id, None)
 
     def _fold(self, study_id: str) -> _Fold:
-        """One attempt, in memory only: read what is needed, then compute outside the transaction."""
+        """The next slice, in memory only: read what is needed, then compute outside the transaction."""
         with self._database.reading() as connection:
             study = studies.get(connection, study_id)
             model = self._cached(study)
@@ -104,22 +122,25 @@ class Models:
             if model is None:
                 model = restore(study, log[: study.folded], cells, dictionary)
                 log = log[study.folded :]
+            overtaken = max(study.folded - model.seq, 0)
+            model.fold(log[:overtaken])
+            log, later = log[overtaken : overtaken + SLICE], log[overtaken + SLICE :]
             with self._metrics.model_fold_seconds.time():
-                changes = model.fold(log)
+                changes = model.fold(log, later)
             figures = model.figures(model.state) if changes.moved else {}
         except Exception as error:
             logger.exception("study %s: the model cannot follow the log", study_id)
             self.drop(study_id)
-            return _Fold(study, None, Changes(), {}, error)
+            return _Fold(study, None, Changes(), {}, error=error)
         self._keep(study_id, model)
-        return _Fold(study, model, changes, figures, None)
+        return _Fold(study, model, changes, figures, len(later))
 
     def _cached(self, study: StudyRow) -> Model | None:
         with self._guard:
             model = self._models.get(study.id)
         if model is None or model.created_at != study.created_at:
             return None
-        return model if study.folded <= model.seq <= study.head else None
+        return model if study.folded - SLICE <= model.seq <= study.head else None
 
     def _keep(self, study_id: str, model: Model) -> None:
         with self._guard:

@@ -42,7 +42,7 @@ def observe(service: Service, study_id: str, result: Result, key: Key | None = N
             recorded = record(connection, study, lifecycle.definition_of(study).space(), result, now)
             study = lifecycle.settle(connection, study_id, now)
             outcome = Outcome(_answer(connection, study, recorded))
-            idempotency.store(connection, key, outcome, now)
+            idempotency.store(connection, study_id, key, outcome, now)
         _count(service, [recorded])
         with suppress(*AFTERWARDS):
             service.models.follow(study_id)
@@ -95,7 +95,7 @@ def observe_batch(
             if dry_run:
                 return outcome
             savepoint.commit()
-            idempotency.store(connection, key, outcome, now)
+            idempotency.store(connection, study_id, key, outcome, now)
         _count(service, recorded)
         with suppress(*AFTERWARDS):
             service.models.follow(study_id)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
-
-import numpy as np
 
 from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.engine.randomness import uniforms
@@ -56,14 +55,12 @@ def _ask_engine(model: Model, count: int) -> Proposals:
     """Each point is pending for the next, so all are different."""
     points: list[Proposal] = []
     cells: dict[str, str] = {}
-    state, pending = model.state, model.history.pending()
-    for _ in range(count):
-        suggestion = ada_bkb.suggest(state, pending)
+    state = model.state
+    for suggestion in islice(ada_bkb.suggestions(state, model.history.pending()), count):
         state = suggestion.state
         cells.update(suggestion.changes.cells)
         parameters = model.history.parameters_at(suggestion.point)
         points.append(Proposal(parameters, "policy", suggestion.cell, suggestion.capped))
-        pending = np.vstack([pending, suggestion.point])
     return Proposals(points, Decided(state, cells, model.figures(state)))
 
 

@@ -54,5 +54,5 @@ def queue(
         trials.add(connection, row)
         events.append(connection, study_id, "queued", {"parameters": point}, now=now, trial=row.number)
         outcome = Outcome(render.trial(row), created=True)
-        idempotency.store(connection, key, outcome, now)
+        idempotency.store(connection, study_id, key, outcome, now)
     return outcome

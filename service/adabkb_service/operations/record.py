@@ -106,8 +106,8 @@ def _record_failure(connection: Connection, study: StudyRow, failure: Failure, n
 def _attempt(trial: TrialRow, attempt: int | None) -> int:
     if attempt is None:
         return trial.attempt
-    if attempt > trial.attempt:
-        detail = f"trial {trial.number} has had {trial.attempt} attempts so far"
+    if not min(trial.attempt, 1) <= attempt <= trial.attempt:
+        detail = f"trial {trial.number} has had {trial.attempt} attempts so far, counted from 1"
         raise Invalid([FieldError("/attempt", detail, "unknown_attempt")])
     return attempt
 

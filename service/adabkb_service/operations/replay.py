@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from adabkb_service.errors import Busy
+from adabkb_service.errors import Busy, FieldError, Invalid
 from adabkb_service.operations import lifecycle
 from adabkb_service.operations import model as models
 from adabkb_service.operations.service import Service
@@ -33,14 +33,18 @@ def replay(service: Service, study_id: str) -> Replayed:
     Raises:
         StudyNotFound: there is none.
         Busy: the study changed meanwhile.
-        Exception: whatever the engine raised; nothing is written.
+        Invalid: an observation is beyond what the engine can compute with; nothing is written.
     """
     with service.models.lock(study_id):
         with service.database.reading() as connection:
             seen = studies.get(connection, study_id)
             log = events.page(connection, study_id, 0)
         model = models.start(seen)
-        changes = model.fold(log)
+        try:
+            changes = model.fold(log)
+        except ArithmeticError as error:
+            detail = f"event {model.seq + 1} cannot be folded ({error}); correct or exclude its observation"
+            raise Invalid([FieldError("", detail, "model_failed")]) from error
         values: dict[str, Any] = {"folded": model.seq, "model_error": None}
         if changes.moved:
             values["model"] = model.figures(model.state)

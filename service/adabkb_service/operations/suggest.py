@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -19,7 +21,7 @@ from adabkb_service.errors import Busy
 from adabkb_service.operations import idempotency, lifecycle, render
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.lease import expire_overdue, take
-from adabkb_service.operations.models import ATTEMPTS, Followed
+from adabkb_service.operations.models import Followed
 from adabkb_service.operations.propose import Proposal, Proposals, propose
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.views import Reason, Suggested
@@ -27,6 +29,10 @@ from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import StudyRow, TrialRow
 
+ATTEMPTS = 100
+"""How often to decide again after another process was faster."""
+PAUSE_SECONDS = 0.02
+"""At most, before that: whoever is faster once is not faster every time."""
 RETRY_SECONDS: dict[Reason, float] = {"budget": 1.0, "pending_limit": 1.0, "paused": 5.0}
 
 
@@ -61,6 +67,7 @@ def suggest(service: Service, study_id: str, request: SuggestRequest, key: Key |
             proposals = propose(followed, wanted, first)
             if outcome := _hand_out(service, followed, request, proposals, key):
                 return outcome
+            time.sleep(random.uniform(0.0, PAUSE_SECONDS))
     raise Busy(f"Other servers are changing study {study_id!r} all the time; try again.")
 
 
@@ -98,7 +105,7 @@ def _hand_out(
             studies.change(connection, study.id, folded=study.head)
         outcome = Outcome(_answer(connection, study, rows, request))
         if rows:  # without an effect there is nothing to repeat
-            idempotency.store(connection, key, outcome, now)
+            idempotency.store(connection, study.id, key, outcome, now)
     if followed.model is not None and proposals.error is None:
         followed.model.accept(proposals.decided, log)
     return outcome

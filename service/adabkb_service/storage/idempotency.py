@@ -11,9 +11,9 @@ from adabkb_service.storage.rows import KeyRow
 from adabkb_service.storage.tables import idempotency_keys as keys
 
 
-def find(connection: Connection, key: str) -> KeyRow | None:
+def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
     """What was stored under a key, or None."""
-    row = connection.execute(select(keys).where(keys.c.key == key)).one_or_none()
+    row = connection.execute(select(keys).where(keys.c.scope == scope, keys.c.key == key)).one_or_none()
     return None if row is None else KeyRow(**row._mapping)
 
 
@@ -26,9 +26,9 @@ def add(connection: Connection, row: KeyRow) -> None:
     connection.execute(insert(keys).values(values))
 
 
-def change(connection: Connection, key: str, answer: dict[str, Any]) -> None:
+def change(connection: Connection, scope: str, key: str, answer: dict[str, Any]) -> None:
     """Replace the answer of a stored key."""
-    connection.execute(update(keys).where(keys.c.key == key).values(answer=answer))
+    connection.execute(update(keys).where(keys.c.scope == scope, keys.c.key == key).values(answer=answer))
 
 
 def forget(connection: Connection, before: datetime) -> None:

@@ -116,7 +116,9 @@ class CellRow:
 class KeyRow:
     """An idempotency key."""
 
+    scope: str
     key: str
+    study_id: str
     fingerprint: str
     answer: dict[str, Any]
     created_at: datetime

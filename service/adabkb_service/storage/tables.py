@@ -158,7 +158,9 @@ dictionary = Table(
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
+    Column("scope", String(100), primary_key=True),  # the study of the path; "" where a study is created
     Column("key", String(255), primary_key=True),
+    Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("fingerprint", String(64), nullable=False),  # of method, path and body
     Column("answer", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False, index=True),

@@ -13,6 +13,8 @@ pending is expanded rather than handed out twice; only when all leaves are pendi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,7 @@ from adabkb_service.engine.cells import child_keys
 from adabkb_service.engine.config import Config, Problem
 from adabkb_service.engine.leaves import TIE
 from adabkb_service.engine.moves import Changes, Suggestion, Update
+from adabkb_service.engine.points import Points
 from adabkb_service.engine.report import Prediction, Recommendation, Report, cell_box, predict, recommend, report
 from adabkb_service.engine.restore import dictionary, rebuild, restore, start
 from adabkb_service.engine.state import State, View, absorb, expand, know, prune
@@ -46,6 +49,7 @@ __all__ = [
     "start",
     "stopped",
     "suggest",
+    "suggestions",
 ]
 
 Array = NDArray[np.float64]
@@ -60,22 +64,41 @@ def suggest(state: State, pending: Array) -> Suggestion:
         state: of the study.
         pending: (k, d) cube positions of points handed out and not yet observed.
     """
+    return next(suggestions(state, pending))
+
+
+def suggestions(state: State, pending: Array) -> Iterator[Suggestion]:
+    """One point after the other, each pending for the next; without end.
+
+    Args:
+        state, pending: as for ``suggest``.
+    """
     state, waiting = know(state, pending)
-    imagined = _hallucinate(state, waiting)
+    imagined = _hallucinate(state.view, state.points, waiting)
+    while True:
+        suggestion, imagined = _refine(state, imagined, waiting)
+        yield suggestion
+        state, (point,) = know(suggestion.state, suggestion.point[None])
+        imagined = _hallucinate(imagined, state.points, [point])
+        waiting = [*waiting, point]
+
+
+def _refine(state: State, imagined: View, waiting: list[int]) -> tuple[Suggestion, View]:
+    """Lines 4-6 and 11 until a point must be evaluated; and the imagined posterior that knows the new cells."""
     cells: dict[str, str] = {}
     for _ in range(MAX_EXPANSIONS):
         leaf, repeat = _choose(state, imagined, waiting)
         if leaf is None or not _expands(state, imagined, leaf, repeat):
-            return _suggestion(state, leaf, cells, capped=False)
+            return _suggestion(state, leaf, cells, capped=False), imagined
         known = state.points.size
         key = str(state.tree.keys[leaf])
         state = expand(state, leaf)
-        imagined = state.view if not waiting else imagined.add(state.points.scaled.array[known:])
+        imagined = imagined.add(state.points.scaled.array[known:]) if waiting else state.view
         cells[key] = "expanded"
         cells.update(dict.fromkeys(child_keys(key, state.problem.config.branching), "leaf"))
         state, pruned = prune(state)
         cells.update(dict.fromkeys(pruned, "pruned"))
-    return _suggestion(state, _choose(state, imagined, waiting)[0], cells, capped=True)
+    return _suggestion(state, _choose(state, imagined, waiting)[0], cells, capped=True), imagined
 
 
 def observe(state: State, point: Array, value: float) -> Update:
@@ -114,12 +137,11 @@ def stopped(state: State) -> bool:
     return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
 
 
-def _hallucinate(state: State, waiting: list[int]) -> View:
-    """The posterior as if the pending points had been observed: in the dictionary, and counted."""
-    view = state.view
+def _hallucinate(view: View, points: Points, waiting: list[int]) -> View:
+    """The posterior as if these points had been observed (once more): in the dictionary, and counted."""
     new = np.setdiff1d(np.array(waiting, dtype=np.int64), view.sketch.dictionary)
     if len(new):
-        view = view.include(new, state.points)
+        view = view.include(new, points)
     for point in waiting:
         view = view.observe(point)
     return view
