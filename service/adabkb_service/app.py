@@ -57,6 +57,7 @@ def create_app(settings: Settings) -> FastAPI:
         version=version("adabkb-service"),
         lifespan=lifespan,
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.service = running
     app.state.routes = [route for router in ROUTERS for route in router.routes]

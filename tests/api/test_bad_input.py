@@ -152,10 +152,11 @@ def test_a_method_that_is_not_allowed_is_told_which_are(server: str) -> None:
 def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client, study: str) -> None:
     again = api.post("/v1/studies", json=DEFINITION)
     assert (again.status_code, again.json()) == (200, api.get(study).json())
-    refused = api.post("/v1/studies", json={**DEFINITION, "direction": "maximize", "budget": 5})
+    refused = api.post("/v1/studies", json={**DEFINITION, "direction": "maximize", "algorithm": {"norm_bound": 3}})
     assert refused.status_code == 409
     assert refused.json()["code"] == "study_exists"
-    assert "direction is 'minimize', budget is None" in refused.json()["detail"]
+    differences = "algorithm.norm_bound is 2.0, not 3.0, direction is 'minimize', not 'maximize'."
+    assert refused.json()["detail"].endswith(f"another definition: {differences}")
 
 
 def test_a_value_for_a_finished_trial_shows_both_values(api: httpx.Client, study: str) -> None:

@@ -21,6 +21,7 @@ from adabkb_service.operations.service import Service
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
 
 POLL_SECONDS = 0.5
+PING_SECONDS = 15.0
 STREAM = "text/event-stream"
 
 
@@ -41,14 +42,16 @@ def list_events(
     after = page.after if last_event_id is None else last_event_id
     items = report.list_events(service, study_id, after, page.limit)
     if STREAM in request.headers.get("accept", ""):
-        return StreamingResponse(_stream(service, study_id, after, page.limit), media_type=STREAM)
+        stream = _stream(service, study_id, after, page.limit)
+        return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].seq if items else 0))
 
 
 async def _stream(service: Service, study_id: str, after: int, limit: int) -> AsyncIterator[str]:
-    """Server-sent events until the client leaves or the study is deleted. The id is the event's seq."""
+    """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq."""
     yield "retry: 1000\n\n"
-    while True:
+    silent = 0.0
+    while not service.stopping.is_set():
         try:
             found = await run_sync(report.list_events, service, study_id, after, limit)
         except StudyNotFound:
@@ -56,6 +59,10 @@ async def _stream(service: Service, study_id: str, after: int, limit: int) -> As
         for event in found:
             after = event.seq
             yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
+        silent = 0.0 if found else silent + POLL_SECONDS
+        if silent >= PING_SECONDS:
+            silent = 0.0
+            yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
         if not found:
             await anyio.sleep(POLL_SECONDS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,11 +85,18 @@ def _create(connection: Connection, definition: StudyDefinition, now: datetime) 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     """The definition as first given counts, whatever was changed since."""
-    given = definition.model_dump(mode="json")
-    differing = [name for name, value in existing.definition.items() if given[name] != value]
+    differing = ", ".join(_differences("", existing.definition, definition.model_dump(mode="json")))
     if differing:
-        was = ", ".join(f"{name} is {existing.definition[name]!r}" for name in differing)
-        raise StudyExists(f"Study {existing.id!r} exists with another definition: {was}."[:2000])
+        raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}."[:2000])
+
+
+def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
+    """Field by field, down to single constants."""
+    if isinstance(was, dict) and isinstance(given, dict):
+        for field in sorted(was.keys() | given.keys()):
+            yield from _differences(f"{name}.{field}".lstrip("."), was.get(field), given.get(field))
+    elif was != given:
+        yield f"{name} is {was!r}, not {given!r}"
 
 
 def get(service: Service, study_id: str) -> views.Study:

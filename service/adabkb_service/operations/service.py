@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 
 from adabkb_service.operations.clock import Clock, utc_now
 from adabkb_service.operations.metrics import Metrics
@@ -18,6 +19,8 @@ class Service:
     models: Models
     metrics: Metrics
     clock: Clock
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the server is about to stop: what goes on without end ends then."""
 
 
 def service(database: Database, *, model_cache_size: int = 32, clock: Clock = utc_now) -> Service:
