@@ -2,13 +2,13 @@
 
 import argparse
 import re
-import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from tqdm import tqdm
@@ -22,11 +22,11 @@ WORKERS = 2
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--budget", type=int, default=100, help="trials in all")
-    options.add_argument("--folder", type=Path, default=Path(".demo"), help="made anew: database and logs")
+    options.add_argument("--folder", type=Path, default=Path(".demo"), help="for the database, made anew, and logs")
     choice = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    shutil.rmtree(choice.folder, ignore_errors=True)
-    choice.folder.mkdir(parents=True)
+    choice.folder.mkdir(parents=True, exist_ok=True)
+    remove_earlier(choice.folder / "demo.db")
     database = f"sqlite:///{choice.folder / 'demo.db'}"
     with ExitStack() as running:
         url = running.enter_context(server(database, choice.folder / "server.log"))
@@ -43,6 +43,20 @@ def main() -> None:
         watch(study, workers, choice.folder)
         report(study)
     print(LOOK_AGAIN.format(database=database))
+
+
+def remove_earlier(database: Path) -> None:
+    """Remove an earlier demo's database, unless it is in use or something else."""
+    if not database.exists():
+        return
+    try:
+        with closing(sqlite3.connect(database, timeout=0)) as connection:
+            connection.execute("SELECT id FROM studies WHERE id = 'htru2'")
+            # SQLite leaves WAL mode, and removes the files that go with it, only if nobody else is connected.
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.DatabaseError as error:
+        sys.exit(f"{database} is in use or not a demo's ({error}): stop its server, or take another --folder")
+    database.unlink()
 
 
 @contextmanager

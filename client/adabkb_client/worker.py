@@ -11,7 +11,7 @@ from tqdm import tqdm
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.models import Recommendation, StudySummary
-from adabkb_client.resource import StudyResource
+from adabkb_client.resource import RELEASE_PATIENCE, StudyResource
 
 log = logging.getLogger("adabkb_client")
 
@@ -70,20 +70,23 @@ class _Crew:
         self._leased: set[LeasedTrial] = set()
         self._stop = threading.Event()
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        """Held from asking for a trial until it is among the leased: ``abandon`` must not miss one between the two."""
 
     def work(self) -> None:
         """Evaluate one trial after the other until the study, or the run, is over."""
         try:
             while not self._stop.is_set():
                 try:
-                    trial = self._study.suggest()
+                    trial = self._lease()
                 except StudyComplete as end:
                     self.reason = end.reason
                     self._stop.set()
                 except NoTrialAvailable as none:
                     self._stop.wait(none.retry_after or DEFAULT_PAUSE)
                 else:
-                    self._evaluate(LeasedTrial(self._study, trial))
+                    if trial is not None:
+                        self._evaluate(trial)
         except BaseException as error:  # not the function's failures: the server's, or sys.exit
             self._end(error)
 
@@ -93,6 +96,8 @@ class _Crew:
         The function cannot be interrupted; should it still bring a result, that is stored.
         """
         self._stop.set()
+        if self._asking.acquire(timeout=RELEASE_PATIENCE):
+            self._asking.release()
         with self._lock:
             leased = list(self._leased)
         for trial in leased:
@@ -107,12 +112,19 @@ class _Crew:
         best = f"{study.best.value:.6g}" if study.best else "none"
         self._bar.set_postfix(best=best, failed=study.counts.failed)
 
+    def _lease(self) -> LeasedTrial | None:
+        """Ask for a trial; None if the run is over."""
+        with self._asking:
+            if self._stop.is_set():
+                return None
+            trial = LeasedTrial(self._study, self._study.suggest())
+            with self._lock:
+                self._leased.add(trial)
+        return trial
+
     def _evaluate(self, trial: LeasedTrial) -> None:
-        with self._lock:
-            over = self._stop.is_set()
-            self._leased.add(trial)
         try:
-            if over:  # abandon() may not have seen this one
+            if self._stop.is_set():  # while it was asked for
                 trial.release()
                 return
             with trial:

@@ -1,13 +1,15 @@
-"""Settings: built once in ``cli.py``, passed down, never read elsewhere.
+"""Settings: built once by ``cli/server.py``, passed down, never read elsewhere.
 
 Command line flags beat ``ADABKB_*`` environment variables, which beat ``adabkb.toml`` in the current directory.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import tomllib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -21,7 +23,7 @@ FILE = "adabkb.toml"
 class Settings(BaseSettings):
     """What a server can be told."""
 
-    model_config = SettingsConfigDict(env_prefix="ADABKB_", toml_file=FILE, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="ADABKB_", toml_file=FILE, frozen=True, extra="forbid")
 
     database: str = Field(
         "sqlite:///adabkb.db",
@@ -48,6 +50,28 @@ class Settings(BaseSettings):
         """Flags, environment, file, in this order."""
         del dotenv_settings, file_secret_settings
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def load(**flags: Any) -> Settings:
+    """The settings of the flags, the environment and the file.
+
+    Raises:
+        ValueError: one of them is wrong; one line names it and what is allowed.
+    """
+    try:
+        return Settings(**flags)
+    except ValidationError as error:
+        raise ValueError("; ".join(_sentence(fault) for fault in error.errors())) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{FILE} is not valid TOML: {error}") from error
+
+
+def _sentence(fault: Mapping[str, Any]) -> str:
+    name = ".".join(map(str, fault["loc"]))
+    if fault["type"] == "extra_forbidden":
+        return f"{FILE} has an unknown setting {name!r}; known are {', '.join(Settings.model_fields)}"
+    rule = fault["msg"].removeprefix("Input ")
+    return f"the setting {name!r} (flag, ADABKB_{name.upper()} or {FILE}) is {fault['input']!r} but {rule}"
 
 
 class Setting(NamedTuple):

@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,15 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found]"),
+        (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found] See which there are: adabkb"),
         (["study", "show", "a/b c"], "There is no"),
         (["observe", "s", "7", "1"], "has no trial 7"),
         (["observe", "s", "1"], "give either a value or --failed REASON"),
         (["study", "create", "/nowhere.json"], "cannot read the definition"),
         (["export", "s", "--format", "xml"], "?format"),
+        (["export", "s", "--output", "/nonexistent/x"], "cannot write /nonexistent/x (No such file or directory)"),
+        (["observe", "s", "1", "nan"], "NaN and infinity cannot be sent, give finite numbers"),
+        (["study", "delete", "s"], "pass --yes"),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(url: list[str], arguments: list[str], message: str) -> None:
@@ -70,6 +74,22 @@ def test_an_error_is_one_line_that_says_what_to_do(url: list[str], arguments: li
     assert said.startswith("error: ")
     assert message in said
     assert len(said.splitlines()) == 1
+
+
+def test_with_json_an_error_is_json_too_the_servers_own_if_it_has_one(url: list[str]) -> None:
+    problem = json.loads(adabkb("study", "show", "nowhere", "--json", *url, code=1))
+    assert (problem["status"], problem["code"]) == (404, "study_not_found")
+    ours = json.loads(adabkb("export", "s", "--json", "--format", "csv", *url, code=1))
+    assert ours == {"error": "--json is --format jsonl; leave out one of --json and --format csv"}
+
+
+def test_a_definition_with_a_number_that_json_has_not_is_refused(url: list[str]) -> None:
+    definition = json.dumps({**DEFINITION, "noise_std": float("nan")})
+    assert "give finite numbers" in adabkb("study", "create", "-", *url, code=1, stdin=definition)
+
+
+def test_the_version_is_told() -> None:
+    assert adabkb("--version") == f"adabkb {version('adabkb-service')}\n"
 
 
 def test_without_a_server_the_remedy_is_named() -> None:
@@ -82,6 +102,13 @@ def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 1}))
     adabkb("suggest", "s", *option)
     assert "no trial is handed out: budget" in adabkb("suggest", "s", *option, code=1)
+
+
+def test_progress_is_told_against_the_budget(server: str) -> None:
+    option = ["--url", server]
+    adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 3}))
+    assert "0 of 3 trials completed" in adabkb("study", "show", "s", *option)
+    assert "0 of 3 trials completed" in adabkb("study", "list", *option)
 
 
 def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
@@ -102,7 +129,13 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     assert [(row.key, row.status) for row in after] == [(row.key, row.status) for row in before]
     database.close()
     assert "they were the same before" in adabkb("replay", "s", "--database", database_url)
-    assert "There is no study 'nowhere'" in adabkb("replay", "nowhere", "--database", database_url, code=1)
+    assert "See which there are: adabkb study list" in adabkb("replay", "nowhere", "--database", database_url, code=1)
+
+
+def test_replay_makes_no_database(tmp_path: Path) -> None:
+    said = adabkb("replay", "s", "--database", f"sqlite:///{tmp_path}/mistyped.db", code=1)
+    assert f"there is no database at {tmp_path}/mistyped.db" in said
+    assert not list(tmp_path.iterdir())
 
 
 def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> None:
@@ -132,6 +165,9 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert "try --port 0" in serve_and_fail("--port", port, "--database", database)
+        said = serve_and_fail("--host", "nowhere.invalid", "--port", port, "--database", database)
+        assert "such as --host 127.0.0.1" in said
+        assert "--port 0" not in said
         opened = Database(database)
         with opened.writing() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
@@ -141,6 +177,23 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert said.count("\n") == 1
     assert "newer adabkb-service" in said
     assert "use sqlite:///... or postgresql://..." in serve_and_fail("--database", "mysql://x/y")
+
+
+@pytest.mark.parametrize(
+    ("database", "cause", "remedy"),
+    [
+        ("sqlite:////nonexistent/a/b.db", "folder of the database does not exist", "mkdir -p /nonexistent/a"),
+        ("sqlite:////", "unable to open database file", "check --database"),
+        (f"sqlite:///{Path(__file__)}", "file is not a database", "check --database"),
+        ("postgresql://u:secret@127.0.0.1:1/x", "Connection refused", "at 127.0.0.1:1"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_named_with_cause_and_remedy(database: str, cause: str, remedy: str) -> None:
+    said = adabkb("migrate", "--database", database, code=1)
+    assert cause in said
+    assert remedy in said
+    assert "secret" not in said
+    assert len(said.splitlines()) == 1
 
 
 def test_a_server_beyond_loopback_is_warned_about(tmp_path: Path) -> None:
@@ -174,6 +227,27 @@ def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path, monkeyp
     monkeypatch.setenv("ADABKB_BODY_LIMIT", "5")
     found = settings.Settings(port=6)
     assert (found.port, found.body_limit, found.blas_threads, found.host) == (6, 5, 3, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "message"),
+    [
+        ("prot = 1", "1", "adabkb.toml has an unknown setting 'prot'; known are database, host, port,"),
+        ("port = = 1", "1", "adabkb.toml is not valid TOML"),
+        ("", "abc", "'port' (flag, ADABKB_PORT or adabkb.toml) is 'abc' but should be a valid integer"),
+        ("", "99999", "'port' (flag, ADABKB_PORT or adabkb.toml) is '99999' but should be less than or equal to 65535"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, environment: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(settings.FILE).write_text(file)
+    monkeypatch.setenv("ADABKB_PORT", environment)
+    said = adabkb("migrate", code=1)
+    assert message in said
+    assert len(said.splitlines()) == 1
+    assert "pydantic" not in said
 
 
 def test_the_settings_table_names_every_setting_with_its_help() -> None:

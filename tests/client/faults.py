@@ -12,7 +12,7 @@ from typing import Literal
 
 import httpx
 
-Fault = Literal["lose request", "lose answer", "stall", "busy", "not ours"]
+Fault = Literal["lose request", "lose answer", "stall", "slow", "busy", "not ours"]
 
 
 @dataclass
@@ -52,6 +52,8 @@ def proxy(upstream: str) -> Iterator[Proxy]:
                         time.sleep(0.5)
                         self.hang_up()
                     else:
+                        if fault == "slow":
+                            time.sleep(0.5)
                         self.answer(answer.status_code, dict(answer.headers), answer.content)
 
         do_GET = do_POST = do_PATCH = do_DELETE = forward  # noqa: N815 (the names http.server calls)

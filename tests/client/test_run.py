@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from adabkb_client import Client, ConnectionFailed, Float, Study, StudyComplete
+from tests.client.faults import Proxy
 
 BUDGET = 12
 
@@ -128,6 +129,16 @@ def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study,
         process.send_signal(number)
         process.wait(timeout=20)
     assert [trial.state for trial in study.trials()] == ["released", "released"]
+
+
+def test_a_trial_that_is_just_being_handed_out_at_the_end_is_given_back_too(study: Study, faulty: Proxy) -> None:
+    faulty.faults.extend(["slow"] * 3)  # the study, its budget, the first trial
+    with subprocess.Popen([sys.executable, "-c", PROGRAM, faulty.url], stderr=subprocess.DEVNULL) as process:
+        while not list(study.trials()):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=20)
+    assert {trial.state for trial in study.trials()} == {"released"}
 
 
 class Server:

@@ -69,10 +69,32 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
         assert client.study("htru2").info().counts.active == 0
 
 
-def test_the_digits_example_reports_a_recommendation(server: str) -> None:
-    output = finish(start("examples/digits_svm.py", "6", ADABKB_URL=server))
-    assert "6 trials evaluated here; the study ended by budget" in output
+def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    arguments = ("examples/demo.py", "--budget", "2", "--folder", str(tmp_path))
+    finish(start(*arguments))
+    with server_on(f"sqlite:///{tmp_path}/demo.db") as address, Client(address) as client:
+        with start(*arguments) as again:
+            _, errors = again.communicate(timeout=60)
+        assert again.returncode == 1
+        assert "stop its server, or take another --folder" in errors
+        assert client.study("htru2").info().counts.completed == 2
+    finish(start(*arguments))
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    (tmp_path / "demo.db").write_text("not a database, but somebody's")
+    with start(*arguments) as again:
+        assert again.wait(60) == 1
+    assert (tmp_path / "demo.db").exists()
+
+
+def test_the_digits_example_recommends_with_an_honest_uncertainty(server: str) -> None:
+    output = finish(start("examples/digits_svm.py", "20", ADABKB_URL=server))
+    assert "20 trials evaluated here; the study ended by budget" in output
+    found = re.search(r"by the model (\S+) ± (\S+), measured (\S+)", output)
+    assert found
+    mean, std, measured = map(float, found.groups())
+    assert abs(mean - measured) <= 2 * std
     with Client(server) as client:
-        best = client.study("digits-svm-6").best
+        best = client.study("digits-svm-20").best
     assert best is not None
     assert best.value > 0.9

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from adabkb_service.cli import remote, server
+from adabkb_service.cli.output import speaking
 
 app = typer.Typer(
-    help="Ada-BKB optimization service: run a server, look after its database, use it from the shell.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -17,13 +20,28 @@ study = typer.Typer(help="Studies of a server.", no_args_is_help=True)
 app.add_typer(study, name="study")
 
 for command in (server.serve, server.migrate, server.replay, remote.suggest, remote.export):
-    app.command()(command)
+    app.command()(speaking(command))
 # A negative value is not an option.
-app.command(context_settings={"ignore_unknown_options": True})(remote.observe)
-study.command("create")(remote.create_study)
-study.command("list")(remote.list_studies)
-study.command("show")(remote.show_study)
-study.command("delete")(remote.delete_study)
+app.command(context_settings={"ignore_unknown_options": True})(speaking(remote.observe))
+study.command("create")(speaking(remote.create_study))
+study.command("list")(speaking(remote.list_studies))
+study.command("show")(speaking(remote.show_study))
+study.command("delete")(speaking(remote.delete_study))
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"adabkb {version('adabkb-service')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
+    ] = False,
+) -> None:
+    """Ada-BKB optimization service: run a server, look after its database, use it from the shell."""
 
 
 def main() -> None:

@@ -1,28 +1,52 @@
-"""How commands speak: results to stdout, as text or with ``--json`` as JSON; errors to stderr, exit code 1."""
+"""How commands speak: results to stdout, errors to stderr with exit code 1; as text, or with ``--json`` as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from adabkb_service.errors import AdaBKBError
+from adabkb_service.errors import AdaBKBError, StudyNotFound
 
-AsJson = Annotated[bool, typer.Option("--json", help="print the answer as JSON")]
+AsJson = Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")]
+
+WHICH_STUDIES = "See which there are: adabkb study list"
+
+
+class Failure(Exception):
+    """What a command could not do, and what to do about it; ``document`` says so to a program."""
+
+    def __init__(self, message: str, document: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.document = document or {"error": message}
+
+
+def speaking(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, which says its failure and exits with code 1."""
+
+    @wraps(command)
+    def spoken(**options: Any) -> None:
+        try:
+            command(**options)
+        except Failure as failure:
+            typer.echo(_json(failure.document) if options.get("as_json") else f"error: {failure}", err=True)
+            raise typer.Exit(1) from None
+
+    return spoken
 
 
 def show(answer: Any, line: str, *, as_json: bool) -> None:
     """Print an answer, or the line that says it to a person."""
-    typer.echo(json.dumps(answer, ensure_ascii=False) if as_json else line)
+    typer.echo(_json(answer) if as_json else line)
 
 
-def fail(message: str) -> NoReturn:
-    """Say what went wrong and what to do, and exit with code 1."""
-    typer.echo(f"error: {message}", err=True)
-    raise typer.Exit(1)
+def fail(message: str, document: Mapping[str, Any] | None = None) -> NoReturn:
+    """End the command: say what went wrong and what to do; as JSON the document, if there is one."""
+    raise Failure(message, document)
 
 
 @contextmanager
@@ -30,6 +54,8 @@ def reported() -> Iterator[None]:
     """Errors of ours, or of a setting, end the command with their message."""
     try:
         yield
+    except StudyNotFound as error:
+        fail(f"{error} {WHICH_STUDIES}")
     except (AdaBKBError, ValueError) as error:
         fail(str(error))
 
@@ -37,3 +63,7 @@ def reported() -> Iterator[None]:
 def point(parameters: Mapping[str, Any]) -> str:
     """A point as a person reads it."""
     return " ".join(f"{name}={value!r}" for name, value in parameters.items())
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import httpx
 import typer
 
-from adabkb_service.cli.output import AsJson, fail, point, show
+from adabkb_service.cli.output import WHICH_STUDIES, AsJson, fail, point, show
 
 Url = Annotated[str, typer.Option("--url", envvar="ADABKB_URL", help="address of the server")]
 LOCAL = "http://127.0.0.1:8000"
@@ -63,6 +64,8 @@ def delete_study(
 ) -> None:
     """Delete a study and everything below it."""
     if not yes:
+        if not sys.stdin.isatty():
+            fail(f"there is no terminal to ask whether to delete study {study}; pass --yes")
         typer.confirm(f"Delete study {study} with all its results?", abort=True)
     _send(url, "DELETE", _path(study))
     show({"deleted": study}, f"Study {study} is deleted.", as_json=as_json)
@@ -111,12 +114,17 @@ def export(
     as_json: Annotated[bool, typer.Option("--json", help="the same as --format jsonl")] = False,
 ) -> None:
     """Write out everything that a study holds."""
-    query = str(httpx.QueryParams({"format": "jsonl" if as_json else format}))
+    if as_json and format != "jsonl":
+        fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
+    query = str(httpx.QueryParams({"format": format}))
     text = _request(url, "GET", f"{_path(study, '/export')}?{query}").text
     if output is None:
         typer.echo(text, nl=False)
-    else:
+        return
+    try:
         output.write_text(text)
+    except OSError as error:
+        fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
 
 
 def _path(study: str, rest: str = "") -> str:
@@ -129,28 +137,39 @@ def _send(url: str, method: str, path: str, body: Any = None) -> Any:
 
 
 def _request(url: str, method: str, path: str, body: Any = None) -> httpx.Response:
-    headers = {"Idempotency-Key": uuid.uuid4().hex} if method == "POST" else {}
+    headers = {"Content-Type": "application/json"} if body is not None else {}
+    if method == "POST":
+        headers["Idempotency-Key"] = uuid.uuid4().hex
     try:
-        response = httpx.request(method, url.rstrip("/") + path, json=body, headers=headers, timeout=60)
+        content = None if body is None else json.dumps(body, allow_nan=False)
+    except ValueError:
+        fail("NaN and infinity cannot be sent, give finite numbers (for a run without a result: observe --failed)")
+    try:
+        response = httpx.request(method, url.rstrip("/") + path, content=content, headers=headers, timeout=60)
     except (httpx.TransportError, httpx.InvalidURL) as error:
         fail(f"no server answers at {url} ({error}); start one with: adabkb serve")
     if response.is_error:
-        fail(_problem(response))
+        _refused(response)
     return response
 
 
-def _problem(response: httpx.Response) -> str:
+def _refused(response: httpx.Response) -> NoReturn:
     try:
         problem = response.json()
-        return f"{problem['detail']} [{problem['code']}]"
-    except (ValueError, KeyError):
-        return f"the server answered {response.status_code}"
+        message = f"{problem['detail']} [{problem['code']}]"
+    except (ValueError, KeyError, TypeError):
+        fail(f"the server answered {response.status_code}")
+    remedy = f" {WHICH_STUDIES}" if problem["code"] == "study_not_found" else ""
+    fail(message + remedy, problem)
 
 
 def _summary(study: dict[str, Any]) -> str:
     counts, best = study["counts"], study["best"]
     why = f" ({study['reason']})" if study["reason"] else ""
-    line = f"{study['id']}: {study['state']}{why}, {counts['completed']} of {counts['trials']} trials completed"
+    # Only a whole study tells its budget, not the summary that comes with an answer.
+    budget = study.get("budget")
+    total = f"{counts['trials']} trials so far" if budget is None else f"{budget} trials"
+    line = f"{study['id']}: {study['state']}{why}, {counts['completed']} of {total} completed"
     if best is not None:
         line += f", best {best['value']!r} at {point(best['parameters'])}"
     return line

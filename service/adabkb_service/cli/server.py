@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import logging
 import socket
-from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,12 +13,12 @@ import typer
 import uvicorn
 
 from adabkb_service.app import create_app
+from adabkb_service.cli.database import opened
 from adabkb_service.cli.output import AsJson, fail, reported, show
 from adabkb_service.operations.replay import replay as replay_study
 from adabkb_service.operations.service import service
-from adabkb_service.settings import Settings
+from adabkb_service.settings import Settings, load
 from adabkb_service.storage import migration
-from adabkb_service.storage.database import Database
 
 GRACE_SECONDS = 3
 
@@ -45,19 +45,20 @@ def serve(
     access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request as JSON")] = None,
 ) -> None:
     """Run a server. An empty database is migrated; a line with the address is printed when it is ready."""
-    with reported():
-        settings = _settings(host=host, port=port, database=database, access_log=access_log)
-        _configure_logging(settings)
-        with closing(Database(settings.database)) as opened:
-            migration.prepare(opened)
-        app = create_app(settings)
+    settings = _settings(host=host, port=port, database=database, access_log=access_log)
+    _configure_logging(settings)
+    with opened(settings.database) as prepared:
+        migration.prepare(prepared)
+    app = create_app(settings)
     if not _is_loopback(settings.host):
         typer.echo(f"warning: {settings.host} is not loopback, and there is no authentication yet.", err=True)
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
-        fail(f"cannot listen on {settings.host} port {settings.port} ({error.strerror}); try --port 0")
+        port_is_the_trouble = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        remedy = "try --port 0" if port_is_the_trouble else "give an address of this machine, such as --host 127.0.0.1"
+        fail(f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; {remedy}")
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
     )
@@ -66,8 +67,8 @@ def serve(
 
 def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """Bring a database to this version's schema. Back it up first."""
-    with reported(), closing(Database(_settings(database=database).database)) as opened:
-        migration.upgrade(opened)
+    with opened(_settings(database=database).database) as old:
+        migration.upgrade(old)
     head = migration.head()
     show({"schema": head}, f"The schema is at {head}.", as_json=as_json)
 
@@ -78,16 +79,17 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Rebuild a study's cells and dictionary from its log."""
-    with reported(), closing(Database(_settings(database=database).database)) as opened:
-        migration.prepare(opened)
-        done = replay_study(service(opened), study)
+    with opened(_settings(database=database).database, existing=True) as found:
+        migration.prepare(found)
+        done = replay_study(service(found), study)
     outcome = "they differed before" if done.changed else "they were the same before"
     line = f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."
     show(asdict(done), line, as_json=as_json)
 
 
 def _settings(**flags: object) -> Settings:
-    return Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]
+    with reported():
+        return load(**{name: value for name, value in flags.items() if value is not None})
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,0 +1,43 @@
+"""Opening a database for a command; what can be wrong with it is said with its cause and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sqlalchemy.exc import DatabaseError
+
+from adabkb_service.cli.output import fail, reported
+from adabkb_service.errors import Unavailable
+from adabkb_service.storage.database import Database
+
+
+@contextmanager
+def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
+    """A database for the block; with ``existing`` it is an error if there is none, otherwise SQLite makes one."""
+    with reported(), closing(Database(url)) as database:
+        if database.is_sqlite:
+            _check_file(Path(database.url.database or ""), existing=existing)
+        try:
+            yield database
+        except Unavailable as error:
+            fail(_explained(database, error.__cause__ or error))
+        except DatabaseError as error:
+            fail(_explained(database, error))
+
+
+def _check_file(file: Path, *, existing: bool) -> None:
+    if existing and not file.exists():
+        fail(f"there is no database at {file}; name the server's with --database")
+    if not file.parent.is_dir():
+        fail(f"the folder of the database does not exist; create it: mkdir -p {file.parent}")
+
+
+def _explained(database: Database, error: BaseException) -> str:
+    cause = " ".join(str(getattr(error, "orig", error)).split())
+    if database.is_sqlite:
+        remedy = "check --database and the file's permissions"
+        return f"cannot use the SQLite file {database.url.database} ({cause}); {remedy}"
+    place = f"{database.url.host or 'localhost'}:{database.url.port or 5432}"
+    return f"cannot use PostgreSQL at {place} ({cause}); start it there, or correct --database"
