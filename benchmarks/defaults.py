@@ -45,7 +45,7 @@ def variants(dimension: int) -> dict[str, Config]:
         "F = 4": replace(default, norm_bound=4.0),
         "ridge 1e-3, xi 0.03": replace(default, ridge=1e-3, noise_std=0.03),
         "ridge 1e-5, xi 0.003": replace(default, ridge=1e-5, noise_std=0.003),
-        "Matern 5/2": replace(default, kernel="matern"),
+        "Gaussian": replace(default, kernel="gaussian"),
         "N = 3": replace(default, branching=3),
     }
 

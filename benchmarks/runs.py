@@ -45,7 +45,8 @@ def authors_results(name: str) -> Mapping[str, Any]:
 def authors_config(name: str) -> Config:
     """The constants the authors ran with: raw coordinates and outputs, explicit v1 and rho, their beta."""
     constants = AUTHORS["functions"][name]["constants"]
-    return Config(coordinates="raw", outputs="raw", beta="authors", noise_std=constants["ridge"], **constants)
+    noise_std = constants["ridge"]
+    return Config(kernel="gaussian", coordinates="raw", outputs="raw", beta="authors", noise_std=noise_std, **constants)
 
 
 def run(function: Function, config: Config, steps: int, seed: int) -> Run:

@@ -38,7 +38,7 @@ NOTHING_PENDING = np.zeros((0, DIMENSION))
 # With the first every p_i = min(1, qbar n_i s2_i) is 1; with the default a few points come and go at every step,
 # with the last a fifth of the dictionary does.
 KEEP_ALL, DEFAULT, REDRAW = 1e9, Config.qbar, 1.5
-STUDY = Config(lengthscale=0.6, ridge=0.01, norm_bound=2.0, qbar=KEEP_ALL, max_depth=60, branching=3)
+STUDY = Config(kernel="gaussian", lengthscale=0.6, ridge=0.01, norm_bound=2.0, qbar=KEEP_ALL, max_depth=60, branching=3)
 
 Step = Callable[[State, int], State]
 

@@ -27,8 +27,6 @@ def main(budget: int) -> None:
             direction="maximize",
             budget=budget,
             seed=1,
-            # Accuracy has steps and a cliff; the Gaussian kernel is too smooth for them, and its model overshoots.
-            algorithm={"kind": "ada-bkb", "kernel": "matern", "smoothness": 2.5},
         )
         report = study.run(accuracy, workers=2)
         print(f"{report.completed} trials evaluated here; the study ended by {report.reason}")

@@ -21,6 +21,8 @@ RENEW_AT = 0.75
 """Share of a lease after which it is renewed."""
 RENEW_AGAIN = 0.05
 """Share of a lease between further tries when renewing failed."""
+KEEPER_PATIENCE = 2.0
+"""Seconds that the end of a block waits for a renewal under way."""
 REASON_LENGTH = 1000
 
 
@@ -78,7 +80,8 @@ class LeasedTrial:
             except AdaBKBError as refusal:
                 # The block's own exception matters more than this one.
                 log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
-        self._keeper.join()
+        # No longer: it may be in the midst of a renewal that is tried again and does not matter any more.
+        self._keeper.join(KEEPER_PATIENCE)
 
     def _settle(self, error: BaseException | None) -> None:
         if error is None:

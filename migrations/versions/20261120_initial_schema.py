@@ -114,9 +114,7 @@ def upgrade() -> None:
         sa.Column("fingerprint", sa.String(length=64), nullable=False),
         sa.Column("answer", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["study_id"], ["studies.id"], name="fk_idempotency_keys_study_id", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.id"], name="fk_idempotency_keys_study_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("scope", "key", name="pk_idempotency_keys"),
     )
     op.create_index("ix_idempotency_keys_created_at", "idempotency_keys", ["created_at"])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -254,3 +257,18 @@ def test_the_settings_table_names_every_setting_with_its_help() -> None:
     table = settings.table()
     assert [line.name for line in table] == list(settings.Settings.model_fields)
     assert all(line.help and line.variable == f"ADABKB_{line.name.upper()}" for line in table)
+
+
+def test_an_open_stream_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+    """SIGTERM ends a stream of events properly and at once; the client sees its end, not a cut."""
+    with server_process(f"sqlite:///{tmp_path}/a.db") as server:
+        assert httpx.post(f"{server.address}/v1/studies", json=DEFINITION).status_code == 201
+        address, accept = f"{server.address}/v1/studies/s/events", {"Accept": "text/event-stream"}
+        with httpx.stream("GET", address, headers=accept, timeout=20) as stream:
+            lines = stream.iter_lines()
+            assert next(lines).startswith("retry")
+            asked = time.monotonic()
+            server.process.terminate()
+            assert "event: created" in list(lines)
+        assert server.process.wait(20) in (0, -signal.SIGTERM)
+        assert time.monotonic() - asked < 10

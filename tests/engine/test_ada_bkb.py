@@ -32,6 +32,7 @@ def test_optimum_survives_pruning_and_the_gap_covers_it() -> None:
     the optimum is never pruned and the best point is within ``gap`` of it. delta = 0.1, 40 functions."""
     lengthscale, noise, delta = 0.2, 0.01, 0.1
     config = Config(
+        kernel="gaussian",
         lengthscale=lengthscale,
         ridge=noise**2,
         noise_std=noise,

@@ -6,7 +6,9 @@ import errno
 import ipaddress
 import logging
 import socket
+import threading
 from dataclasses import asdict
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -20,7 +22,8 @@ from adabkb_service.operations.service import service
 from adabkb_service.settings import Settings, load
 from adabkb_service.storage import migration
 
-GRACE_SECONDS = 3
+GRACE_SECONDS = 30
+"""How long a request may take to end once the server is to stop; all are bounded by less."""
 
 DatabaseUrl = Annotated[
     str | None, typer.Option("--database", help="sqlite:///file.db or postgresql://...", show_default=False)
@@ -28,7 +31,16 @@ DatabaseUrl = Annotated[
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, once it does."""
+    """Says where it listens, once it does, and tells the streams when it is to stop."""
+
+    def __init__(self, config: uvicorn.Config, stopping: threading.Event) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop, without waiting for streams that have no end of their own."""
+        self._stopping.set()
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then print one line."""
@@ -62,7 +74,7 @@ def serve(
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
     )
-    Server(config).run(sockets=[listener])
+    Server(config, app.state.service.stopping).run(sockets=[listener])
 
 
 def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:

@@ -28,7 +28,7 @@ class Config:
     docs/decisions/0004-defaults-of-the-paper-profile.md.
     """
 
-    kernel: Literal["gaussian", "matern"] = "gaussian"
+    kernel: Literal["gaussian", "matern"] = "matern"
     smoothness: float = 2.5
     """nu of the Matern kernel: 0.5, 1.5 or 2.5."""
     lengthscale: float | tuple[float, ...] | None = None
