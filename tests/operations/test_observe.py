@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from adabkb_service.errors import Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
-from adabkb_service.operations import report
+from adabkb_service.errors import Busy, Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
+from adabkb_service.operations import models, report
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.lease import heartbeat, release, sweep
 from adabkb_service.operations.manage import get
@@ -55,6 +57,17 @@ def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, 
     assert second.trial is not None
     assert second.observation is not None
     assert (second.trial.value, second.observation.seq, second.study.counts.completed) == (1.0, 2, 1)
+
+
+def test_a_result_waits_for_no_decision(running: Service, trial: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another request holds the study for long, a result is stored and answered; the model follows later."""
+    monkeypatch.setattr(models, "LOCK_SECONDS", 0.05)
+    with ThreadPoolExecutor(1) as elsewhere, running.models.lock("s"):
+        answer = elsewhere.submit(observe, running, "s", Value(1.5, trial)).result(10).view
+        assert (answer.study.counts.completed, answer.study.best and answer.study.best.value) == (1, 1.5)
+        with pytest.raises(Busy):
+            elsewhere.submit(suggest, running, "s", SuggestRequest()).result(10)
+    assert suggest(running, "s", SuggestRequest()).view.trials
 
 
 @pytest.mark.parametrize("attempt", [0, 2])

@@ -1,6 +1,7 @@
 """POST /v1/studies/{id}/observe, and the batch of it.
 
-1. One transaction: the result, the trial's completion, the events and the idempotency key. It is durable now.
+1. One transaction: the result, the trial's completion, the events and the idempotency key. It is durable now,
+   whatever else goes on in the study: this waits for no decision.
 2. The model follows the log (and writes its rows). Should the engine fail, the result stays.
 3. The answer shows the study after that, and replaces the one kept under the key.
 """
@@ -33,7 +34,7 @@ def observe(service: Service, study_id: str, result: Result, key: Key | None = N
             is written.
         Unavailable, Busy: nothing is acknowledged.
     """
-    with service.metrics.observe_seconds.time(), service.models.lock(study_id):
+    with service.metrics.observe_seconds.time():
         now = service.clock()
         with service.database.writing() as connection:
             study = studies.get(connection, study_id, lock=True)
@@ -44,7 +45,7 @@ def observe(service: Service, study_id: str, result: Result, key: Key | None = N
             outcome = Outcome(_answer(connection, study, recorded))
             idempotency.store(connection, study_id, key, outcome, now)
         _count(service, [recorded])
-        with suppress(*AFTERWARDS):
+        with suppress(*AFTERWARDS), service.models.lock(study_id):
             service.models.follow(study_id)
             with _finishing(service, key) as connection:
                 outcome = Outcome(_answer(connection, studies.get(connection, study_id), recorded))
@@ -71,7 +72,7 @@ def observe_batch(
         dry_run: only say what would become of each item; write nothing.
         key: of the request.
     """
-    with service.metrics.observe_seconds.time(), service.models.lock(study_id):
+    with service.metrics.observe_seconds.time():
         now = service.clock()
         with service.database.writing() as connection:
             study = studies.get(connection, study_id, lock=True)
@@ -97,7 +98,7 @@ def observe_batch(
             savepoint.commit()
             idempotency.store(connection, study_id, key, outcome, now)
         _count(service, recorded)
-        with suppress(*AFTERWARDS):
+        with suppress(*AFTERWARDS), service.models.lock(study_id):
             service.models.follow(study_id)
             with _finishing(service, key) as connection:
                 outcome = Outcome(_batch_answer(connection, studies.get(connection, study_id), items, dry_run=False))
