@@ -86,9 +86,11 @@ def _sweeping(running: Service, settings: Settings) -> Iterator[None]:
 
     thread = threading.Thread(target=loop, name="sweeper", daemon=True)
     thread.start()
-    yield
-    stop.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

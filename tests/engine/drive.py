@@ -28,11 +28,11 @@ class Run:
 
     def step(self, objective: Callable[[Array], float], noise: float = 0.0) -> None:
         suggestion = ada_bkb.suggest(self.state, np.zeros((0, self.state.problem.space.dimension)))
-        self.cells.update(suggestion.changes.cells)
+        self.cells.update(suggestion.cells)
         self.suggested.append(suggestion.cell)
         value = objective(suggestion.point) + noise
         update = ada_bkb.observe(suggestion.state, suggestion.point, value)
-        self.cells.update(update.changes.cells)
+        self.cells.update(update.cells)
         self.points.append(suggestion.point)
         self.values.append(value)
         self.state = update.state

@@ -157,7 +157,7 @@ def test_many_at_once_are_those_of_one_after_the_other() -> None:
     together = list(islice(ada_bkb.suggestions(state, pending), 12))
     for suggestion in together:
         alone = ada_bkb.suggest(state, pending)
-        assert (alone.cell, alone.changes.cells) == (suggestion.cell, suggestion.changes.cells)
+        assert (alone.cell, alone.cells) == (suggestion.cell, suggestion.cells)
         state, pending = alone.state, np.vstack([pending, alone.point])
     assert len({suggestion.point.tobytes() for suggestion in together}) == 12
 
@@ -185,14 +185,14 @@ def test_corrected_record_equals_one_without_the_mistake() -> None:
     wrong = values.copy()
     wrong[3] = 50.0
     misled = ada_bkb.rebuild(result.state, np.array(result.points), wrong, result.cells)
-    cells = result.cells | misled.changes.cells
+    cells = result.cells | misled.cells
     assert list(cells.values()).count("pruned") > list(result.cells.values()).count("pruned")
     mended = ada_bkb.rebuild(misled.state, np.array(result.points), values, cells)
     at = np.random.default_rng(0).random((20, 2))
     np.testing.assert_allclose(
         ada_bkb.predict(mended.state, at).mean, ada_bkb.predict(result.state, at).mean, rtol=1e-7, atol=1e-9
     )
-    back = cells | mended.changes.cells
+    back = cells | mended.cells
     assert list(back.values()).count("pruned") <= list(result.cells.values()).count("pruned")
 
 
@@ -236,4 +236,4 @@ def test_expansions_per_suggestion_are_capped_and_the_cap_is_reported(monkeypatc
     state = ada_bkb.observe(ada_bkb.start(unit_space(2), config, 0), np.array([0.5, 0.5]), 1.0).state
     suggestion = ada_bkb.suggest(state, np.zeros((0, 2)))
     assert suggestion.capped
-    assert list(suggestion.changes.cells.values()).count("expanded") == 30
+    assert list(suggestion.cells.values()).count("expanded") == 30

@@ -12,15 +12,9 @@ from adabkb_service.engine.state import State
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What a move changed, for those who keep the state as rows."""
-
-    cells: dict[str, str]
-    """key -> "leaf" | "expanded" | "pruned", new cells and new statuses, in order of creation."""
-    dictionary_added: tuple[int, ...] = ()
-    dictionary_removed: tuple[int, ...] = ()
-    """Ordinals of evaluated points."""
+Cells = dict[str, str]
+"""What a move changed in the tree: key -> "leaf" | "expanded" | "pruned", new cells and new statuses, in order of
+creation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +27,7 @@ class Suggestion:
     cell: str | None
     """Key of the cell whose centroid it is; None when no leaf is left and the incumbent is repeated."""
     depth: int
-    changes: Changes
+    cells: Cells
     capped: bool
     """Whether ``MAX_EXPANSIONS`` ended the refinement."""
 
@@ -43,4 +37,4 @@ class Update:
     """The state after a result."""
 
     state: State
-    changes: Changes
+    cells: Cells

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.cells import child_keys, own_centroids, split
 from adabkb_service.engine.config import Config, Problem
 from adabkb_service.engine.leaves import cells_of_one_depth, joined, root
-from adabkb_service.engine.moves import Changes, Update
+from adabkb_service.engine.moves import Update
 from adabkb_service.engine.points import none_yet
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.state import State, believe, draw, fresh_view, know, prune, refresh
@@ -54,8 +54,7 @@ def rebuild(state: State, points: Array, values: Array, cells: Mapping[str, str]
     """The study with another record of results, after a correction: every pruned cell comes back, the model is
     fitted anew, and what the corrected bounds exclude is pruned again.
 
-    Ordinals may have moved, so the changes name no dictionary entries: ``dictionary`` of the new state replaces
-    the old one.
+    Ordinals may have moved, so ``dictionary`` of the new state replaces the old one as a whole.
 
     Args:
         state: of the study.
@@ -72,7 +71,7 @@ def rebuild(state: State, points: Array, values: Array, cells: Mapping[str, str]
         for key, status in cells.items()
         if status != "expanded" and (status == "pruned") != (key in dropped)
     }
-    return Update(state, Changes(changed))
+    return Update(state, changed)
 
 
 def dictionary(state: State) -> tuple[int, ...]:

@@ -118,7 +118,7 @@ class Model:
         if event.kind == "suggested" and event.payload["origin"] == "policy":
             suggestion = ada_bkb.suggest(self.state, self.history.pending())
             self.state = suggestion.state
-            return suggestion.changes.cells
+            return suggestion.cells
         if event.kind == "observed":
             result = self.history.result(event)
             update = ada_bkb.observe(self.state, result.position, result.value)
@@ -128,7 +128,7 @@ class Model:
         else:
             return None
         self.state = update.state
-        return update.changes.cells
+        return update.cells
 
 
 def start(study: StudyRow) -> Model:

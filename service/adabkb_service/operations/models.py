@@ -123,7 +123,8 @@ class Models:
                 model = restore(study, log[: study.folded], cells, dictionary)
                 log = log[study.folded :]
             overtaken = max(study.folded - model.seq, 0)
-            model.fold(log[:overtaken])
+            if overtaken:  # the rows have these already
+                model.fold(log[:overtaken])
             log, later = log[overtaken : overtaken + SLICE], log[overtaken + SLICE :]
             with self._metrics.model_fold_seconds.time():
                 changes = model.fold(log, later)

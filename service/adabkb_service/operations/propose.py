@@ -58,7 +58,7 @@ def _ask_engine(model: Model, count: int) -> Proposals:
     state = model.state
     for suggestion in islice(ada_bkb.suggestions(state, model.history.pending()), count):
         state = suggestion.state
-        cells.update(suggestion.changes.cells)
+        cells.update(suggestion.cells)
         parameters = model.history.parameters_at(suggestion.point)
         points.append(Proposal(parameters, "policy", suggestion.cell, suggestion.capped))
     return Proposals(points, Decided(state, cells, model.figures(state)))

@@ -55,10 +55,11 @@ def suggest(service: Service, study_id: str, request: SuggestRequest, key: Key |
         IdempotencyKeyReused: the key came before with another request.
     """
     with service.metrics.suggest_seconds.time(), service.models.lock(study_id):
-        for _ in range(ATTEMPTS):
+        if key is not None:
             with service.database.reading() as connection:
                 if known := idempotency.recall(connection, key, Suggested):
                     return known
+        for _ in range(ATTEMPTS):
             expire_overdue(service, study_id)
             followed = service.models.follow(study_id)
             with service.database.reading() as connection:

@@ -22,14 +22,13 @@ from adabkb_service.engine import index
 from adabkb_service.engine.cells import child_keys
 from adabkb_service.engine.config import Config, Problem
 from adabkb_service.engine.leaves import TIE
-from adabkb_service.engine.moves import Changes, Suggestion, Update
+from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.points import Points
 from adabkb_service.engine.report import Prediction, Recommendation, Report, cell_box, predict, recommend, report
 from adabkb_service.engine.restore import dictionary, rebuild, restore, start
 from adabkb_service.engine.state import State, View, absorb, expand, know, prune
 
 __all__ = [
-    "Changes",
     "Config",
     "Prediction",
     "Problem",
@@ -85,7 +84,7 @@ def suggestions(state: State, pending: Array) -> Iterator[Suggestion]:
 
 def _refine(state: State, imagined: View, waiting: list[int]) -> tuple[Suggestion, View]:
     """Lines 4-6 and 11 until a point must be evaluated; and the imagined posterior that knows the new cells."""
-    cells: dict[str, str] = {}
+    cells: Cells = {}
     for _ in range(MAX_EXPANSIONS):
         leaf, repeat = _choose(state, imagined, waiting)
         if leaf is None or not _expands(state, imagined, leaf, repeat):
@@ -112,21 +111,12 @@ def observe(state: State, point: Array, value: float) -> Update:
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
     """
-    before = set(dictionary(state))
     state, (where,) = know(state, point[None])
     state = absorb(state, where, value)
     if not (np.isfinite(state.belief.mean).all() and np.isfinite(state.belief.beta)):
         raise FloatingPointError("results too large for floating point: rescale them, or use standardized outputs")
-    after = set(dictionary(state))
     state, pruned = prune(state)
-    return Update(
-        state,
-        Changes(
-            dict.fromkeys(pruned, "pruned"),
-            dictionary_added=tuple(sorted(after - before)),
-            dictionary_removed=tuple(sorted(before - after)),
-        ),
-    )
+    return Update(state, dict.fromkeys(pruned, "pruned"))
 
 
 def stopped(state: State) -> bool:
@@ -179,16 +169,16 @@ def _expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
     return bool(state.belief.beta * deviation <= bound * (1.0 + TIE))
 
 
-def _suggestion(state: State, leaf: int | None, cells: dict[str, str], *, capped: bool) -> Suggestion:
+def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -> Suggestion:
     tree, positions = state.tree, state.points.positions.array
     if leaf is None:
         incumbent = 0 if state.belief.incumbent is None else state.belief.incumbent
-        return Suggestion(state, positions[incumbent], None, 0, Changes(cells), capped)
+        return Suggestion(state, positions[incumbent], None, 0, cells, capped)
     return Suggestion(
         state,
         positions[tree.point[leaf]],
         str(tree.keys[leaf]),
         int(tree.depth[leaf]),
-        Changes(cells),
+        cells,
         capped,
     )
