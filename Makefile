@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+PEERS := .venv/.peers
 RESULTS := benchmarks/results
 
-.PHONY: install serve demo test lint bench bench-paper constraints clean
+.PHONY: install serve demo test lint bench bench-paper bench-quality constraints clean
 
 install: $(STAMP)
 
@@ -35,6 +36,16 @@ bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 
 bench-paper: $(STAMP)  ## the authors' runs; writes benchmarks/results/paper.json
 	@$(BIN)/python -m benchmarks.paper
+
+$(PEERS): $(STAMP)
+	@echo "Installing the peers into .venv (once; a few minutes) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	@touch $@
+
+bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmarks/results/quality.json and docs/quality.md
+	@$(BIN)/python -m benchmarks.quality run
+	@$(BIN)/python -m benchmarks.quality table --write
+	@$(BIN)/python -m benchmarks.quality plot
 
 constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin

@@ -74,7 +74,7 @@ def regrets(function: Function, method: Method, seed: int) -> list[float]:
 def engine(function: Function, config: Config, seed: int) -> Method:
     """Ada-BKB as a method."""
     state = ada_bkb.start(function.space, config, seed)
-    last: ada_bkb.Suggestion | None = None
+    last: ada_bkb.Suggestion[ada_bkb.State] | None = None
 
     def points(value: float) -> Array:
         nonlocal last

@@ -42,9 +42,12 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"tags": {"a/b~c": "\u0000"}}, ["/tags/a~1b~0c"]),
     ({"noise_std": 0}, ["/noise_std"]),
     ({"algorithm": {"kind": "random"}}, ["/algorithm/kind"]),
-    ({"algorithm": {"lengthscale": [1, 2, 3]}}, ["/algorithm"]),
-    ({"algorithm": {"v1": 1}}, ["/algorithm/rho"]),
-    ({"algorithm": {"branching": 1}}, ["/algorithm/branching"]),
+    ({"algorithm": {"profile": "fast"}}, ["/algorithm"]),
+    ({"algorithm": {"delta": 1}}, ["/algorithm/delta"]),
+    ({"algorithm": {"norm_bound": 1}}, ["/algorithm/norm_bound"]),
+    ({"algorithm": {"profile": "paper", "lengthscale": [1, 2, 3]}}, ["/algorithm"]),
+    ({"algorithm": {"profile": "paper", "v1": 1}}, ["/algorithm/rho"]),
+    ({"algorithm": {"profile": "paper", "branching": 1}}, ["/algorithm/branching"]),
 ]
 
 
@@ -152,10 +155,10 @@ def test_a_method_that_is_not_allowed_is_told_which_are(server: str) -> None:
 def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client, study: str) -> None:
     again = api.post("/v1/studies", json=DEFINITION)
     assert (again.status_code, again.json()) == (200, api.get(study).json())
-    refused = api.post("/v1/studies", json={**DEFINITION, "direction": "maximize", "algorithm": {"norm_bound": 3}})
+    refused = api.post("/v1/studies", json={**DEFINITION, "direction": "maximize", "algorithm": {"delta": 0.1}})
     assert refused.status_code == 409
     assert refused.json()["code"] == "study_exists"
-    differences = "algorithm.norm_bound is 2.0, not 3.0, direction is 'minimize', not 'maximize'."
+    differences = "algorithm.delta is 0.05, not 0.1, direction is 'minimize', not 'maximize'."
     assert refused.json()["detail"].endswith(f"another definition: {differences}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 from adabkb_service.engine.config import Config
 from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.engine.policies.ada_bkb import State
+from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
+
+
+def record(points: Sequence[Array] | Array, values: Sequence[float] | Array) -> Record:
+    """Results without standard errors."""
+    return Record(np.array(points), np.array(values), np.zeros(len(values)))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from adabkb_service.engine.config import Config
 from adabkb_service.engine.kernels import Gaussian
 from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
-from tests.engine.drive import Run, run
+from tests.engine.drive import Run, record, run
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
@@ -106,8 +106,7 @@ def restore(result: Run) -> ada_bkb.State:
         problem.space,
         problem.config,
         problem.seed,
-        np.array(result.points),
-        np.array(result.values),
+        record(result.points, result.values),
         result.cells,
         ada_bkb.dictionary(result.state),
     )
@@ -184,10 +183,10 @@ def test_corrected_record_equals_one_without_the_mistake() -> None:
     values = np.array(result.values)
     wrong = values.copy()
     wrong[3] = 50.0
-    misled = ada_bkb.rebuild(result.state, np.array(result.points), wrong, result.cells)
+    misled = ada_bkb.rebuild(result.state, record(result.points, wrong), result.cells)
     cells = result.cells | misled.cells
     assert list(cells.values()).count("pruned") > list(result.cells.values()).count("pruned")
-    mended = ada_bkb.rebuild(misled.state, np.array(result.points), values, cells)
+    mended = ada_bkb.rebuild(misled.state, record(result.points, values), cells)
     at = np.random.default_rng(0).random((20, 2))
     np.testing.assert_allclose(
         ada_bkb.predict(mended.state, at).mean, ada_bkb.predict(result.state, at).mean, rtol=1e-7, atol=1e-9

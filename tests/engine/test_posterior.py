@@ -11,7 +11,7 @@ from adabkb_service.engine.kernels import Gaussian, Kernel, Matern
 from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.engine.restore import blank, restored
 from adabkb_service.engine.state import State, absorb, believe, fresh_view, know
-from tests.engine.drive import run
+from tests.engine.drive import record, run
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
@@ -81,8 +81,8 @@ def test_order_of_observations_does_not_matter() -> None:
     problem = Problem(unit_space(2), Config(qbar=1e9), 0)
     at = rng.random((20, 2))
     order = rng.permutation(30)
-    one = ada_bkb.predict(restored(problem, positions, values, {}, range(30)), at)
-    other = ada_bkb.predict(restored(problem, positions[order], values[order], {}, range(30)), at)
+    one = ada_bkb.predict(restored(problem, record(positions, values), {}, range(30)), at)
+    other = ada_bkb.predict(restored(problem, record(positions[order], values[order]), {}, range(30)), at)
     np.testing.assert_allclose(one.mean, other.mean, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(one.std, other.std, rtol=1e-8, atol=1e-8)
 
@@ -92,7 +92,7 @@ def test_with_a_fixed_dictionary_sigma_never_rises_with_data() -> None:
     rng = np.random.default_rng(4)
     problem = Problem(unit_space(2), Config(ridge=1e-3, lengthscale=0.4), 0)
     positions = rng.random((12, 2))
-    state = restored(problem, positions, rng.normal(size=12), {}, range(5))
+    state = restored(problem, record(positions, rng.normal(size=12)), {}, range(5))
     state, _ = know(state, rng.random((50, 2)))
     view = state.view
     before = view.posterior.variance()
@@ -125,7 +125,7 @@ def test_dictionary_draws_have_the_stated_probability() -> None:
     rng = np.random.default_rng(6)
     positions, values = rng.random((8, 2)), rng.normal(size=8)
     config = Config(qbar=0.4, lengthscale=0.6, ridge=0.05)
-    base = restored(Problem(unit_space(2), config, 0), positions, values, {}, range(8))
+    base = restored(Problem(unit_space(2), config, 0), record(positions, values), {}, range(8))
     state, (point,) = know(base, positions[:1])
     ids = state.points.evaluated
     counts = state.points.counts[ids] + (ids == point)

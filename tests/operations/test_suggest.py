@@ -20,7 +20,7 @@ from adabkb_service.operations.service import Service, service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.views import Trial
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.tables import dictionary
+from adabkb_service.storage.tables import cells, dictionary
 from tests.operations.conftest import ManualClock, definition
 
 
@@ -108,7 +108,7 @@ def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service)
 
 def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
     """F so large that every cell would be split for ever: the point comes all the same, and the log says how."""
-    create(running, definition(algorithm={"kind": "ada-bkb", "norm_bound": 1e9, "beta": 1.0}))
+    create(running, definition(algorithm={"profile": "paper", "norm_bound": 1e9, "beta": 1.0}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
     assert ask(running)
     log = report.list_events(running, "s", 0, 100)
@@ -169,7 +169,7 @@ def kinds(running: Service, study: str) -> list[str]:
 
 def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> None:
     """Two results whose sum no float can hold: quasi-random points, flagged, until a correction."""
-    create(running, definition(algorithm={"outputs": "raw"}))
+    create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
         observe(running, "s", Value(-1.7e308, parameters={"x": 0, "y": 1}))
     fallback = suggest(running, "s", SuggestRequest(count=2)).view
@@ -185,18 +185,26 @@ def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> N
     assert kinds(running, "s").count("model_recovered") == 1
 
 
+@pytest.mark.parametrize(
+    ("profile", "damage"),
+    [
+        ("paper", sa.insert(dictionary).values(study_id="s", ordinal=99)),
+        ("auto", sa.delete(cells).where(cells.c.depth == 0)),
+    ],
+)
 def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
-    database: Database, clock: ManualClock
+    database: Database, clock: ManualClock, profile: str, damage: sa.Executable
 ) -> None:
     """Rows that contradict the log: results are taken, points come, and the log is enough to recover."""
     running = service(database, clock=clock)
-    create(running, definition())
+    create(running, definition(algorithm={"profile": profile}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
+    observe(running, "s", Value(1.5, ask(running)[0].number))
     with database.writing() as connection:
-        connection.execute(sa.insert(dictionary).values(study_id="s", ordinal=99))
+        connection.execute(damage)
     restarted = service(database, clock=clock)
     told = observe(restarted, "s", Value(2.0, parameters={"x": 0, "y": 1})).view
-    assert told.study.counts.observations == 2
+    assert told.study.counts.observations == 3
     assert get(restarted, "s").model.status == "degraded"
     assert ask(restarted)[0].origin == "fallback"
     assert kinds(restarted, "s").count("model_failed") == 1

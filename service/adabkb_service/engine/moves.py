@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.state import State
-
 Array = NDArray[np.float64]
+S = TypeVar("S")
 
 
 Cells = dict[str, str]
@@ -18,23 +18,23 @@ creation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Generic[S]):
     """A point to evaluate."""
 
-    state: State
+    state: S
     point: Array
     """(d,) cube position."""
     cell: str | None
-    """Key of the cell whose centroid it is; None when no leaf is left and the incumbent is repeated."""
+    """Key of the cell it stands for; None when no leaf is left and the incumbent is repeated."""
     depth: int
     cells: Cells
     capped: bool
-    """Whether ``MAX_EXPANSIONS`` ended the refinement."""
+    """Whether a cap ended the refinement, and not its own rule."""
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Update(Generic[S]):
     """The state after a result."""
 
-    state: State
+    state: S
     cells: Cells

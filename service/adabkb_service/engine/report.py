@@ -1,68 +1,17 @@
-"""What a study's model says, in the user's output units (and the engine's sign: larger is better)."""
+"""What the model of the ``paper`` profile says."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import index
+from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
 from adabkb_service.engine.cells import box_of
 from adabkb_service.engine.leaves import TIE
 from adabkb_service.engine.state import State
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The model in numbers."""
-
-    gap: float | None
-    """The certificate: with probability 1 - delta no point of the box is better than the incumbent by more.
-    None before the first result."""
-    best_lcb: float | None
-    """l* = max over evaluated points of mean - beta s."""
-    beta: float
-    """Confidence width, in model output units per ridge-scaled standard deviation."""
-    leaves: int
-    depth: int
-    """Of the deepest leaf; 0 when none is left."""
-    dictionary: int
-    basis: int
-    """Members of the dictionary with independent features."""
-    effective_dimension: float
-    points: int
-    """Distinct evaluated points."""
-    observations: int
-    offset: float
-    scale: float
-    """user's output = offset + scale * model output."""
-    clipped: int
-    """How often rounding forced a factorisation from scratch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The posterior at k points; arrays of shape (k,)."""
-
-    mean: Array
-    std: Array
-    """Posterior standard deviation of the objective (not of a noisy result)."""
-    lcb: Array
-    ucb: Array
-    """mean -+ beta s, the bounds the algorithm works with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """The evaluated point of best posterior mean."""
-
-    point: Array
-    """(d,) cube position."""
-    mean: float
-    std: float
 
 
 def report(state: State) -> Report:
@@ -112,7 +61,8 @@ def recommend(state: State) -> Recommendation | None:
     )
 
 
-def cell_box(state: State, key: str) -> tuple[Array, Array]:
-    """Corners (low, high) of a cell in the unit cube, (d,) each."""
+def cell_box(state: State, key: str) -> CellBox:
+    """A cell's corners and centroid."""
     problem = state.problem
-    return box_of(key, problem.config.branching, problem.side_scale)
+    low, high = box_of(key, problem.config.branching, problem.side_scale)
+    return CellBox(low, high, problem.space.snap((low + high)[None] / 2)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from adabkb_service.engine.config import Config, Problem
 from adabkb_service.engine.leaves import cells_of_one_depth, joined, root
 from adabkb_service.engine.moves import Update
 from adabkb_service.engine.points import none_yet
+from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.state import State, believe, draw, fresh_view, know, prune, refresh
 
@@ -33,24 +35,25 @@ def restore(
     space: Space,
     config: Config,
     seed: int,
-    points: Array,
-    values: Array,
+    record: Record,
     cells: Mapping[str, str],
     dictionary: Sequence[int],
+    learned: Mapping[str, Any] | None = None,  # noqa: ARG001
 ) -> State:
     """The state that folding the log gave, from what was kept of it.
 
     Args:
         space, config, seed: of the study.
-        points: (T, d) cube positions, values: (T,) results, in log order.
+        record: the results, in log order.
         cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
             a study that never suggested.
         dictionary: ordinals of evaluated points.
+        learned: nothing is.
     """
-    return restored(Problem(space, config, seed), points, values, cells, dictionary)
+    return restored(Problem(space, config, seed), record, cells, dictionary)
 
 
-def rebuild(state: State, points: Array, values: Array, cells: Mapping[str, str]) -> Update:
+def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
     """The study with another record of results, after a correction: every pruned cell comes back, the model is
     fitted anew, and what the corrected bounds exclude is pruned again.
 
@@ -58,12 +61,12 @@ def rebuild(state: State, points: Array, values: Array, cells: Mapping[str, str]
 
     Args:
         state: of the study.
-        points: (T, d) cube positions, values: (T,) results of all observations that count, in log order.
+        record: the results that count, in log order.
         cells: key -> status of every cell ever created; the expansions stay, as points were handed out for them.
     """
     problem = state.problem
     unpruned = {key: "leaf" if status == "pruned" else status for key, status in cells.items()}
-    state = restored(problem, points, values, unpruned, dictionary=None)
+    state = restored(problem, record, unpruned, dictionary=None)
     state, pruned = prune(state)
     dropped = set(pruned)
     changed = {
@@ -92,8 +95,7 @@ def blank(problem: Problem) -> State:
 
 def restored(
     problem: Problem,
-    points: Array,
-    values: Array,
+    record: Record,
     cells: Mapping[str, str],
     dictionary: Sequence[int] | None,
 ) -> State:
@@ -101,11 +103,11 @@ def restored(
 
     Args:
         problem: space, constants and seed.
-        points, values: (T, d) and (T,), in log order.
+        record: the results, in log order.
         cells: key -> status, parents before children.
         dictionary: ordinals; None draws it anew from the variances of the full dictionary.
     """
-    state = _with_tree(_with_results(blank(problem), points, values), cells)
+    state = _with_tree(_with_results(blank(problem), record.positions, record.values), cells)
     evaluated = state.points.evaluated
     if dictionary is not None:
         return refresh(state, evaluated[np.array(dictionary, dtype=np.int64)])

@@ -160,6 +160,11 @@ class ChoiceAxis:
     ordered: bool = False
 
     @property
+    def count(self) -> int:
+        """How many values the axis has."""
+        return len(self.choices)
+
+    @property
     def raw_bounds(self) -> tuple[float, float] | None:
         """Bins of width one for ordered values; unordered choices have no coordinates of their own."""
         return (-0.5, len(self.choices) - 0.5) if self.ordered else None

@@ -3,12 +3,14 @@ the engine."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import Discriminator, Field, StringConstraints, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.policies import ada_bkb, auto
+from adabkb_service.engine.policies.policy import Policy
 from adabkb_service.engine.space import Space
 from adabkb_service.operations.parameters import (
     MAX_SAFE_INTEGER,
@@ -28,15 +30,46 @@ MAX_KEY = 2000
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
-class AdaBKB(Body):
-    """Ada-BKB with the constants of the paper's ``paper`` profile.
+def _profile(algorithm: Any) -> str | None:
+    """The profile that a request asks for."""
+    if isinstance(algorithm, Mapping):
+        profile = algorithm.get("profile", "auto")
+        return profile if isinstance(profile, str) else None
+    return getattr(algorithm, "profile", None)
+
+
+class AutoProfile(Body):
+    """Ada-BKB with every constant learned: the default."""
+
+    kind: Literal["ada-bkb"] = "ada-bkb"
+    profile: Literal["auto"] = "auto"
+    delta: Annotated[float, Field(gt=0, lt=1, description="the gap holds with probability 1 - delta")] = (
+        auto.Config.delta
+    )
+
+    def config(self, output_noise_std: float | None) -> auto.Config:
+        """What the engine is told."""
+        return auto.Config(delta=self.delta, noise_std=output_noise_std)
+
+    @property
+    def policy(self) -> Policy:
+        """Who decides."""
+        return auto
+
+    def resolved(self, space: Space) -> AutoProfile:  # noqa: ARG002
+        """Itself: nothing depends on the space."""
+        return self
+
+
+class PaperProfile(Body):
+    """Ada-BKB as the paper has it: every constant is given.
 
     Lengths are in model coordinates (the unit cube, or with ``raw`` the parameters' own), outputs in model units
     (standardised, or with ``raw`` the objective's own). Without ``v1`` and ``rho`` each cell's own radius is used.
     """
 
     kind: Literal["ada-bkb"] = "ada-bkb"
-    profile: Literal["paper"] = "paper"
+    profile: Literal["paper"]
     kernel: Literal["gaussian", "matern"] = ada_bkb.Config.kernel
     smoothness: Annotated[
         float, Field(description="nu of the Matern kernel", json_schema_extra={"enum": [0.5, 1.5, 2.5]})
@@ -91,6 +124,45 @@ class AdaBKB(Body):
         lengthscale = tuple(scales) if isinstance(scales, list) else scales
         return ada_bkb.Config(**fields, lengthscale=lengthscale, output_noise_std=output_noise_std)
 
+    @property
+    def policy(self) -> Policy:
+        """Who decides."""
+        return ada_bkb
+
+    def resolved(self, space: Space) -> PaperProfile:
+        """With the defaults that depend on the space as numbers: a study keeps its constants whatever later versions
+        take for defaults.
+
+        Raises:
+            PydanticCustomError: the constants do not fit the space.
+        """
+        scales = self.lengthscale
+        if isinstance(scales, list) and len(scales) != space.dimension:
+            raise PydanticCustomError("lengthscale", "lengthscale needs one number, or one per parameter")
+        if self.coordinates == "raw" and any(axis.raw_bounds is None for axis in space.axes):
+            raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
+        problem = ada_bkb.Problem(space, self.config(None), seed=0)
+        depth = min(problem.max_depth, MAX_DEPTH)
+        if depth * (len(str(self.branching - 1)) + 1) > MAX_KEY:
+            raise PydanticCustomError("max_depth", "max_depth is too large for so many branches; lower one of them")
+        return self.model_copy(
+            update={
+                "lengthscale": problem.lengthscales.tolist() if scales is None else scales,
+                "max_depth": depth,
+                "outputs": "standardized" if problem.standardizes else "raw",
+            }
+        )
+
+
+Algorithm = Annotated[
+    Annotated[AutoProfile, Tag("auto")] | Annotated[PaperProfile, Tag("paper")],
+    Discriminator(
+        _profile,
+        custom_error_type="profile",
+        custom_error_message='profile must be "auto" (the default) or "paper"',
+    ),
+]
+
 
 class StudyDefinition(Body):
     """A study as its creator describes it."""
@@ -100,7 +172,7 @@ class StudyDefinition(Body):
     ) = None
     direction: Literal["minimize", "maximize"]
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=100)]
-    algorithm: Annotated[AdaBKB, Field(validate_default=True)] = AdaBKB()
+    algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
     budget: Annotated[Count | None, Field(description="trials at most; each is one unit however often leased")] = None
     seed: Annotated[Integer, Field(ge=0, le=MAX_SAFE_INTEGER)] | None = None
     noise_std: Annotated[Positive | None, Field(description="of one result, in the objective's units")] = None
@@ -124,42 +196,26 @@ class StudyDefinition(Body):
 
     @field_validator("algorithm")
     @classmethod
-    def _fits_parameters(cls, algorithm: AdaBKB, info: ValidationInfo) -> AdaBKB:
+    def _fits_parameters(cls, algorithm: Algorithm, info: ValidationInfo) -> Algorithm:
         parameters = info.data.get("parameters")
         if parameters is None:
             return algorithm
-        scales = algorithm.lengthscale
-        if isinstance(scales, list) and len(scales) != len(parameters):
-            raise PydanticCustomError("lengthscale", "lengthscale needs one number, or one per parameter")
-        if algorithm.coordinates == "raw" and any(p.axis().raw_bounds is None for p in parameters):
-            raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
-        algorithm = _resolved(algorithm, Space(tuple(parameter.axis() for parameter in parameters)))
-        if (algorithm.max_depth or 0) * (len(str(algorithm.branching - 1)) + 1) > MAX_KEY:
-            raise PydanticCustomError("max_depth", "max_depth is too large for so many branches; lower one of them")
-        return algorithm
+        return algorithm.resolved(Space(tuple(parameter.axis() for parameter in parameters)))
 
     def space(self) -> Space:
         """The engine's search space."""
         return Space(tuple(parameter.axis() for parameter in self.parameters))
 
-    def config(self) -> ada_bkb.Config:
+    def config(self) -> auto.Config | ada_bkb.Config:
         """The engine's constants."""
         return self.algorithm.config(self.noise_std)
+
+    @property
+    def policy(self) -> Policy:
+        """Who decides."""
+        return self.algorithm.policy
 
     @property
     def sign(self) -> float:
         """The engine maximises: +1 for a study that maximises, -1 for one that minimises."""
         return 1.0 if self.direction == "maximize" else -1.0
-
-
-def _resolved(algorithm: AdaBKB, space: Space) -> AdaBKB:
-    """With the defaults that depend on the space as numbers: a study keeps its constants whatever later versions
-    take for defaults."""
-    problem = ada_bkb.Problem(space, algorithm.config(None), seed=0)
-    return algorithm.model_copy(
-        update={
-            "lengthscale": problem.lengthscales.tolist() if algorithm.lengthscale is None else algorithm.lengthscale,
-            "max_depth": min(problem.max_depth, MAX_DEPTH),
-            "outputs": "standardized" if problem.standardizes else "raw",
-        }
-    )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 from adabkb_service.storage.rows import EventRow
 
@@ -25,6 +26,8 @@ class Result:
     """(d,) in the unit cube."""
     value: float
     """Larger is better."""
+    error: float
+    """Its standard error; 0 if unknown."""
     excluded: bool
 
 
@@ -38,8 +41,10 @@ class History:
     results: dict[int, Result] = field(default_factory=dict)
     """By observation seq."""
     awaited: dict[int, Array] = field(default_factory=dict)
-    """Trial number -> (d,) position, of every trial without a result. Failed trials stay: a point that cannot be
-    evaluated is believed pending for ever, or it would be the next suggestion again."""
+    """Trial number -> (d,) position, of every trial without a result. Failed trials stay: the policy must know of a
+    point that cannot be evaluated, or it would be the next suggestion again."""
+    failed: set[int] = field(default_factory=set)
+    """Numbers of the awaited trials that failed."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> the parameters it was encoded from: a user's own may be finer than what decoding gives."""
 
@@ -53,6 +58,9 @@ class History:
             self.results[payload["observation"]] = self.result(event)
             if event.trial is not None:
                 self.awaited.pop(event.trial, None)
+                self.failed.discard(event.trial)
+        elif event.kind == "failed" and event.trial in self.awaited:
+            self.failed.add(event.trial)
 
     def result(self, event: EventRow) -> Result:
         """The observation of an ``observed`` or ``corrected`` event."""
@@ -60,6 +68,7 @@ class History:
         return Result(
             position=self._encoded(payload["parameters"]),
             value=self.sign * payload["value"],
+            error=payload.get("std_error") or 0.0,
             excluded=payload.get("excluded", False),
         )
 
@@ -68,18 +77,30 @@ class History:
         return self.known.get(position.tobytes()) or self.space.decode(position)
 
     def pending(self) -> Array:
-        """Positions of the awaited points, by trial number, shape (k, d)."""
-        return self._stack([self.awaited[number] for number in sorted(self.awaited)])
+        """Positions of the awaited points that may still get a result, by trial number, shape (k, d)."""
+        return self._stack([self.awaited[number] for number in sorted(self.awaited.keys() - self.failed)])
 
-    def record(self) -> tuple[Array, Array]:
-        """Positions (n, d) and values (n,) of the results that count, in log order."""
+    def failed_points(self) -> Array:
+        """Positions of the awaited points that failed, by trial number, shape (f, d)."""
+        return self._stack([self.awaited[number] for number in sorted(self.failed)])
+
+    def awaited_points(self) -> Array:
+        """Both."""
+        return np.concatenate([self.pending(), self.failed_points()])
+
+    def record(self) -> Record:
+        """The results that count, in log order."""
         counted = [self.results[seq] for seq in sorted(self.results) if not self.results[seq].excluded]
-        return self._stack([result.position for result in counted]), np.array([r.value for r in counted])
+        return Record(
+            self._stack([result.position for result in counted]),
+            np.array([result.value for result in counted]),
+            np.array([result.error for result in counted]),
+        )
 
     def distinct_points(self) -> list[Array]:
         """Positions by ordinal: the distinct points of the record, in order of first observation."""
-        positions, _ = self.record()
-        return list({position.tobytes(): position for position in positions}.values())
+        record = self.record()
+        return list(record.positions[record.first_rows()])
 
     def _encoded(self, parameters: dict[str, Any]) -> Array:
         position = self.space.encode(parameters)

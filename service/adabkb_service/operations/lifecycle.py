@@ -15,15 +15,15 @@ from adabkb_service.storage.rows import StudyRow, StudyState
 
 def standing(study: StudyRow, counts: Counts) -> tuple[StudyState, Reason | None]:
     """The state, and why no new point is handed out (None: it is)."""
-    spent = study.budget is not None and counts.trials >= study.budget
     if _converged(study):
         return "complete", "converged"
+    spent = _spent(study, counts)
     if spent and not counts.unfinished:
-        return "complete", "budget"
+        return "complete", spent
     if study.paused:
         return "paused", "paused"
     if spent:
-        return "running", "budget"
+        return "running", spent
     if study.pending_limit is not None and counts.unfinished >= study.pending_limit:
         return "running", "pending_limit"
     return "running", None
@@ -36,6 +36,13 @@ def _converged(study: StudyRow) -> bool:
     gap = study.model["gap"]
     within = study.tolerance is not None and gap is not None and gap <= study.tolerance
     return bool(study.model["stopped"] or within)
+
+
+def _spent(study: StudyRow, counts: Counts) -> Reason | None:
+    """Why there will be no new point any more: the budget is, or every point of a finite space is handed out."""
+    if study.budget is not None and counts.trials >= study.budget:
+        return "budget"
+    return "exhausted" if study.model is not None and study.model.get("exhausted") else None
 
 
 def counts(connection: Connection, study_id: str) -> Counts:

@@ -13,15 +13,19 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from adabkb_service.engine.cells import ROOT
-from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.policies.policy import Policy
 from adabkb_service.operations.definitions import StudyDefinition
 from adabkb_service.operations.history import History
 from adabkb_service.operations.lifecycle import definition_of
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.rows import EventRow, StudyRow
+
+Array = NDArray[np.float64]
 
 NEW_TREE = {ROOT: "leaf"}
 """The cells of a study in which nothing has happened."""
@@ -49,7 +53,7 @@ class Changes:
 class Decided:
     """The engine's decision on new points, before it is written."""
 
-    state: ada_bkb.State
+    state: Any
     cells: dict[str, str]
     figures: dict[str, Any]
 
@@ -63,10 +67,15 @@ class Model:
     """Of the study, which tells it from an earlier one of the same id."""
     seq: int
     """The last event folded."""
-    state: ada_bkb.State
+    state: Any
     history: History
     cells: dict[str, str]
     """key -> status of every cell ever created, in order of creation."""
+
+    @property
+    def policy(self) -> Policy:
+        """Who decides."""
+        return self.definition.policy
 
     @property
     def sign(self) -> float:
@@ -84,7 +93,7 @@ class Model:
             Exception: whatever the engine raised; the model is then of no more use.
         """
         cells: dict[str, str] = {}
-        before, moved = frozenset(ada_bkb.dictionary(self.state)), False
+        before, moved = frozenset(self.policy.dictionary(self.state)), False
         for position, event in enumerate(log):
             if event.kind != "observed" or not _superseded(chain(log[position + 1 :], later)):
                 changed = self._move(event)
@@ -93,7 +102,7 @@ class Model:
                 self.cells.update(changed or {})
             self.history.apply(event)
             self.seq = event.seq
-        after = frozenset(ada_bkb.dictionary(self.state))
+        after = frozenset(self.policy.dictionary(self.state))
         return Changes(cells, added=after - before, removed=before - after, moved=moved)
 
     def accept(self, decided: Decided | None, log: Iterable[EventRow]) -> None:
@@ -105,26 +114,37 @@ class Model:
             self.history.apply(event)
             self.seq = event.seq
 
-    def figures(self, state: ada_bkb.State) -> dict[str, Any]:
-        """A state in numbers, for ``studies.model``: finite, in the objective's units and sign."""
-        report = asdict(ada_bkb.report(state))
+    def figures(self, state: Any, awaited: Array) -> dict[str, Any]:
+        """A state in numbers, for ``studies.model``: finite, in the objective's units and sign.
+
+        Args:
+            state: to report.
+            awaited: (k, d) points without a result, failed ones included.
+        """
+        report = asdict(self.policy.report(state))
         report["offset"] *= self.sign
+        learned = report.pop("learned")
         del report["best_lcb"]
         numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
-        return {**numbers, "stopped": ada_bkb.stopped(state)}
+        return {
+            **numbers,
+            "learned": learned,
+            "stopped": self.policy.stopped(state),
+            "exhausted": self.policy.exhausted(state, awaited),
+        }
 
     def _move(self, event: EventRow) -> dict[str, str] | None:
         """The engine's part of one event: the cells it changed, or None if it has no part in it."""
         if event.kind == "suggested" and event.payload["origin"] == "policy":
-            suggestion = ada_bkb.suggest(self.state, self.history.pending())
+            suggestion = self.policy.suggest(self.state, self.history.pending(), self.history.failed_points())
             self.state = suggestion.state
             return suggestion.cells
         if event.kind == "observed":
             result = self.history.result(event)
-            update = ada_bkb.observe(self.state, result.position, result.value)
+            update = self.policy.observe(self.state, result.position, result.value, result.error)
         elif event.kind == "corrected":
             self.history.apply(event)
-            update = ada_bkb.rebuild(self.state, *self.history.record(), self.cells)
+            update = self.policy.rebuild(self.state, self.history.record(), self.cells)
         else:
             return None
         self.state = update.state
@@ -135,7 +155,7 @@ def start(study: StudyRow) -> Model:
     """The model of a study in which nothing has happened."""
     definition = definition_of(study)
     space = definition.space()
-    state = ada_bkb.start(space, definition.config(), study.seed)
+    state = definition.policy.start(space, definition.config(), study.seed)
     return Model(definition, study.created_at, 0, state, History(space, definition.sign), dict(NEW_TREE))
 
 
@@ -151,8 +171,8 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     model.accept(None, log)
     model.cells = cells
     space, config = model.history.space, model.definition.config()
-    record = model.history.record()
-    model.state = ada_bkb.restore(space, config, study.seed, *record, cells, dictionary)
+    record, learned = model.history.record(), (study.model or {}).get("learned")
+    model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, learned)
     return model
 
 

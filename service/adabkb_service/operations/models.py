@@ -128,7 +128,7 @@ class Models:
             log, later = log[overtaken : overtaken + SLICE], log[overtaken + SLICE :]
             with self._metrics.model_fold_seconds.time():
                 changes = model.fold(log, later)
-            figures = model.figures(model.state) if changes.moved else {}
+            figures = model.figures(model.state, model.history.awaited_points()) if changes.moved else {}
         except Exception as error:
             logger.exception("study %s: the model cannot follow the log", study_id)
             self.drop(study_id)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from adabkb_service.engine.policies import ada_bkb
+import numpy as np
+
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.operations.lifecycle import definition_of
 from adabkb_service.operations.model import Decided, Model
@@ -52,16 +53,17 @@ def propose(followed: Followed, count: int, first: int) -> Proposals:
 
 
 def _ask_engine(model: Model, count: int) -> Proposals:
-    """Each point is pending for the next, so all are different."""
+    """Each point is pending for the next, so all are different; fewer where a finite space ends."""
     points: list[Proposal] = []
     cells: dict[str, str] = {}
-    state = model.state
-    for suggestion in islice(ada_bkb.suggestions(state, model.history.pending()), count):
-        state = suggestion.state
+    state, awaited = model.state, model.history.awaited_points()
+    decisions = model.policy.suggestions(state, model.history.pending(), model.history.failed_points())
+    for suggestion in islice(decisions, count):
+        state, awaited = suggestion.state, np.concatenate([awaited, suggestion.point[None]])
         cells.update(suggestion.cells)
         parameters = model.history.parameters_at(suggestion.point)
         points.append(Proposal(parameters, "policy", suggestion.cell, suggestion.capped))
-    return Proposals(points, Decided(state, cells, model.figures(state)))
+    return Proposals(points, Decided(state, cells, model.figures(state, awaited)))
 
 
 def _fallback(study: StudyRow, number: int) -> Proposal:

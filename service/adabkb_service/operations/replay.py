@@ -47,7 +47,7 @@ def replay(service: Service, study_id: str) -> Replayed:
             raise Invalid([FieldError("", detail, "model_failed")]) from error
         values: dict[str, Any] = {"folded": model.seq, "model_error": None}
         if changes.moved:
-            values["model"] = model.figures(model.state)
+            values["model"] = model.figures(model.state, model.history.awaited_points())
         with service.database.writing() as connection:
             if studies.get(connection, study_id, lock=True).head != seen.head:
                 raise Busy(f"Study {study_id!r} changed meanwhile; try again.")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations import render, views
 from adabkb_service.operations.model import Model, start
@@ -63,7 +62,7 @@ def recommendation(service: Service, study_id: str) -> views.Recommendation:
     with service.models.lock(study_id):
         followed = service.models.follow(study_id)
         model = followed.model
-        if model is not None and (found := ada_bkb.recommend(model.state)) is not None:
+        if model is not None and (found := model.policy.recommend(model.state)) is not None:
             parameters = model.history.parameters_at(found.point)
             by_model = views.ModelRecommendation(parameters=parameters, mean=model.sign * found.mean, std=found.std)
     study = followed.study
@@ -84,7 +83,7 @@ def predict(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]
     model, state = _model(service, study_id)
     space = model.history.space
     checked = [checked_point(space, point, f"/points/{i}") for i, point in enumerate(points)]
-    found = ada_bkb.predict(state, np.array([space.encode(point) for point in checked]))
+    found = model.policy.predict(state, np.array([space.encode(point) for point in checked]))
     mean, low, high = found.mean, found.lcb, found.ucb
     if model.sign < 0:
         mean, low, high = -mean, -high, -low
@@ -105,7 +104,7 @@ def model(service: Service, study_id: str) -> views.Model:
     with service.models.lock(study_id):
         study = service.models.follow(study_id).study
     summary, blank = dict(render.model_summary(study)), start(study)
-    figures = study.model or blank.figures(blank.state)
+    figures = study.model or blank.figures(blank.state, blank.history.awaited_points())
     return views.Model(**{**summary, **figures}, algorithm=blank.definition.algorithm, seed=study.seed)
 
 
@@ -121,15 +120,15 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
         page = rows.page_of_cells(connection, study_id, after, limit)
     cells = []
     for row in page:
-        low, high = ada_bkb.cell_box(state, row.key)
+        box = found.policy.cell_box(state, row.key)
         cells.append(
             views.Cell(
                 key=row.key,
                 depth=row.depth,
                 status=row.status,
-                low=decode(low),
-                high=decode(high),
-                centroid=decode((low + high) / 2),
+                low=decode(box.low),
+                high=decode(box.high),
+                centroid=decode(box.centroid),
             )
         )
     return cells, page[-1].id if len(page) == limit else None
@@ -143,12 +142,12 @@ def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[
     """
     with service.models.lock(study_id):
         found = _in_order(service.models.follow(study_id))
-        members = [ordinal for ordinal in ada_bkb.dictionary(found.state) if ordinal > after][:limit]
+        members = [ordinal for ordinal in found.policy.dictionary(found.state) if ordinal > after][:limit]
         points, parameters_at = found.history.distinct_points(), found.history.parameters_at
         return [views.DictionaryPoint(ordinal=o, parameters=parameters_at(points[o])) for o in members]
 
 
-def _model(service: Service, study_id: str) -> tuple[Model, ada_bkb.State]:
+def _model(service: Service, study_id: str) -> tuple[Model, Any]:
     """The model, and its state of just now (the model moves on, a state does not)."""
     with service.models.lock(study_id):
         found = _in_order(service.models.follow(study_id))

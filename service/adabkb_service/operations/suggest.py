@@ -33,7 +33,7 @@ ATTEMPTS = 100
 """How often to decide again after another process was faster."""
 PAUSE_SECONDS = 0.02
 """At most, before that: whoever is faster once is not faster every time."""
-RETRY_SECONDS: dict[Reason, float] = {"budget": 1.0, "pending_limit": 1.0, "paused": 5.0}
+RETRY_SECONDS: dict[Reason, float] = {"budget": 1.0, "exhausted": 1.0, "pending_limit": 1.0, "paused": 5.0}
 
 
 @dataclass(frozen=True, slots=True)

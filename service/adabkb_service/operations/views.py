@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from adabkb_service.operations.definitions import AdaBKB
+from adabkb_service.operations.definitions import Algorithm
 from adabkb_service.operations.parameters import Parameter
 from adabkb_service.storage.rows import CellStatus, EventKind, Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]
-Reason = Literal["budget", "converged", "pending_limit", "paused"]
+Reason = Literal["budget", "converged", "exhausted", "pending_limit", "paused"]
 
 
 class CellRef(BaseModel):
@@ -113,7 +113,7 @@ class Study(StudySummary):
 
     direction: Literal["minimize", "maximize"]
     parameters: list[Parameter]
-    algorithm: AdaBKB
+    algorithm: Algorithm
     budget: int | None
     seed: int
     noise_std: float | None
@@ -219,19 +219,33 @@ class Predictions(BaseModel):
     predictions: list[Prediction]
 
 
+class Learned(BaseModel):
+    """What the ``auto`` profile has learned so far."""
+
+    count: Annotated[int, Field(description="results it was learned from")]
+    lengthscales: Annotated[
+        list[float], Field(description="per parameter, as a share of its range; a long one does not matter")
+    ]
+    noise: Annotated[float, Field(description="noise variance of a result over the variance of the objective")]
+    variance: Annotated[float, Field(description="of the objective, in model output units")]
+
+
 class Model(ModelSummary):
     """The model in numbers."""
 
-    algorithm: AdaBKB
+    algorithm: Algorithm
     seed: int
     gap: float | None
-    beta: Annotated[float, Field(description="confidence width, per ridge-scaled standard deviation")]
+    beta: Annotated[
+        float, Field(description="confidence width of the gap, per standard deviation (paper: a ridge-scaled one)")
+    ]
     basis: Annotated[int, Field(description="members of the dictionary with independent features")]
     points: Annotated[int, Field(description="distinct evaluated points")]
     observations: int
-    offset: Annotated[float, Field(description="result = offset + scale * model output")]
+    offset: Annotated[float, Field(description="result = offset + scale * model output (auto: before the warp)")]
     scale: float
     clipped: Annotated[int, Field(description="how often rounding forced a factorisation from scratch")]
+    learned: Annotated[Learned | None, Field(description="null under the paper profile")]
 
 
 class Cell(BaseModel):

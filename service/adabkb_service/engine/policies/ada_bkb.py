@@ -24,21 +24,19 @@ from adabkb_service.engine.config import Config, Problem
 from adabkb_service.engine.leaves import TIE
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.points import Points
-from adabkb_service.engine.report import Prediction, Recommendation, Report, cell_box, predict, recommend, report
+from adabkb_service.engine.report import cell_box, predict, recommend, report
 from adabkb_service.engine.restore import dictionary, rebuild, restore, start
 from adabkb_service.engine.state import State, View, absorb, expand, know, prune
 
 __all__ = [
     "Config",
-    "Prediction",
     "Problem",
-    "Recommendation",
-    "Report",
     "State",
     "Suggestion",
     "Update",
     "cell_box",
     "dictionary",
+    "exhausted",
     "observe",
     "predict",
     "rebuild",
@@ -56,22 +54,24 @@ Array = NDArray[np.float64]
 MAX_EXPANSIONS = 100
 
 
-def suggest(state: State, pending: Array) -> Suggestion:
+def suggest(state: State, pending: Array, failed: Array | None = None) -> Suggestion[State]:
     """The next point to evaluate.
 
     Args:
         state: of the study.
         pending: (k, d) cube positions of points handed out and not yet observed.
+        failed: (f, d) those that could not be evaluated; they count as pending for ever.
     """
-    return next(suggestions(state, pending))
+    return next(suggestions(state, pending, failed))
 
 
-def suggestions(state: State, pending: Array) -> Iterator[Suggestion]:
+def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
     """One point after the other, each pending for the next; without end.
 
     Args:
-        state, pending: as for ``suggest``.
+        state, pending, failed: as for ``suggest``.
     """
+    pending = pending if failed is None else np.concatenate([pending, failed])
     state, waiting = know(state, pending)
     imagined = _hallucinate(state.view, state.points, waiting)
     while True:
@@ -82,7 +82,7 @@ def suggestions(state: State, pending: Array) -> Iterator[Suggestion]:
         waiting = [*waiting, point]
 
 
-def _refine(state: State, imagined: View, waiting: list[int]) -> tuple[Suggestion, View]:
+def _refine(state: State, imagined: View, waiting: list[int]) -> tuple[Suggestion[State], View]:
     """Lines 4-6 and 11 until a point must be evaluated; and the imagined posterior that knows the new cells."""
     cells: Cells = {}
     for _ in range(MAX_EXPANSIONS):
@@ -100,13 +100,14 @@ def _refine(state: State, imagined: View, waiting: list[int]) -> tuple[Suggestio
     return _suggestion(state, _choose(state, imagined, waiting)[0], cells, capped=True), imagined
 
 
-def observe(state: State, point: Array, value: float) -> Update:
+def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:  # noqa: ARG001
     """Fold a result in: posterior, dictionary, beta, l*, pruning.
 
     Args:
         state: of the study.
         point: (d,) cube position of what was evaluated; any point of the space.
         value: the result, larger is better.
+        error: its standard error, which this profile has no use for.
 
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
@@ -125,6 +126,11 @@ def stopped(state: State) -> bool:
     if not len(state.points.values):
         return False
     return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
+
+
+def exhausted(state: State, awaited: Array) -> bool:  # noqa: ARG001
+    """Never: the paper's algorithm repeats points."""
+    return False
 
 
 def _hallucinate(view: View, points: Points, waiting: list[int]) -> View:
@@ -169,7 +175,7 @@ def _expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
     return bool(state.belief.beta * deviation <= bound * (1.0 + TIE))
 
 
-def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -> Suggestion:
+def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -> Suggestion[State]:
     tree, positions = state.tree, state.points.positions.array
     if leaf is None:
         incumbent = 0 if state.belief.incumbent is None else state.belief.incumbent

@@ -1,0 +1,55 @@
+"""BoTorch as its tutorials use it: a SingleTaskGP with its default priors and noisy log expected improvement."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Standardize
+from botorch.optim import optimize_acqf
+from botorch.utils.sampling import draw_sobol_samples
+from gpytorch.mlls import ExactMarginalLogLikelihood
+
+from adabkb_service.engine.space import Space
+from benchmarks.quality.methods.base import Method, Parameters
+
+
+class BotorchGP(Method):
+    """Twice as many Sobol points as axes, then one fit and one maximised acquisition per point; in the unit cube."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        d = space.dimension
+        self._space = space
+        self._cube = torch.stack([torch.zeros(d), torch.ones(d)]).double()
+        self._initial = draw_sobol_samples(self._cube, n=2 * d, q=1, seed=seed).squeeze(1)
+        self._points: list[list[float]] = []
+        self._values: list[float] = []
+
+    def ask(self) -> Parameters:
+        """A Sobol point, or the acquisition's maximiser."""
+        n = len(self._values)
+        point = self._initial[n] if n < len(self._initial) else self._maximiser()
+        return self._space.decode(np.clip(point.numpy(), 0.0, 1.0))
+
+    def tell(self, parameters: Parameters, value: float) -> None:
+        """Keep the result."""
+        self._points.append(self._space.encode(parameters).tolist())
+        self._values.append(-value)
+
+    def _maximiser(self) -> torch.Tensor:
+        X = torch.tensor(self._points, dtype=torch.float64)
+        y = torch.tensor(self._values, dtype=torch.float64)[:, None]
+        with warnings.catch_warnings():
+            # Of fits that had to be tried again; what they end with is what is measured.
+            warnings.simplefilter("ignore")
+            model = SingleTaskGP(X, y, outcome_transform=Standardize(m=1))
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            acquisition = qLogNoisyExpectedImprovement(model, X_baseline=X, prune_baseline=True)
+            point, _ = optimize_acqf(acquisition, self._cube, q=1, num_restarts=10, raw_samples=256)
+        return point.squeeze(0)

@@ -1,0 +1,67 @@
+"""Optuna's samplers with their own defaults: TPE (multivariate), CMA-ES and GPSampler."""
+
+from __future__ import annotations
+
+import warnings
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, TPESampler
+
+from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
+from benchmarks.quality.methods.base import Method, Parameters
+
+
+class OptunaMethod(Method):
+    """A sampler behind a study in memory."""
+
+    def __init__(self, space: Space, sampler: BaseSampler) -> None:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._study = optuna.create_study(sampler=sampler)
+        self._distributions = {axis.name: distribution(axis) for axis in space.axes}
+
+    def ask(self) -> Parameters:
+        """A new trial's parameters."""
+        self._trial = self._study.ask(self._distributions)
+        parameters: Parameters = self._trial.params
+        return parameters
+
+    def tell(self, parameters: Parameters, value: float) -> None:
+        """Finish the trial."""
+        del parameters
+        self._study.tell(self._trial, value)
+
+
+def distribution(axis: Axis) -> BaseDistribution:
+    """The axis in Optuna's terms."""
+    match axis:
+        case FloatAxis():
+            return FloatDistribution(axis.low, axis.high, log=axis.scale == "log")
+        case IntAxis():
+            return IntDistribution(axis.low, axis.high, log=axis.scale == "log", step=axis.step)
+        case ChoiceAxis():
+            return CategoricalDistribution(axis.choices)
+        case _:
+            raise TypeError(f"no distribution for {axis}")
+
+
+def tpe(space: Space, seed: int) -> Method:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return OptunaMethod(space, TPESampler(multivariate=True, seed=seed))
+
+
+def cma(space: Space, seed: int) -> Method:
+    """Axes it cannot vary (categories) are sampled at random, which it would warn of at every trial."""
+    return OptunaMethod(space, CmaEsSampler(seed=seed, warn_independent_sampling=False))
+
+
+def gpsampler(space: Space, seed: int) -> Method:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return OptunaMethod(space, GPSampler(seed=seed))

@@ -1,0 +1,168 @@
+"""The tables of docs/quality.md, made from the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.quality.methods import METHODS
+from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
+from benchmarks.quality.scores import (
+    Read,
+    Scores,
+    Standing,
+    collect,
+    observed,
+    recommended,
+    seconds,
+    standings,
+    validation,
+)
+from benchmarks.quality.store import Results
+from benchmarks.quality.tasks import TASK_PROBLEMS
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "quality.md"
+FUNCTION_BUDGETS = (25, 50, 100, 200, 400)
+TASK_BUDGETS = (10, 25, 50)
+SHOWN_BUDGET = 100
+"""Of the table per function."""
+
+RANK = ("Mean rank", lambda s: f"{s.rank:.2f}")
+LOWEST = ("Lowest or tied", lambda s: str(s.lowest))
+MUCH_WORSE = ("More than 3 times the best other peer", lambda s: str(s.much_worse))
+RATIO = ("Ratio to the best other peer", lambda s: f"{s.ratio:.2f}")
+Measure = tuple[str, Callable[[Standing], str]]
+
+
+def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
+    """Every generated section of the document."""
+    return {"runs": runs(results), "functions": functions(results, budget), "tasks": tasks(results)}
+
+
+def write(results: Results) -> None:
+    """Put the sections into the document."""
+    text = DOCUMENT.read_text()
+    for name, section in sections(results).items():
+        begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
+        head, _, rest = text.partition(begin)
+        text = f"{head}{begin}\n{section}\n\n{end}{rest.partition(end)[2]}"
+    DOCUMENT.write_text(text)
+
+
+def runs(results: Results) -> str:
+    """What the tables rest on: runs done of those wanted, and versions."""
+    rows = []
+    for name in order({method for _, method, _ in results.runs}):
+        entry, made = METHODS.get(name), results.methods[name]
+        problems = [p for p in (*FUNCTION_PROBLEMS.values(), *TASK_PROBLEMS.values()) if not entry or entry.runs_on(p)]
+        wanted = sum(min(p.seeds, entry.seeds) if entry else p.seeds for p in problems)
+        done = sum(method == name for _, method, _ in results.runs)
+        versions = {**made["packages"]} or {"": "this repository" if name in ours([name]) else "numpy, scipy"}
+        rows.append([name, f"{done} of {wanted}", ", ".join(f"{k} {v}".strip() for k, v in versions.items())])
+    return table(["method", "runs", "made with"], rows)
+
+
+def functions(results: Results, budget: int) -> str:
+    """Standings on the functions, regrets per function, times."""
+    names, floor = list(FUNCTION_PROBLEMS), NOISE_STD
+    parts = [
+        compared(results, names, FUNCTION_BUDGETS, measure, floor=floor)
+        for measure in (RANK, LOWEST, MUCH_WORSE, RATIO)
+    ]
+    medians = per_problem(collect(results, names, budget))
+    times = timed(results, names, FUNCTION_BUDGETS)
+    parts += [f"Median regret after {budget} evaluations:\n\n{medians}", f"Seconds spent in the method:\n\n{times}"]
+    return "\n\n".join([*parts, *limited(results)])
+
+
+def limited(results: Results) -> list[str]:
+    """A table for each method that takes part in some of the functions or seeds only: all methods on just those."""
+    parts = []
+    for name, entry in METHODS.items():
+        problems = [p.name for p in FUNCTION_PROBLEMS.values() if entry.runs_on(p)]
+        if len(problems) < len(FUNCTION_PROBLEMS) and name in {method for _, method, _ in results.runs}:
+            budgets = [b for b in FUNCTION_BUDGETS if b <= entry.budget]
+            title = f"on the {len(problems)} functions and {entry.seeds} seeds of {name}"
+            parts += [
+                compared(results, problems, budgets, (f"{label}, {title}", show), floor=NOISE_STD, seeds=entry.seeds)
+                for label, show in (RANK, RATIO)
+            ]
+    return parts
+
+
+def tasks(results: Results) -> str:
+    """Standings on the tuning tasks, test losses per task, times."""
+    names = list(TASK_PROBLEMS)
+    parts = [compared(results, names, TASK_BUDGETS, measure) for measure in (RANK, LOWEST, RATIO)]
+    parts.append(compared(results, names, TASK_BUDGETS, (f"{RANK[0]} by validation loss", RANK[1]), validation))
+    medians = per_problem(collect(results, names, TASK_BUDGETS[-1]))
+    times = timed(results, names, TASK_BUDGETS)
+    parts += [
+        f"Median test loss after {TASK_BUDGETS[-1]} evaluations:\n\n{medians}",
+        f"Seconds spent in the method:\n\n{times}",
+    ]
+    return "\n\n".join(parts)
+
+
+def compared(
+    results: Results,
+    problems: Sequence[str],
+    budgets: Sequence[int],
+    measure: Measure,
+    read: Read = observed,
+    *,
+    floor: float = 0.0,
+    seeds: int | None = None,
+) -> str:
+    """One measure: methods by budgets. A row of its own puts what ours recommend in place of what they observed."""
+    label, show = measure
+    cells: dict[str, dict[int, str]] = {}
+    for budget in budgets:
+        scores = collect(results, problems, budget, read, floor=floor, seeds=seeds)
+        for name, standing in standings(scores, ours(scores)).items():
+            cells.setdefault(name, {})[budget] = show(standing)
+        if read is observed:
+            for name, own in collect(results, problems, budget, recommended, floor=floor, seeds=seeds).items():
+                standing = standings({**scores, name: own}, ours(scores))[name]
+                cells.setdefault(f"{name} (recommended)", {})[budget] = show(standing)
+    rows = [[name, *(cells[name].get(budget, "") for budget in budgets)] for name in order(cells)]
+    return f"{label}:\n\n{table(['method', *map(str, budgets)], rows)}"
+
+
+def per_problem(scores: Scores) -> str:
+    """Median scores: problems by methods, the lowest in bold."""
+    names = order(scores)
+    rows = []
+    for problem in scores[names[0]] if names else ():
+        medians = [float(np.median(scores[name][problem])) for name in names]
+        rows.append([problem, *(f"**{m:.3g}**" if m == min(medians) else f"{m:.3g}" for m in medians)])
+    return table(["problem", *names], rows)
+
+
+def timed(results: Results, problems: Sequence[str], budgets: Sequence[int]) -> str:
+    """Median over problems of the median over seeds."""
+    cells: dict[str, dict[int, str]] = {}
+    for budget in budgets:
+        for name, of_problem in collect(results, problems, budget, seconds).items():
+            median = np.median([np.median(of_seed) for of_seed in of_problem.values()])
+            cells.setdefault(name, {})[budget] = f"{median:.2g}"
+    rows = [[name, *(cells[name].get(budget, "") for budget in budgets)] for name in order(cells)]
+    return table(["method", *map(str, budgets)], rows)
+
+
+def ours(names: Iterable[str]) -> set[str]:
+    """Our policies and their variants."""
+    return {name for name in names if name not in METHODS or not METHODS[name].is_peer}
+
+
+def order(names: Iterable[str]) -> list[str]:
+    """Peers in the order of ``METHODS``, then ours."""
+    known = list(METHODS)
+    return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """In Markdown."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))

@@ -1,0 +1,103 @@
+"""One run of one method on one problem, and many of them in worker processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+from benchmarks.quality.methods import Entry
+from benchmarks.quality.problems import Problem, generator
+
+BUDGETS = (10, 25, 50, 100, 200, 400)
+COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250, 300, 350, 400)
+"""The numbers of evaluations at which a run is recorded."""
+DIGITS = 4
+
+# Read by the BLAS libraries when numpy is first imported, so they must be set before a worker starts.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run did, at those of ``COUNTS`` (or ``BUDGETS``) that it reached."""
+
+    evaluations: int
+    observed: list[float]
+    """Score of the point with the best value so far, per count."""
+    values: list[float]
+    """Of a tuning task, the best value so far (the validation loss), per count."""
+    recommended: list[float]
+    """Score of the method's own recommendation, per budget; empty where it has none."""
+    seconds: list[float]
+    """Processor time spent in ``ask`` and ``tell``, per budget."""
+
+    def rounded(self) -> dict[str, Any]:
+        """As the results hold it."""
+        return {
+            name: [float(f"{number:.{DIGITS}g}") for number in value] if isinstance(value, list) else value
+            for name, value in asdict(self).items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run to be done."""
+
+    problem: Problem
+    name: str
+    """The method's, as in the results."""
+    entry: Entry
+    seed: int
+    budget: int
+
+    def run(self) -> Run:
+        """Do it."""
+        instance = self.problem.draw(self.seed)
+        # Not the generator of the instance: the noise is its own stream, the same for every method.
+        noise = generator(f"noise {self.problem.name}", self.seed).normal(0.0, 1.0, self.budget) * instance.noise_std
+        best, score, seconds = np.inf, np.inf, 0.0
+        run = Run(self.budget, [], [], [], [])
+
+        method = self.entry.create(instance.space, self.seed)
+        before = time.process_time()
+        for step in range(self.budget):
+            parameters = method.ask()
+            seconds += time.process_time() - before
+            outcome = instance.evaluate(parameters)
+            value = outcome.value + float(noise[step])
+            if value < best:
+                best, score = value, outcome.score
+            before = time.process_time()
+            method.tell(parameters, value)
+            seconds += time.process_time() - before
+
+            if step + 1 in COUNTS:
+                run.observed.append(score)
+                if self.problem.is_task:
+                    run.values.append(best)
+            if step + 1 in BUDGETS:
+                run.seconds.append(seconds)
+                if (recommended := method.recommend()) is not None:
+                    run.recommended.append(instance.evaluate(recommended).score)
+            before = time.process_time()
+        method.close()
+        return run
+
+
+def run_all(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Future[Run]]]:
+    """Every job's run or failure, as it ends. Workers are fresh processes on one BLAS thread each."""
+    os.environ.update(ONE_THREAD)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(job.run): job for job in jobs}
+        try:
+            for done in as_completed(running):
+                yield running[done], done
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,0 +1,77 @@
+"""The results file: one line per run, added as the runs end, so that a stopped benchmark resumes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.output import provenance
+from benchmarks.quality.runs import BUDGETS, COUNTS, Job, Run
+
+Key = tuple[str, str, int]
+"""(problem, method, seed)."""
+
+
+@dataclass(slots=True)
+class Results:
+    """What the file holds."""
+
+    runs: dict[Key, Mapping[str, Any]] = field(default_factory=dict)
+    """Fields of ``Run``."""
+    methods: dict[str, Any] = field(default_factory=dict)
+    """Where each method's newest run comes from."""
+
+
+def key(job: Job) -> Key:
+    """Under which a job's run is kept."""
+    return job.problem.name, job.name, job.seed
+
+
+def load(*paths: Path) -> Results:
+    """The runs of all files that exist; where two hold the same run, that of the later."""
+    results = Results()
+    for path in paths:
+        if path.exists():
+            content = json.loads(path.read_text())
+            results.runs |= {(run["problem"], run["method"], run["seed"]): run["run"] for run in content["runs"]}
+            results.methods |= content["methods"]
+    return results
+
+
+def add(path: Path, job: Job, run: Run) -> None:
+    """Keep one run. Two benchmarks may write to the same file at the same time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.parent):
+        results = load(path)
+        results.runs[key(job)] = run.rounded()
+        results.methods[job.name] = {**provenance("benchmarks.quality"), "packages": job.entry.versions()}
+        partial = path.with_suffix(".partial")
+        partial.write_text(_text(results))
+        partial.replace(path)
+
+
+def _text(results: Results) -> str:
+    runs = [
+        json.dumps({"problem": problem, "method": method, "seed": seed, "run": run}, separators=(",", ":"))
+        for (problem, method, seed), run in sorted(results.runs.items())
+    ]
+    methods = ",\n".join(f"  {json.dumps(name)}: {json.dumps(made)}" for name, made in sorted(results.methods.items()))
+    head = f' "counts": {json.dumps(COUNTS)},\n "budgets": {json.dumps(BUDGETS)},\n "methods": {{\n{methods}\n }}'
+    return f'{{\n{head},\n "runs": [\n' + ",\n".join(f"  {run}" for run in runs) + "\n ]\n}\n"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Alone among the processes that lock the folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

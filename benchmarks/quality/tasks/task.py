@@ -1,0 +1,88 @@
+"""A tuning task: tuned on the validation rows, scored on the test rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss, root_mean_squared_error, zero_one_loss
+
+from adabkb_service.engine.space import Space
+from benchmarks.quality.problems import Outcome, generator
+from benchmarks.quality.tasks.data import Loader, Part, Split, split
+
+Build = Callable[[Mapping[str, Any], int], Any]
+"""(parameters, seed) -> an unfitted scikit-learn model."""
+Loss = Callable[[Any, Part, Part], float]
+"""(fitted model, rows, training rows) -> what is minimised."""
+
+
+def error_rate(model: Any, rows: Part, training: Part) -> float:
+    """Share of wrong predictions."""
+    del training
+    return float(zero_one_loss(rows.y, model.predict(rows.X)))
+
+
+def cross_entropy(model: Any, rows: Part, training: Part) -> float:
+    """Mean negative log-likelihood of the classes."""
+    del training
+    return float(log_loss(rows.y, model.predict_proba(rows.X), labels=model.classes_))
+
+
+def relative_rmse(model: Any, rows: Part, training: Part) -> float:
+    """Root mean squared error, that of the training mean being one; at most ten, whatever a model diverges to."""
+    constant = root_mean_squared_error(rows.y, np.full(len(rows.y), training.y.mean()))
+    return min(float(root_mean_squared_error(rows.y, model.predict(rows.X)) / constant), 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInstance:
+    """A task with the split of one seed, which is the model's seed too."""
+
+    space: Space
+    rows: Split
+    build: Build
+    loss: Loss
+    seed: int
+    noise_std: float = 0.0
+
+    def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
+        """Train once; validation loss and test loss."""
+        training = self.rows.training
+        with warnings.catch_warnings():
+            # How long to train is one of the parameters: a model that has not converged is as good as it scores.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = self.build(parameters, self.seed).fit(training.X, training.y)
+        value, score = (self.loss(model, part, training) for part in (self.rows.validation, self.rows.test))
+        return Outcome(value, score)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A model to be tuned on a data set."""
+
+    name: str
+    space: Space
+    load: Loader
+    training: int
+    held_out: int
+    """Rows of validation and test, each."""
+    build: Build
+    loss: Loss
+    budget: int = 50
+    seeds: int = 5
+    is_task: bool = True
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters."""
+        return self.space.dimension
+
+    def draw(self, seed: int) -> TaskInstance:
+        """The task on the seed's split."""
+        rows = split(self.load, self.training, self.held_out, generator(self.name, seed))
+        return TaskInstance(self.space, rows, self.build, self.loss, seed)

@@ -1,0 +1,39 @@
+"""What a study may tell the ``auto`` profile, and what that means for one search space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.tree import Box, whole
+from adabkb_service.engine.space import Space
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything else is learned."""
+
+    delta: float = 0.05
+    """The certificate holds with probability 1 - delta."""
+    noise_std: float | None = None
+    """Of one result, in the user's output units, where a result does not bring its own."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A search space under a configuration: everything about a study that never changes."""
+
+    space: Space
+    config: Config
+    seed: int
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The axes by kind."""
+        return Domain(self.space)
+
+    @cached_property
+    def root(self) -> Box:
+        """The whole box."""
+        return whole(self.domain)

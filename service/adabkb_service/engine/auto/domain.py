@@ -1,0 +1,105 @@
+"""A search space as the search sees it: which axes are continuous, ordered or categorical, and their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.space import ChoiceAxis, IntAxis, Space
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Discrete axes of more values than this are searched as if continuous; the tree still knows every value.
+LISTED = 4096
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The axes of a space by kind. Positions are those of ``Space``, in the unit cube."""
+
+    space: Space
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.space.dimension
+
+    @cached_property
+    def sizes(self) -> tuple[int | None, ...]:
+        """Number of values per axis; None for a real interval."""
+        return tuple(axis.count if isinstance(axis, (IntAxis, ChoiceAxis)) else None for axis in self.space.axes)
+
+    @cached_property
+    def categorical(self) -> Bools:
+        """(d,) axes whose values have no order: they differ or they do not."""
+        return np.array([isinstance(axis, ChoiceAxis) and not axis.ordered for axis in self.space.axes])
+
+    @cached_property
+    def values(self) -> tuple[Array | None, ...]:
+        """Per axis, the positions of its values in order; None where it is searched as continuous."""
+        return tuple(
+            None if size is None or size > LISTED else np.array([self.position(k, i) for i in range(size)])
+            for k, size in enumerate(self.sizes)
+        )
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every axis is discrete."""
+        return None not in self.sizes
+
+    @cached_property
+    def size(self) -> float:
+        """Number of points of the space; infinite if an axis is real."""
+        return float(np.prod([np.inf if size is None else float(size) for size in self.sizes]))
+
+    @cached_property
+    def points(self) -> Array:
+        """Every point of a small finite space, (size, d)."""
+        values = [[self.position(k, i) for i in range(size or 0)] for k, size in enumerate(self.sizes)]
+        return np.stack([grid.ravel() for grid in np.meshgrid(*values, indexing="ij")], axis=1)
+
+    def neighbours(self, position: Array) -> Array:
+        """Positions (k, d) that differ from one, (d,), by one step along a listed ordered axis or in one choice."""
+        found: list[Array] = []
+        for k, values in enumerate(self.values):
+            if values is None:
+                continue
+            here = self.index(k, position[k])
+            near = range(len(values)) if self.categorical[k] else (here - 1, here + 1)
+            indices = [index for index in near if index != here and 0 <= index < len(values)]
+            found += [np.where(np.arange(self.dimension) == k, values[index], position) for index in indices]
+        return np.array(found).reshape(-1, self.dimension)
+
+    def position(self, axis: int, index: int) -> float:
+        """Of a discrete axis's value by its index."""
+        discrete = self.space.axes[axis]
+        if isinstance(discrete, IntAxis):
+            return discrete.encode(discrete.low + index * discrete.step)
+        assert isinstance(discrete, ChoiceAxis)
+        return discrete.encode(discrete.choices[index])
+
+    def index(self, axis: int, position: float) -> int:
+        """Of the value at (or whose bin holds) a position of a discrete axis."""
+        discrete = self.space.axes[axis]
+        if isinstance(discrete, IntAxis):
+            return (discrete.decode(position) - discrete.low) // discrete.step
+        assert isinstance(discrete, ChoiceAxis)
+        return min(max(int(position * len(discrete.choices)), 0), len(discrete.choices) - 1)
+
+    def snap(self, positions: Array) -> Array:
+        """Positions (k, d) with listed axes moved to the nearest value."""
+        snapped = positions.copy()
+        for k, values in enumerate(self.values):
+            if values is not None:
+                edges = (values[1:] + values[:-1]) / 2
+                snapped[:, k] = values[np.searchsorted(edges, positions[:, k])]
+        return snapped
+
+    def exact(self, position: Array) -> Array:
+        """The point (d,) that a position stands for: ``encode(decode(u))``."""
+        found: Array = self.space.snap(position[None])[0]
+        return found

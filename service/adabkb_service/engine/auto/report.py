@@ -1,0 +1,76 @@
+"""What the model of the ``auto`` profile says, in the user's output units whatever the warp does."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.answers import Prediction, Recommendation, Report
+from adabkb_service.engine.auto.certificate import best_lower, effective_dimension, gap
+from adabkb_service.engine.auto.state import State, incumbent, moments
+from adabkb_service.engine.auto.tree import LEAF
+
+Array = NDArray[np.float64]
+
+INTERVAL = 1.6448536269514722
+"""Standard deviations to either end of the 90% interval."""
+BEYOND = 0.9
+"""How far beyond the worst result predictions go, as a share of the way to where the warp's range ends."""
+
+
+def report(state: State) -> Report:
+    """The numbers of the current model."""
+    tree, view, warp = state.tree, state.surrogate, state.warp
+    known = state.record.size > 0
+    lower = warp.inverse(np.array(best_lower(state, state.learned.beta)[0])) if known else None
+    leaves = tree.depth[tree.axis == LEAF]
+    return Report(
+        gap=gap(state),
+        best_lcb=None if lower is None else float(lower),
+        beta=state.learned.beta,
+        leaves=len(leaves),
+        depth=int(leaves.max(initial=0)),
+        dictionary=len(view.inducing),
+        basis=len(view.inducing),
+        effective_dimension=effective_dimension(view),
+        points=len(state.record.first_rows()),
+        observations=state.record.size,
+        offset=-warp.middle,
+        scale=warp.spread,
+        clipped=0,
+        learned=state.learned.as_json(),
+    )
+
+
+def predict(state: State, points: Array) -> Prediction:
+    """The posterior at cube positions (k, d), by the results alone.
+
+    The mean is that of the warped outputs in the user's units (the median of the prediction); the bounds are the ends
+    of its 90% interval, and the standard deviation half the width of the 68% one.
+    """
+    mean, deviation = moments(state.surrogate, points)
+    lcb, low, middle, high, ucb = (
+        _in_user_units(state, mean + widths * deviation) for widths in (-INTERVAL, -1.0, 0.0, 1.0, INTERVAL)
+    )
+    return Prediction(middle, (high - low) / 2.0, lcb, ucb)
+
+
+def recommend(state: State) -> Recommendation | None:
+    """The evaluated point of best posterior mean, ties to the first observed; None before the first result."""
+    row = incumbent(state)
+    if row is None:
+        return None
+    point = state.record.positions[row]
+    found = predict(state, point[None])
+    return Recommendation(point, float(found.mean[0]), float(found.std[0]))
+
+
+def _in_user_units(state: State, outputs: Array) -> Array:
+    """Model outputs -> values, within what the warp can give: its range may end beyond the worst (or best) result."""
+    if not state.record.size:
+        return outputs
+    seen = state.warp.forward(state.record.values)
+    low, high = state.warp.range()
+    lowest = seen.min() - BEYOND * (seen.min() - low)
+    highest = seen.max() + BEYOND * (high - seen.max())
+    return state.warp.inverse(np.clip(outputs, lowest, highest))

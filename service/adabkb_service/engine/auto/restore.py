@@ -1,0 +1,76 @@
+"""Building a state: of a new study, from what was kept of an older one, or anew after a correction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine import record as records
+from adabkb_service.engine.auto import likelihood
+from adabkb_service.engine.auto.certificate import certified
+from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.learned import Learned, from_json
+from adabkb_service.engine.auto.state import State, fitted, learn
+from adabkb_service.engine.auto.tree import PRUNED, Tree, grown, root
+from adabkb_service.engine.moves import Cells, Update
+from adabkb_service.engine.record import Record
+from adabkb_service.engine.space import Space
+
+
+def start(space: Space, config: Config, seed: int) -> State:
+    """A study in which nothing has happened: the root is the only leaf."""
+    return _blank(Problem(space, config, seed), root())
+
+
+def restore(
+    space: Space,
+    config: Config,
+    seed: int,
+    record: Record,
+    cells: Mapping[str, str],
+    dictionary: Sequence[int],  # noqa: ARG001
+    learned: Mapping[str, Any] | None = None,
+) -> State:
+    """The state that folding the log gave, bit for bit, from what was kept of it.
+
+    Args:
+        space, config, seed: of the study.
+        record: all results, in log order.
+        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
+            a study that never suggested.
+        dictionary: not needed, ``learned`` says more.
+        learned: that of its last report; None for a study without one.
+    """
+    problem, tree = Problem(space, config, seed), grown(cells)
+    if learned is None:
+        return _blank(problem, tree)
+    return fitted(problem, record, tree, from_json(learned))
+
+
+def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
+    """The study with another record of results, after a correction: the constants are learned anew from the prior, and
+    the certificate with them. The cuts stay, as points were handed out for them.
+
+    Args:
+        state: of the study.
+        record: the results that count, in log order.
+        cells: not needed, the state has them all.
+    """
+    blank = _blank(state.problem, state.tree)
+    if not record.size:
+        return Update(blank, marks_changed(state.tree, blank.tree))
+    anew = certified(learn(blank, record))
+    return Update(anew, marks_changed(state.tree, anew.tree))
+
+
+def marks_changed(before: Tree, after: Tree) -> Cells:
+    """Cells that were pruned or came back, between two markings of one tree."""
+    changed = np.flatnonzero(before.axis != after.axis)
+    return {after.key(int(cell)): "pruned" if after.axis[cell] == PRUNED else "leaf" for cell in changed}
+
+
+def _blank(problem: Problem, tree: Tree) -> State:
+    nothing = records.empty(problem.space.dimension)
+    return fitted(problem, nothing, tree, Learned(0, likelihood.prior(problem.space.dimension)))

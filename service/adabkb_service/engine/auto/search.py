@@ -1,0 +1,124 @@
+"""Where in the whole box the upper confidence bound f~ = mean + beta s is largest.
+
+Random positions over the box and around the best point, then gradient ascent from the best few. In a small finite space
+every point is looked at; in a larger one also the neighbours of the best point. Draws are functions of (seed, step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.randomness import uniforms
+
+Array = NDArray[np.float64]
+
+SCATTERED = 400
+LOCAL = 100
+STARTS = 6
+EVALUATIONS = 60
+"""Of f~, per start."""
+SMALL_GAIN = 1e-6
+FIRST_STEP = 0.3
+"""Of an ascent, in lengthscales."""
+LISTED_POINTS = 4096
+"""Finite spaces up to this size are looked at as a whole."""
+
+
+def largest_bound(
+    domain: Domain,
+    view: Surrogate,
+    beta: float,
+    around: Array | None,
+    draw: tuple[int, int],
+    taken: Callable[[Array], bool],
+) -> Array:
+    """The position, (d,), with the largest f~ found.
+
+    Args:
+        domain: the space.
+        view: the posterior, with what is pending.
+        beta: confidence width.
+        around: (d,) the best point so far.
+        draw: (seed, step) of the random numbers.
+        taken: whether a point is out of the question. In a finite space at least one is not.
+    """
+    if domain.size <= LISTED_POINTS:
+        return _first_free(domain.points, view.bound(domain.points, beta), taken)
+    found = candidates(domain, around, draw)
+    values = view.bound(found, beta)
+    starts = found[np.argsort(-values, kind="stable")[:STARTS]]
+    ends = np.concatenate([domain.snap(ascend(view, starts, beta)), starts])
+    if not domain.is_finite:
+        return _best(ends, view.bound(ends, beta))
+    for attempt in count():
+        ends = np.concatenate([ends, found])
+        free = np.array([point for point in ends if not taken(domain.exact(point))]).reshape(-1, domain.dimension)
+        if len(free):
+            return _best(free, view.bound(free, beta))
+        found = domain.snap(uniforms(draw[0], -1 - attempt, SCATTERED * domain.dimension).reshape(SCATTERED, -1))
+    raise AssertionError("unreachable")
+
+
+def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> Array:
+    """Positions scattered over the box and, if there is one, around a point, (d,)."""
+    d = domain.dimension
+    draws = uniforms(*draw, SCATTERED * d + LOCAL * (1 + 3 * d))
+    scattered = draws[: SCATTERED * d].reshape(SCATTERED, d)
+    if around is None:
+        return domain.snap(scattered)
+    rest = draws[SCATTERED * d :].reshape(LOCAL, 1 + 3 * d)
+    radius = 0.3 * np.exp(-6.0 * rest[:, :1])
+    which, normal, fresh = rest[:, 1 : d + 1], ndtri(rest[:, d + 1 : 2 * d + 1]), rest[:, 2 * d + 1 :]
+    moved = np.where(domain.categorical, fresh, around + radius * normal)
+    local = np.where(which < min(1.0, 2.0 / d + 0.3), np.clip(moved, 0.0, 1.0), around)
+    return domain.snap(np.concatenate([scattered, local, domain.neighbours(around)]))
+
+
+def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
+    """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once.
+
+    The gradient is preconditioned by the squared lengthscales; a step grows while it succeeds and shrinks while it
+    does not.
+    """
+    reach = np.minimum(view.metric.lengthscales, 1.0)
+    x = starts.copy()
+    value, gradient = view.slopes(x, beta)
+    length, failures = np.full(len(x), FIRST_STEP), np.zeros(len(x), dtype=np.int64)
+    active = np.arange(len(x))
+    for _ in range(EVALUATIONS):
+        direction = gradient[active] * reach**2
+        outward = ((x[active] <= 0.0) & (direction < 0.0)) | ((x[active] >= 1.0) & (direction > 0.0))
+        direction[outward] = 0.0
+        norm = np.sqrt(((direction / reach) ** 2).sum(axis=1))
+        moving = norm > 0.0
+        active, direction, norm = active[moving], direction[moving], norm[moving]
+        if not len(active):
+            break
+        trial = np.clip(x[active] + (length[active] / norm)[:, None] * direction, 0.0, 1.0)
+        trial_value, trial_gradient = view.slopes(trial, beta)
+        gain = trial_value - value[active]
+        better = gain > 0.0
+        up, down = active[better], active[~better]
+        x[up], value[up], gradient[up] = trial[better], trial_value[better], trial_gradient[better]
+        length[up], failures[up] = length[up] * 1.6, 0
+        length[down], failures[down] = length[down] * 0.3, failures[down] + 1
+        active = active[~((better & (gain < SMALL_GAIN)) | (failures[active] >= 4))]
+    return x
+
+
+def _best(points: Array, values: Array) -> Array:
+    best: Array = points[np.argmax(values)]
+    return best
+
+
+def _first_free(points: Array, values: Array, taken: Callable[[Array], bool]) -> Array:
+    order = np.argsort(-values, kind="stable")
+    free: Array = next(point for point in points[order] if not taken(point))
+    return free

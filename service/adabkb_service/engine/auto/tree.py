@@ -1,0 +1,218 @@
+"""The partition tree of the ``auto`` profile: cells are products of intervals and of runs of values.
+
+A cell's key is its path from the root "0": each component names the axis that was cut and the part, "0.3-1" is the
+second part of the root cut along its fourth axis. A real interval is halved; so are the values of an integer or an
+ordinal axis; a categorical axis falls into its choices. A cell of one value is not cut along that axis any more.
+Boxes are found by walking down, so the tree itself is a few numbers per cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.domain import Domain
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+ROOT = "0"
+LEAF = -1
+PRUNED = -2
+# Intervals are not cut below this width: a real parameter has about 1e-12 of its range as grid.
+NARROWEST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A cell's extent: along a real axis an interval of the cube, along a discrete one indices [low, high)."""
+
+    domain: Domain
+    low: Array
+    high: Array
+    """(d,) each."""
+
+    def centroid(self) -> Array:
+        """The point, (d,), that stands for the cell: the middle, or the value nearest to it."""
+        middle = (self.low + self.high) / 2.0
+        for axis, size in enumerate(self.domain.sizes):
+            if size is not None:
+                middle[axis] = self.domain.position(axis, self._middle(axis))
+        return self.domain.exact(middle)
+
+    def width(self) -> Array:
+        """(d,) in the cube; 0 along axes of one value."""
+        width = self.high - self.low
+        for axis, size in enumerate(self.domain.sizes):
+            if size is not None:
+                last = self.domain.position(axis, int(self.high[axis]) - 1)
+                width[axis] = last - self.domain.position(axis, int(self.low[axis]))
+        return width
+
+    def ends(self) -> tuple[Array, Array]:
+        """Lowest and highest positions, (d,) each."""
+        low, high = self.low.copy(), self.high.copy()
+        for axis, size in enumerate(self.domain.sizes):
+            if size is not None:
+                low[axis] = self.domain.position(axis, int(self.low[axis]))
+                high[axis] = self.domain.position(axis, int(self.high[axis]) - 1)
+        return low, high
+
+    def can_be_cut(self, axis: int) -> bool:
+        """Whether the cell holds more than one value along an axis."""
+        smallest = NARROWEST if self.domain.sizes[axis] is None else 1
+        return bool(self.high[axis] - self.low[axis] > smallest)
+
+    def parts(self, axis: int) -> int:
+        """Into how many parts a cut along an axis divides the cell."""
+        return int(self.high[axis] - self.low[axis]) if self.domain.categorical[axis] else 2
+
+    def part(self, axis: int, index: int) -> Box:
+        """One of the parts of a cut."""
+        low, high = self.low.copy(), self.high.copy()
+        if self.domain.categorical[axis]:
+            low[axis], high[axis] = low[axis] + index, low[axis] + index + 1
+        elif index == 0:
+            high[axis] = self._cut(axis)
+        else:
+            low[axis] = self._cut(axis)
+        return Box(self.domain, low, high)
+
+    def part_of(self, axis: int, position: float) -> int:
+        """Which part of a cut holds a position along the axis."""
+        where = position if self.domain.sizes[axis] is None else self.domain.index(axis, position)
+        if self.domain.categorical[axis]:
+            return int(where - self.low[axis])
+        return int(where >= self._cut(axis))
+
+    def _cut(self, axis: int) -> float:
+        if self.domain.sizes[axis] is None:
+            return float(self.low[axis] + self.high[axis]) / 2.0
+        return float(min(self._middle(axis) + 1, int(self.high[axis]) - 1))
+
+    def _middle(self, axis: int) -> int:
+        """Index of the value nearest to the middle of a discrete axis's range."""
+        low, high = int(self.low[axis]), int(self.high[axis]) - 1
+        middle = (self.domain.position(axis, low) + self.domain.position(axis, high)) / 2.0
+        return min(max(self.domain.index(axis, middle), low), high)
+
+
+def whole(domain: Domain) -> Box:
+    """The root's box."""
+    high = np.array([1.0 if size is None else float(size) for size in domain.sizes])
+    return Box(domain, np.zeros(domain.dimension), high)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All cells in order of creation; the children of a cell lie next to each other."""
+
+    axis: Ints
+    """(C,) axis along which the cell was cut; LEAF or PRUNED where it was not."""
+    first: Ints
+    """(C,) position of the first child."""
+    parent: Ints
+    """(C,) -1 for the root."""
+    part: Ints
+    """(C,) which part of the parent's cut."""
+    depth: Ints
+    """(C,)"""
+
+    @property
+    def size(self) -> int:
+        """C."""
+        return len(self.axis)
+
+    @property
+    def leaves(self) -> int:
+        """How many cells are leaves: not cut and not pruned."""
+        return int((self.axis == LEAF).sum())
+
+    def find(self, box: Box, position: Array) -> tuple[int, Box]:
+        """The uncut cell that holds a position (d,), and its box; from the root's."""
+        cell = 0
+        while (axis := int(self.axis[cell])) >= 0:
+            part = box.part_of(axis, position[axis])
+            cell, box = int(self.first[cell]) + part, box.part(axis, part)
+        return cell, box
+
+    def cut(self, cell: int, axis: int, parts: int) -> Tree:
+        """With an uncut cell divided along an axis; its children are leaves."""
+        cells, first = self.axis.copy(), self.first.copy()
+        cells[cell], first[cell] = axis, self.size
+        none = np.full(parts, LEAF, dtype=np.int32)
+        return Tree(
+            np.concatenate([cells, none]),
+            np.concatenate([first, none]),
+            np.concatenate([self.parent, np.full(parts, cell, dtype=np.int32)]),
+            np.concatenate([self.part, np.arange(parts, dtype=np.int32)]),
+            np.concatenate([self.depth, np.full(parts, self.depth[cell] + 1, dtype=np.int32)]),
+        )
+
+    def mark(self, cells: Ints, mark: int) -> Tree:
+        """With these uncut cells marked LEAF or PRUNED."""
+        axis = self.axis.copy()
+        axis[cells] = mark
+        return replace(self, axis=axis)
+
+    def key(self, cell: int) -> str:
+        """A cell's path from the root."""
+        names = []
+        while cell:
+            parent = int(self.parent[cell])
+            names.append(part_name(int(self.axis[parent]), int(self.part[cell])))
+            cell = parent
+        return ".".join([ROOT, *reversed(names)])
+
+    def children(self, cell: int) -> range:
+        """Positions of the children of a cell that was cut."""
+        first = int(self.first[cell])
+        after = first
+        while after < self.size and self.parent[after] == cell:
+            after += 1
+        return range(first, after)
+
+
+def part_name(axis: int, part: int) -> str:
+    """A component of a key."""
+    return f"{axis}-{part}"
+
+
+def root() -> Tree:
+    """One leaf: the whole box."""
+    zero, none = np.zeros(1, dtype=np.int32), np.full(1, LEAF, dtype=np.int32)
+    return Tree(none, none, none, zero, zero)
+
+
+def box_of(domain: Domain, key: str) -> Box:
+    """The box of the cell with this key."""
+    box = whole(domain)
+    for name in key.split(".")[1:]:
+        axis, part = map(int, name.split("-"))
+        box = box.part(axis, part)
+    return box
+
+
+def grown(cells: Mapping[str, str]) -> Tree:
+    """The tree with these cells, key -> "leaf" | "expanded" | "pruned", in order of creation; none: the root alone."""
+    if not cells:
+        return root()
+    positions = {key: position for position, key in enumerate(cells)}
+    size = len(cells)
+    axis, first, parent, part, depth = (np.full(size, LEAF, dtype=np.int32) for _ in range(5))
+    part[0] = depth[0] = 0
+    for key, position in positions.items():
+        if cells[key] == "pruned":
+            axis[position] = PRUNED
+        if position:
+            above, _, name = key.rpartition(".")
+            along, _, index = name.partition("-")
+            parent[position], part[position] = positions[above], int(index)
+            depth[position] = depth[parent[position]] + 1
+            axis[parent[position]] = int(along)
+            if part[position] == 0:
+                first[parent[position]] = position
+    return Tree(axis, first, parent, part, depth)

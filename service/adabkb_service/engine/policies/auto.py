@@ -1,0 +1,198 @@
+"""Ada-BKB with learned constants: the ``auto`` profile, cut at its one blocking line like ``ada_bkb``.
+
+``suggest``: hallucinate what is pending, find where f~ = mean + beta s is largest in the whole box, and cut the tree
+there until a cell's centroid is almost as good: that is the point. ``observe``: condition the posterior on the
+result; at geometrically growing counts learn the constants anew, prune and certify. docs/decisions/0005 says how
+each constant was chosen.
+
+A failed point counts as a vague result on the worse side of the record: its region loses what made it attractive, but a
+single mishap does not close it. In a finite space no point is suggested twice, except as a replicate where results are
+declared to be noisy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine import record as records
+from adabkb_service.engine.answers import CellBox
+from adabkb_service.engine.auto.certificate import certified
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.refine import TOLERANCE, Refined, refine
+from adabkb_service.engine.auto.report import predict, recommend, report
+from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
+from adabkb_service.engine.auto.search import largest_bound
+from adabkb_service.engine.auto.state import State, absorb, due, incumbent, learn
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
+from adabkb_service.engine.moves import Cells, Suggestion, Update
+
+__all__ = [
+    "Config",
+    "State",
+    "cell_box",
+    "dictionary",
+    "exhausted",
+    "observe",
+    "predict",
+    "rebuild",
+    "recommend",
+    "report",
+    "restore",
+    "start",
+    "stopped",
+    "suggest",
+    "suggestions",
+]
+
+Array = NDArray[np.float64]
+
+EARLY_BETA, EARLY_STEPS = 1.5, 20
+"""Confidence width of the first steps: a small budget has no room for the detours of the others."""
+BETAS = (0.5, 1.5, 1.5, 3.0)
+"""Confidence widths of the search from then on, in turn: from greedy to curious."""
+FAILED_QUANTILE = 0.25
+"""A failed point counts as if it had given this quantile of the results so far, ..."""
+FAILED_NOISE = 0.1
+"""... with this noise ratio."""
+
+
+def suggest(state: State, pending: Array, failed: Array | None = None) -> Suggestion[State]:
+    """The next point to evaluate.
+
+    Args:
+        state: of the study.
+        pending: (k, d) cube positions of points handed out and not yet observed.
+        failed: (f, d) those that could not be evaluated.
+
+    Raises:
+        StopIteration: every point of a finite space is taken.
+    """
+    return next(suggestions(state, pending, failed))
+
+
+def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
+    """One point after the other, each pending for the next; ends when every point of a finite space is taken.
+
+    Args:
+        state, pending, failed: as for ``suggest``.
+    """
+    failed = np.zeros((0, state.problem.space.dimension)) if failed is None else failed
+    view = _hallucinated(_without_failed(state, failed), state, pending)
+    awaited = np.concatenate([pending, failed])
+    while not exhausted(state, awaited):
+        suggestion = _decide(state, view, awaited)
+        yield suggestion
+        state, point = suggestion.state, suggestion.point[None]
+        view = _hallucinated(view, state, point)
+        awaited = np.concatenate([awaited, point])
+
+
+def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:
+    """Fold a result in.
+
+    Args:
+        state: of the study.
+        point: (d,) cube position of what was evaluated; any point of the space.
+        value: the result, larger is better.
+        error: its standard error in the user's units; 0 if unknown.
+
+    Raises:
+        FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
+    """
+    if not due(state, value):
+        return Update(absorb(state, point, value, error), {})
+    anew = certified(learn(state, state.record.add(point, value, error)))
+    return Update(anew, marks_changed(state.tree, anew.tree))
+
+
+def dictionary(state: State) -> tuple[int, ...]:
+    """The posterior's inducing points as ordinals of distinct evaluated points, ascending."""
+    record, learned = state.record, state.learned
+    first = record.first_rows()
+    if learned.dictionary is None:
+        return tuple(range(len(first)))
+    rows = np.concatenate([np.array(learned.dictionary, dtype=np.int64), np.arange(learned.count, record.size)])
+    members = {position.tobytes() for position in record.positions[rows]}
+    return tuple(i for i, row in enumerate(first) if record.positions[row].tobytes() in members)
+
+
+def stopped(state: State) -> bool:  # noqa: ARG001 - a policy may stop by itself, this one does not
+    """Never by itself: only the tolerance, the budget or the end of a finite space completes a study."""
+    return False
+
+
+def exhausted(state: State, awaited: Array) -> bool:
+    """Whether every point of a finite space is evaluated or awaited (k, d), and repeats are of no use."""
+    size = state.problem.domain.size
+    if state.declares_noise or state.record.size + len(awaited) < size:
+        return False
+    return len(np.unique(np.concatenate([state.record.positions, awaited]), axis=0)) >= size
+
+
+def cell_box(state: State, key: str) -> CellBox:
+    """A cell's corners and centroid."""
+    box = box_of(state.problem.domain, key)
+    return CellBox(*box.ends(), box.centroid())
+
+
+def _decide(state: State, view: Surrogate, awaited: Array) -> Suggestion[State]:
+    """The search, then the refinement of the tree to what it found."""
+    problem, record = state.problem, state.record
+    step = record.size + len(awaited)
+    beta = EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
+
+    def evaluated(point: Array) -> bool:
+        return records.holds(record.positions, point)
+
+    def taken(point: Array) -> bool:
+        return evaluated(point) or records.holds(awaited, point)
+
+    def barred(point: Array) -> bool:
+        return records.holds(awaited, point) or (evaluated(point) and not state.declares_noise)
+
+    best = incumbent(state)
+    around = None if best is None else record.positions[best]
+    target = largest_bound(problem.domain, view, beta, around, (problem.seed, step), barred)
+    tolerance = TOLERANCE * beta * float(view.moments(target[None])[1][0])
+    found = refine(state.tree, problem.root, target, tolerance, lambda X: view.bound(X, beta), taken)
+    tree, key, cells = _cells_changed(found)
+    return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
+
+
+def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
+    """The tree, the key of the cell found, and the statuses that the cuts and the choice of it changed."""
+    tree, cells = found.tree, {}
+    key = tree.key(found.cut[0] if found.cut else found.cell)
+    if tree.axis[found.cell] == PRUNED:  # the posterior thinks otherwise than the certificate: it comes back
+        tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
+    for cell, following in pairwise([*found.cut, found.cell]):
+        axis = int(tree.axis[cell])
+        names = {child: f"{key}.{part_name(axis, int(tree.part[child]))}" for child in tree.children(cell)}
+        cells[key] = "expanded"
+        cells.update(dict.fromkeys(names.values(), "leaf"))
+        key = names[following]
+    return tree, key, cells
+
+
+def _hallucinated(view: Surrogate, state: State, points: Array) -> Surrogate:
+    """The posterior as if these points had been observed at their means: the variance falls, the mean stays."""
+    if not len(points):
+        return view
+    return view.condition(points, None, np.full(len(points), state.learned.constants.noise))
+
+
+def _without_failed(state: State, failed: Array) -> Surrogate:
+    """The posterior with the failed points as vague results on the worse side of the record."""
+    if not len(failed):
+        return state.surrogate
+    values = state.record.values
+    imputed = float(np.quantile(values, FAILED_QUANTILE)) if len(values) else math.nan
+    outputs = np.full(len(failed), float(state.warp.forward(np.array([imputed]))[0]) if len(values) else -1.0)
+    return state.surrogate.condition(failed, outputs, np.full(len(failed), FAILED_NOISE))

@@ -1,0 +1,146 @@
+"""The quality benchmark: its functions, its shifts, its scoring, and one short run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.functions import Array
+from benchmarks.quality import store
+from benchmarks.quality.__main__ import PROBLEMS, app
+from benchmarks.quality.functions import FUNCTIONS
+from benchmarks.quality.methods import METHODS
+from benchmarks.quality.methods.direct import Direct
+from benchmarks.quality.problems import FUNCTION_PROBLEMS, MARGIN, MAX_SHIFT, generator, shifted
+from benchmarks.quality.report import sections
+from benchmarks.quality.runs import BUDGETS, COUNTS, Job
+from benchmarks.quality.scores import collect, standings, tied
+from benchmarks.quality.store import Results
+from benchmarks.quality.tasks import TASK_PROBLEMS
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_minimum_is_attained_and_nowhere_undercut(name: str) -> None:
+    function = FUNCTIONS[name]
+    low, high = np.array(function.box).T
+    assert function.regret(np.array(function.minimiser)) == pytest.approx(0.0, abs=1e-9)
+
+    rng = np.random.default_rng(0)
+    near = [np.array(function.minimiser) + rng.normal(0.0, scale, (500, len(low))) for scale in (1e-2, 1e-4)]
+    everywhere = rng.uniform(low, high, (1000, len(low)))
+    assert min(function.regret(x) for x in (*near[0], *near[1], *everywhere)) >= -1e-9
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_shifted_box_keeps_its_size_and_the_minimiser(name: str) -> None:
+    function = FUNCTIONS[name]
+    low, high = np.array(function.box).T
+    width, minimiser = high - low, np.array(function.minimiser)
+    boxes: list[Array] = []
+    for seed in range(50):
+        moved_low, moved_high = np.array(shifted(function, generator(name, seed)).box).T
+        assert moved_high - moved_low == pytest.approx(width)
+        assert np.all(np.abs(moved_low - low) <= MAX_SHIFT * width + 1e-9)
+        margin = (MARGIN - 1e-9) * width
+        assert np.all((moved_low + margin <= minimiser) & (minimiser <= moved_high - margin))
+        boxes.append(moved_low)
+    assert len(np.unique(boxes, axis=0)) == 50
+
+
+def made_up(scores: dict[str, dict[str, list[float]]]) -> Results:
+    """Results whose score is the same at every count."""
+    return Results(
+        {
+            (problem, method, seed): {"observed": [score] * len(COUNTS), "recommended": []}
+            for method, of_problem in scores.items()
+            for problem, of_seed in of_problem.items()
+            for seed, score in enumerate(of_seed)
+        }
+    )
+
+
+def test_standings_of_a_small_table() -> None:
+    results = made_up(
+        {
+            "random": {"f": [8.0] * 5, "g": [0.004] * 5},
+            "tpe": {"f": [1.0, 1.1, 0.9, 1.0, 1.0], "g": [0.04] * 5},
+            "ours": {"f": [4.0] * 5, "g": [0.001, 0.002, 0.003, 0.004, 0.005]},
+            "unfinished": {"f": [0.1] * 5},
+        }
+    )
+    scores = collect(results, ["f", "g"], 50, floor=0.01)
+    assert scores.keys() == {"ours", "random", "tpe"}
+
+    standing = standings(scores, ours={"ours"})
+    # f: tpe, ours, random; g: random and ours tie below the noise, then tpe.
+    assert [standing[name].rank for name in ("tpe", "ours", "random")] == [2.0, 1.75, 2.25]
+    assert [standing[name].lowest for name in ("tpe", "ours", "random")] == [1, 1, 1]
+    # Ours is nobody's peer: tpe is compared with random and random with tpe.
+    assert [standing[name].much_worse for name in ("tpe", "ours", "random")] == [1, 1, 1]
+    assert standing["ours"].ratio == pytest.approx(np.sqrt(4.0 * 1.0))
+    assert standing["tpe"].ratio == pytest.approx(np.sqrt(1 / 8 * 4.0))
+
+
+def test_ties_are_statistical() -> None:
+    a = np.arange(10.0)
+    assert tied(a, a + 1)
+    assert not tied(a + 20, a)
+    assert tied(np.full(5, 0.01), np.full(5, 0.01))
+
+
+def test_direct_stops_when_the_run_does() -> None:
+    method = Direct(FUNCTIONS["Branin"].space, seed=0)
+    for _ in range(5):
+        parameters = method.ask()
+        method.tell(parameters, FUNCTIONS["Branin"].evaluate(np.array(list(parameters.values()))))
+    method.close()
+    assert not method._thread.is_alive()
+
+
+@pytest.mark.parametrize("name", TASK_PROBLEMS)
+def test_a_task_repeats_itself_and_its_splits_differ(name: str) -> None:
+    problem = TASK_PROBLEMS[name]
+    instance, other = problem.draw(0), problem.draw(1)
+    parameters = instance.space.decode([0.4] * problem.dimension)
+    outcome = instance.evaluate(parameters)
+    assert instance.evaluate(parameters) == outcome
+    assert other.evaluate(parameters) != outcome
+    assert np.isfinite([outcome.value, outcome.score]).all()
+
+
+def test_seeds_are_the_same_problem_for_every_method() -> None:
+    jobs = [Job(FUNCTION_PROBLEMS["Branin"], "random", METHODS["random"], seed, 25) for seed in (0, 0, 1)]
+    first, again, other = (job.run().observed for job in jobs)
+    assert first == again
+    assert first != other
+
+
+def test_run_resumes_and_tables_are_made(tmp_path: Path) -> None:
+    out = tmp_path / "quality.json"
+    command = ["run", "--methods", "random", "--problems", "Branin,logistic_cancer", "--seeds", "1", "--out", str(out)]
+    for budget in ("10", "10", "25"):
+        result = CliRunner().invoke(app, [*command, "--budget", budget])
+        assert result.exit_code == 0, result.output
+    runs = store.load(out).runs
+    assert {key: run["evaluations"] for key, run in runs.items()} == {
+        ("Branin", "random", 0): 25,
+        ("logistic_cancer", "random", 0): 25,
+    }
+    run = runs["logistic_cancer", "random", 0]
+    assert len(run["observed"]) == len(run["values"]) == COUNTS.index(25) + 1
+    assert len(run["seconds"]) == BUDGETS.index(25) + 1
+    assert json.loads(out.read_text())["methods"]["random"]["versions"].keys() == {"python", "numpy", "scipy"}
+    assert "random" in sections(store.load(out))["runs"]
+
+
+def test_unknown_names_are_refused() -> None:
+    for option in ("--methods", "--problems"):
+        result = CliRunner().invoke(app, ["run", option, "nothing"])
+        assert result.exit_code == 2
+        assert "nothing" in result.output
+    assert len(FUNCTION_PROBLEMS) == 17
+    assert len(PROBLEMS) == 17 + len(TASK_PROBLEMS)
