@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 PEERS := .venv/.peers
 RESULTS := benchmarks/results
 
-.PHONY: install serve demo test lint bench bench-paper bench-quality constraints clean
+.PHONY: install serve demo test lint bench bench-paper bench-quality bench-scaling constraints clean
 
 install: $(STAMP)
 
@@ -33,6 +33,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 	@$(BIN)/python -m benchmarks.speed
+
+bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside Optuna; writes benchmarks/results/scaling.json
+	@$(BIN)/python -m benchmarks.scaling
 
 bench-paper: $(STAMP)  ## the authors' runs; writes benchmarks/results/paper.json
 	@$(BIN)/python -m benchmarks.paper

@@ -33,7 +33,8 @@ class UnexpectedAnswer(AdaBKBError):
 class NoTrialAvailable(AdaBKBError):
     """Nothing to evaluate right now.
 
-    ``reason`` is "budget" (all is handed out, results are awaited), "pending_limit" or "paused";
+    ``reason`` is "budget" or "exhausted" (all trials, or all points of a finite space, are handed out and results are
+    awaited), "pending_limit" or "paused";
     ``retry_after`` is the server's advice in seconds.
     """
 

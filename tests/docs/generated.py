@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from adabkb_service.api.problems import HTTP, TABLE
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import Settings, table
+from benchmarks import scaling as scaling_benchmark
+from benchmarks.output import RESULTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -61,6 +64,17 @@ def helps() -> Iterator[tuple[str, str]]:
     return walk(typer.main.get_command(cli), "adabkb", None)
 
 
+def scaling() -> str:
+    """What a suggestion costs, from the committed results."""
+    path = RESULTS / "scaling.json"
+    if not path.exists():
+        return "Not measured yet."
+    cells = json.loads(path.read_text())["cells"]
+    header = ["method", "results", "median ms", "99% ms", "largest ms", "rebuild s", "MB"]
+    rows = [header, ["---"] * len(header), *scaling_benchmark.rows(cells)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def _first_line(call: dict[str, str]) -> str:
     return call.get("description", "").splitlines()[0]
 
@@ -70,6 +84,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "cli": ("operations.md", command_line),
     "routes": ("http.md", routes),
     "errors": ("http.md", errors),
+    "scaling": ("benchmarks.md", scaling),
 }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.config import Config
 from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.engine.policies.ada_bkb import State
-from adabkb_service.engine.record import Record
+from adabkb_service.engine.record import Record, of
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 def record(points: Sequence[Array] | Array, values: Sequence[float] | Array) -> Record:
     """Results without standard errors."""
-    return Record(np.array(points), np.array(values), np.zeros(len(values)))
+    return of(np.array(points), np.array(values), np.zeros(len(values)))
 
 
 @dataclass

@@ -5,24 +5,34 @@ from __future__ import annotations
 from importlib import import_module
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adabkb_service.engine.space import Space
 from benchmarks.quality.methods.base import Method, Parameters
 
 
 class Policy(Method):
-    """A policy module as a study runs it, with its default constants; results enter negated, as larger is better."""
+    """A policy module as a study runs it, with its default constants; results enter negated, as larger is better.
 
-    def __init__(self, space: Space, seed: int, module: str) -> None:
+    With several workers so many points are out at any time, and the next result is any one of theirs.
+    """
+
+    def __init__(self, space: Space, seed: int, module: str, workers: int = 1) -> None:
         self._policy = import_module(module)
         self._space = space
         self._state = self._policy.start(space, self._policy.Config(), seed)
-        self._nothing_pending = np.zeros((0, space.dimension))
+        self._workers = workers
+        self._pending: list[NDArray[np.float64]] = []
+        self._order = np.random.default_rng(seed)
 
     def ask(self) -> Parameters:
-        """The policy's suggestion."""
-        suggestion = self._policy.suggest(self._state, self._nothing_pending)
-        self._state, self._point = suggestion.state, suggestion.point
+        """The suggestion whose result comes next."""
+        while len(self._pending) < self._workers:
+            pending = np.array(self._pending).reshape(-1, self._space.dimension)
+            suggestion = self._policy.suggest(self._state, pending)
+            self._state = suggestion.state
+            self._pending.append(suggestion.point)
+        self._point = self._pending.pop(int(self._order.integers(self._workers)))
         return self._space.decode(self._point)
 
     def tell(self, parameters: Parameters, value: float) -> None:
@@ -34,3 +44,8 @@ class Policy(Method):
         """The policy's recommendation."""
         recommendation = self._policy.recommend(self._state)
         return None if recommendation is None else self._space.decode(recommendation.point)
+
+
+def eight_workers(space: Space, seed: int) -> Method:
+    """The ``auto`` profile asked by eight workers that finish in any order."""
+    return Policy(space, seed, "adabkb_service.engine.policies.auto", workers=8)

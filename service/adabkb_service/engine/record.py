@@ -21,32 +21,57 @@ class Record:
     """(T,) in the engine's sign (larger is better)."""
     errors: Array
     """(T,) standard errors of the results, in the user's units; 0 where none is known."""
+    ordinals: Ints
+    """(T,) which of the distinct points each result is of; 0, 1, 2, ... in order of first observation."""
 
     @property
     def size(self) -> int:
         """T."""
         return len(self.values)
 
+    @property
+    def points(self) -> int:
+        """Number of distinct points."""
+        return int(self.ordinals.max(initial=-1)) + 1
+
     def add(self, position: Array, value: float, error: float) -> Record:
         """With one more result."""
+        before = same(self.positions, position)
+        ordinal = self.ordinals[before[0]] if len(before) else self.points
         return Record(
             np.concatenate([self.positions, position[None]]),
             np.append(self.values, value),
             np.append(self.errors, error),
+            np.append(self.ordinals, ordinal),
         )
 
     def first_rows(self) -> Ints:
-        """For each distinct point, in order of first observation, its first row."""
-        _, first = np.unique(self.positions, axis=0, return_index=True)
-        return np.sort(first)
+        """For each distinct point, by ordinal, its first row."""
+        return np.unique(self.ordinals, return_index=True)[1]
+
+
+def of(positions: Array, values: Array, errors: Array) -> Record:
+    """A record of results in log order; (T, d), (T,) and (T,)."""
+    if not len(values):
+        return empty(positions.shape[-1])
+    _, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return Record(positions, values, errors, rank[inverse.ravel()])
 
 
 def empty(dimension: int) -> Record:
     """No results, in d dimensions."""
-    return Record(np.zeros((0, dimension)), np.zeros(0), np.zeros(0))
+    return Record(np.zeros((0, dimension)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
 
 
 def holds(positions: Array, position: Array) -> bool:
-    """Whether a point, (d,), is among others, (k, d): bit for bit, as a position is a function of the parameters."""
-    candidates = positions[positions[:, 0] == position[0]]
-    return bool((candidates == position).all(axis=1).any())
+    """Whether a point, (d,), is among others, (k, d)."""
+    return len(same(positions, position)) > 0
+
+
+def same(positions: Array, position: Array) -> Ints:
+    """Rows of positions, (k, d), that are a point, (d,): bit for bit, as a position is a function of the parameters."""
+    candidates = np.flatnonzero(positions[:, 0] == position[0])
+    rows: Ints = candidates[(positions[candidates] == position).all(axis=1)]
+    return rows

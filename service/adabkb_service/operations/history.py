@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine import record
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 from adabkb_service.storage.rows import EventRow
@@ -91,7 +92,7 @@ class History:
     def record(self) -> Record:
         """The results that count, in log order."""
         counted = [self.results[seq] for seq in sorted(self.results) if not self.results[seq].excluded]
-        return Record(
+        return record.of(
             self._stack([result.position for result in counted]),
             np.array([result.value for result in counted]),
             np.array([result.error for result in counted]),
@@ -99,8 +100,8 @@ class History:
 
     def distinct_points(self) -> list[Array]:
         """Positions by ordinal: the distinct points of the record, in order of first observation."""
-        record = self.record()
-        return list(record.positions[record.first_rows()])
+        found = self.record()
+        return list(found.positions[found.first_rows()])
 
     def _encoded(self, parameters: dict[str, Any]) -> Array:
         position = self.space.encode(parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -16,6 +17,9 @@ from adabkb_service.operations.models import Followed
 from adabkb_service.storage.rows import Origin, StudyRow
 
 logger = logging.getLogger(__name__)
+
+SECONDS = 3.0
+"""How long the engine decides on the points of one request; it finishes the one that it is at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +49,29 @@ def propose(followed: Followed, count: int, first: int) -> Proposals:
     error = None
     if followed.model is not None and count:
         try:
-            return _ask_engine(followed.model, count)
+            return _ask_engine(followed.model, followed.study, count, first)
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", followed.study.id)
             error = f"{type(failure).__name__}: {failure}"[:500]
     return Proposals([_fallback(followed.study, first + i) for i in range(count)], error=error)
 
 
-def _ask_engine(model: Model, count: int) -> Proposals:
-    """Each point is pending for the next, so all are different; fewer where a finite space ends."""
+def _ask_engine(model: Model, study: StudyRow, count: int, first: int) -> Proposals:
+    """Each point is pending for the next, so all are different; fewer where a finite space ends. Once the time is
+    up the others are quasi-random: nobody waits for a suggestion."""
     points: list[Proposal] = []
     cells: dict[str, str] = {}
     state, awaited = model.state, model.history.awaited_points()
     decisions = model.policy.suggestions(state, model.history.pending(), model.history.failed_points())
+    deadline = time.monotonic() + SECONDS
     for suggestion in islice(decisions, count):
         state, awaited = suggestion.state, np.concatenate([awaited, suggestion.point[None]])
         cells.update(suggestion.cells)
         parameters = model.history.parameters_at(suggestion.point)
         points.append(Proposal(parameters, "policy", suggestion.cell, suggestion.capped))
+        if time.monotonic() > deadline:
+            points += [_fallback(study, first + i) for i in range(len(points), count)]
+            break
     return Proposals(points, Decided(state, cells, model.figures(state, awaited)))
 
 

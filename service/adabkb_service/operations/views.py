@@ -18,7 +18,7 @@ Reason = Literal["budget", "converged", "exhausted", "pending_limit", "paused"]
 class CellRef(BaseModel):
     """The cell whose centroid a trial is."""
 
-    key: Annotated[str, Field(description='path from the root: "0", "0.2", "0.2.1"')]
+    key: Annotated[str, Field(description='path from the root "0": "0.3-1" by axis and part (auto), "0.2" by child')]
     depth: int
 
 
@@ -224,7 +224,7 @@ class Learned(BaseModel):
 
     count: Annotated[int, Field(description="results it was learned from")]
     lengthscales: Annotated[
-        list[float], Field(description="per parameter, as a share of its range; a long one does not matter")
+        list[float], Field(description="per parameter, as a share of its range (log scale: of the logarithm's)")
     ]
     noise: Annotated[float, Field(description="noise variance of a result over the variance of the objective")]
     variance: Annotated[float, Field(description="of the objective, in model output units")]

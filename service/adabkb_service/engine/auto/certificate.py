@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE
-from adabkb_service.engine.auto.state import State, frontrunners
+from adabkb_service.engine.auto.rows import frontrunners
+from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Box, Tree
 
@@ -31,6 +32,8 @@ SKETCH_ACCURACY = 0.5
 """epsilon of a compressed posterior; an exact one has none."""
 OPENED = 64
 """Cells that are opened, at most."""
+CONTENDERS = 32
+"""Best results among which the largest lower bound is looked for."""
 
 
 def certified(state: State) -> State:
@@ -38,48 +41,34 @@ def certified(state: State) -> State:
     view = state.surrogate
     if not state.record.size:
         return state
-    norm = NORM_SAFETY * math.sqrt(max(float(view.weights @ _gram(view) @ view.weights), 0.0))
-    beta = _beta(state, norm)
+    gram = view.metric.parts(view.inducing, view.inducing)[0] + MEAN_VARIANCE
+    norm = NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), 0.0))
+    effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
+    beta = _beta(state, norm, effective_dimension)
     lower, row = best_lower(state, beta)
     upper, excluded = _branch_and_bound(state, beta, norm, lower)
     tree = _marked(state, excluded, row)
     upper_value = float(state.warp.inverse(np.array(max(upper, lower))))
-    return replace(state, tree=tree, learned=replace(state.learned, beta=beta, upper=upper_value))
+    learned = replace(state.learned, beta=beta, effective_dimension=effective_dimension, upper=upper_value)
+    return replace(state, tree=tree, learned=learned)
 
 
 def best_lower(state: State, beta: float) -> tuple[float, int]:
     """l*, in model output units, and the row of the record that attains it."""
-    rows = frontrunners(state.record)
+    rows = frontrunners(state.record, CONTENDERS)
     mean, deviation = state.surrogate.moments(state.record.positions[rows])
     lower = mean - beta * deviation
     best = int(np.argmax(lower))
     return float(lower[best]), int(rows[best])
 
 
-def gap(state: State) -> float | None:
-    """How far the objective's best may be above the best evaluated point, in the user's units; None if unknown."""
-    if not state.record.size or not math.isfinite(state.learned.upper):
-        return None
-    lower, _ = best_lower(state, state.learned.beta)
-    return max(state.learned.upper - float(state.warp.inverse(np.array(lower))), 0.0)
-
-
-def effective_dimension(view: Surrogate) -> float:
-    """d_eff = sum over results of s2 / nu at their points = tr(W K W')."""
-    return float(np.einsum("rm,rm->", view.factor @ _gram(view), view.factor))
-
-
-def _gram(view: Surrogate) -> Array:
-    return view.metric.parts(view.inducing, view.inducing)[0] + MEAN_VARIANCE
-
-
-def _beta(state: State, norm: float) -> float:
+def _beta(state: State, norm: float, effective_dimension: float) -> float:
     """The theorem's width, per posterior standard deviation in model output units."""
     constants, config = state.learned.constants, state.problem.config
     scale = math.sqrt(constants.noise * constants.variance)
     width = confidence.width(
         "theory",
-        effective_dimension=effective_dimension(state.surrogate),
+        effective_dimension=effective_dimension,
         observations=state.record.size,
         ridge=constants.noise,
         noise_std=scale,

@@ -15,6 +15,8 @@ Bools = NDArray[np.bool_]
 
 # Discrete axes of more values than this are searched as if continuous; the tree still knows every value.
 LISTED = 4096
+# Characters of a cell's key: what the store can index.
+LONGEST_KEY = 2000
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,12 @@ class Domain:
     def size(self) -> float:
         """Number of points of the space; infinite if an axis is real."""
         return float(np.prod([np.inf if size is None else float(size) for size in self.sizes]))
+
+    @cached_property
+    def deepest(self) -> int:
+        """Cuts on the way to a cell, at most, so that its key stays within ``LONGEST_KEY``."""
+        parts = max([2, *(size or 0 for size, one_each in zip(self.sizes, self.categorical, strict=True) if one_each)])
+        return (LONGEST_KEY - 1) // len(f".{self.dimension - 1}-{parts - 1}")
 
     @cached_property
     def points(self) -> Array:

@@ -29,6 +29,8 @@ NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
 SMALLEST_VARIANCE = 1e-4
 ITERATIONS = 25
+FEWEST = 4
+"""Results before which nothing is learned."""
 INDEFINITE = 1e10
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto.tree import Box, Tree
+from adabkb_service.engine.auto.tree import Box, Cut, Tree
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -22,6 +22,9 @@ TOLERANCE = 0.2
 NEAR = 1e-4
 """Of the cell's width: a centroid so near is where the target is."""
 CUTS_PER_AXIS = 4
+"""Cuts for one suggestion, at most; more only while the centroid is taken."""
+MOST_CELLS = 1_000_000
+"""Of a tree; from then on the targets themselves are evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,11 @@ class Refined:
     tree: Tree
     cell: int
     point: Array
-    """(d,) its centroid."""
-    cut: list[int]
-    """Cells that were cut, in order."""
+    """(d,) its centroid; the target itself where the tree is full."""
+    cuts: list[Cut]
+    """In order."""
     capped: bool
-    """Whether the cap on cuts ended the refinement."""
+    """Whether a cap ended the refinement."""
 
 
 def refine(
@@ -58,8 +61,9 @@ def refine(
     """
     cell, box = tree.find(root, target)
     x, aim = target.copy(), float(bound(target[None])[0]) - tolerance
-    cuts: list[int] = []
-    limit = CUTS_PER_AXIS * len(target)
+    cuts: list[Cut] = []
+    size, limit = tree.size, CUTS_PER_AXIS * len(target)
+    deepest = box.domain.deepest - int(tree.depth[cell])
     while True:
         centroid = box.centroid()
         occupied = taken(centroid)
@@ -71,13 +75,13 @@ def refine(
             open_axes = np.flatnonzero(_unsettled(x, centroid, box, near=0.0))
         capped = len(cuts) >= limit and not occupied
         if capped or not len(open_axes):
-            return Refined(tree, cell, centroid, cuts, capped)
+            return Refined(tree.cut(cuts), cell, centroid, cuts, capped)
+        if size >= MOST_CELLS or len(cuts) >= deepest:
+            return Refined(tree.cut(cuts), cell, box.domain.exact(target), cuts, capped=True)
         axis = _axis_to_cut(x, centroid, open_axes, bound)
-        cuts.append(cell)
-        first = tree.size
-        tree = tree.cut(cell, axis, box.parts(axis))
+        cuts.append(Cut(cell, axis, box.parts(axis)))
         part = box.part_of(axis, x[axis])
-        cell, box = first + part, box.part(axis, part)
+        cell, box, size = size + part, box.part(axis, part), size + box.parts(axis)
 
 
 def _unsettled(x: Array, centroid: Array, box: Box, near: float = NEAR) -> Bools:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
-from adabkb_service.engine.auto.certificate import best_lower, effective_dimension, gap
+from adabkb_service.engine.auto.certificate import best_lower
 from adabkb_service.engine.auto.state import State, incumbent, moments
 from adabkb_service.engine.auto.tree import LEAF
 
@@ -21,24 +21,26 @@ BEYOND = 0.9
 def report(state: State) -> Report:
     """The numbers of the current model."""
     tree, view, warp = state.tree, state.surrogate, state.warp
-    known = state.record.size > 0
-    lower = warp.inverse(np.array(best_lower(state, state.learned.beta)[0])) if known else None
+    learned, lower, gap = state.learned, None, None
+    if state.record.size:
+        lower = float(warp.inverse(np.array(best_lower(state, learned.beta)[0])))
+        gap = max(learned.upper - lower, 0.0)
     leaves = tree.depth[tree.axis == LEAF]
     return Report(
-        gap=gap(state),
-        best_lcb=None if lower is None else float(lower),
-        beta=state.learned.beta,
+        gap=gap,
+        best_lcb=lower,
+        beta=learned.beta,
         leaves=len(leaves),
         depth=int(leaves.max(initial=0)),
         dictionary=len(view.inducing),
         basis=len(view.inducing),
-        effective_dimension=effective_dimension(view),
-        points=len(state.record.first_rows()),
+        effective_dimension=learned.effective_dimension,
+        points=state.record.points,
         observations=state.record.size,
         offset=-warp.middle,
         scale=warp.spread,
         clipped=0,
-        learned=state.learned.as_json(),
+        learned=learned.as_json(),
     )
 
 
@@ -73,4 +75,5 @@ def _in_user_units(state: State, outputs: Array) -> Array:
     low, high = state.warp.range()
     lowest = seen.min() - BEYOND * (seen.min() - low)
     highest = seen.max() + BEYOND * (high - seen.max())
-    return state.warp.inverse(np.clip(outputs, lowest, highest))
+    values: Array = state.warp.inverse(np.clip(outputs, lowest, highest))
+    return values

@@ -13,37 +13,31 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, surrogate, warp
+from adabkb_service.engine.auto import likelihood, overview, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.kernel import Metric
 from adabkb_service.engine.auto.learned import Learned
 from adabkb_service.engine.auto.likelihood import Constants, Evidence
+from adabkb_service.engine.auto.rows import frontrunners, noise_ratios, to_fit, to_learn_from
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
-from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-EXACT = 1000
+EXACT = 800
 """Results up to which every row is in the posterior."""
 DICTIONARY = 500
 """Points of the dictionary beyond that, ..."""
 GROWTH = 125
 """... and rows added to it until it is drawn anew."""
-ROWS = 10_000
-"""Rows a dictionary is fitted to; of more results, the best and a sample."""
-LEARNED_FROM = (100, 200)
-"""Best and other results that the constants are learned from, at most."""
-FIRST_FIT = 4
-"""Results before which nothing is learned."""
 REFIT = 10
 """The constants are learned anew when a tenth of the results is new, ..."""
 OUTLIER = 5.0
 """... or when a model output is beyond this many standard deviations."""
-FRONTRUNNERS = 256
+CONTENDERS = 256
 """Best results among which the best by the model is looked for."""
 CHUNK = 2048
 """Positions whose moments are computed at a time."""
@@ -57,7 +51,7 @@ class State:
     record: Record
     tree: Tree
     learned: Learned
-    warp: Warp
+    warp: warp.Warp
     surrogate: Surrogate
 
     @property
@@ -85,18 +79,20 @@ def absorb(state: State, position: Array, value: float, error: float) -> State:
 
 def learn(state: State, record: Record) -> State:
     """A checkpoint: the constants learned anew from a whole record, starting from the present ones."""
-    constants, domain = state.learned.constants, state.problem.domain
-    if record.size >= FIRST_FIT:
-        evidence = _evidence(state.problem, record, constants)
-        constants = likelihood.learn(evidence, [constants, likelihood.prior(domain.dimension)])
+    problem, constants = state.problem, state.learned.constants
+    rows = to_learn_from(problem.seed, record.values)
+    if record.size >= likelihood.FEWEST:
+        evidence = _evidence(problem, record, rows, constants)
+        constants = likelihood.learn(evidence, [constants, likelihood.prior(problem.domain.dimension)])
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
-    return fitted(state.problem, record, state.tree, Learned(record.size, constants, dictionary))
+    seen_from_afar = overview.learn(problem, record, rows)
+    return fitted(problem, record, state.tree, Learned(record.size, constants, dictionary, seen_from_afar))
 
 
 def fitted(problem: Problem, record: Record, tree: Tree, learned: Learned) -> State:
     """The state that follows from the record, the tree and what was learned: from scratch at the checkpoint, then
     row by row."""
-    constants, rows = learned.constants, _rows(problem, record.values[: learned.count])
+    constants, rows = learned.constants, to_fit(problem.seed, record.values[: learned.count])
     warped = warp.fit(record.values[: learned.count])
     metric = Metric(constants.lengthscales, problem.domain.categorical)
     positions, values = record.positions[rows], record.values[rows]
@@ -113,29 +109,15 @@ def fitted(problem: Problem, record: Record, tree: Tree, learned: Learned) -> St
     return state
 
 
-def noise_ratios(problem: Problem, constants: Constants, warped: Warp, values: Array, errors: Array) -> Array:
-    """Noise variance over sigma_f^2 of results: what is learned, and what they (or the study) declare."""
-    declared = np.where(errors > 0.0, errors, problem.config.noise_std or 0.0)
-    noises: Array = constants.noise + (declared * warped.slope(values)) ** 2 / constants.variance
-    return noises
-
-
 def moments(view: Surrogate, positions: Array) -> tuple[Array, Array]:
     """Mean and standard deviation at any number of positions, in pieces."""
     parts = [view.moments(positions[i : i + CHUNK]) for i in range(0, len(positions), CHUNK)]
     return np.concatenate([mean for mean, _ in parts]), np.concatenate([deviation for _, deviation in parts])
 
 
-def frontrunners(record: Record) -> Ints:
-    """Rows of the best results, rising."""
-    if record.size <= FRONTRUNNERS:
-        return np.arange(record.size)
-    return np.sort(np.argpartition(-record.values, FRONTRUNNERS)[:FRONTRUNNERS])
-
-
 def incumbent(state: State) -> int | None:
     """Row of the evaluated point of best posterior mean, ties to the first; None before the first result."""
-    rows = frontrunners(state.record)
+    rows = frontrunners(state.record, CONTENDERS)
     if not len(rows):
         return None
     return int(rows[np.argmax(state.surrogate.mean(state.record.positions[rows]))])
@@ -148,28 +130,11 @@ def _conditioned(state: State, record: Record, row: int) -> Surrogate:
     return state.surrogate.condition(record.positions[one], state.warp.forward(values), noises)
 
 
-def _evidence(problem: Problem, record: Record, constants: Constants) -> Evidence:
-    """What the constants are learned from: all results, or the best and a sample of the others."""
-    rows = np.arange(record.size)
-    if record.size > sum(LEARNED_FROM):
-        rows = _best_and_sample(problem.seed, record.values, *LEARNED_FROM)
+def _evidence(problem: Problem, record: Record, rows: Ints, constants: Constants) -> Evidence:
+    """Some rows, under the warp of the whole record."""
     warped, values = warp.fit(record.values), record.values[rows]
     declared = noise_ratios(problem, constants, warped, values, record.errors[rows]) - constants.noise
     return Evidence(record.positions[rows], warped.forward(values), declared, problem.domain.categorical)
-
-
-def _rows(problem: Problem, values: Array) -> Ints:
-    """Which results a checkpoint fits: all, or of very many the best and a sample of the others."""
-    if len(values) <= ROWS:
-        return np.arange(len(values))
-    return _best_and_sample(problem.seed, values, ROWS // 5, ROWS - ROWS // 5)
-
-
-def _best_and_sample(seed: int, values: Array, best: int, others: int) -> Ints:
-    """Rows, rising, of the best results and of others at random."""
-    priority = uniforms(seed, len(values), len(values))
-    priority[np.argsort(-values, kind="stable")[:best]] = -1.0
-    return np.sort(np.argsort(priority, kind="stable")[: best + others])
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:
@@ -178,7 +143,7 @@ def _dictionary(state: State, record: Record) -> tuple[int, ...]:
 
     The leverages s2 / nu come from the posterior before. Without replacement, by Efraimidis and Spirakis' keys.
     """
-    rows = _rows(state.problem, record.values)
+    rows = to_fit(state.problem.seed, record.values)
     rows = rows[np.sort(np.unique(record.positions[rows], axis=0, return_index=True)[1])]
     _, deviation = moments(state.surrogate, record.positions[rows])
     draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)

@@ -8,7 +8,7 @@ Boxes are found by walking down, so the tree itself is a few numbers per cell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,6 +107,15 @@ def whole(domain: Domain) -> Box:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """A division of a cell."""
+
+    cell: int
+    axis: int
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tree:
     """All cells in order of creation; the children of a cell lie next to each other."""
 
@@ -139,18 +148,21 @@ class Tree:
             cell, box = int(self.first[cell]) + part, box.part(axis, part)
         return cell, box
 
-    def cut(self, cell: int, axis: int, parts: int) -> Tree:
-        """With an uncut cell divided along an axis; its children are leaves."""
-        cells, first = self.axis.copy(), self.first.copy()
-        cells[cell], first[cell] = axis, self.size
-        none = np.full(parts, LEAF, dtype=np.int32)
-        return Tree(
-            np.concatenate([cells, none]),
-            np.concatenate([first, none]),
-            np.concatenate([self.parent, np.full(parts, cell, dtype=np.int32)]),
-            np.concatenate([self.part, np.arange(parts, dtype=np.int32)]),
-            np.concatenate([self.depth, np.full(parts, self.depth[cell] + 1, dtype=np.int32)]),
+    def cut(self, cuts: Sequence[Cut]) -> Tree:
+        """With uncut cells divided, one after the other; children are leaves and follow on in order of the cuts."""
+        born = sum(cut.parts for cut in cuts)
+        axis, first, parent, part, depth = (
+            np.concatenate([old, np.full(born, LEAF, dtype=np.int32)])
+            for old in (self.axis, self.first, self.parent, self.part, self.depth)
         )
+        size = self.size
+        for cut in cuts:
+            axis[cut.cell], first[cut.cell] = cut.axis, size
+            children = slice(size, size + cut.parts)
+            parent[children], part[children] = cut.cell, np.arange(cut.parts)
+            depth[children] = depth[cut.cell] + 1
+            size += cut.parts
+        return Tree(axis, first, parent, part, depth)
 
     def mark(self, cells: Ints, mark: int) -> Tree:
         """With these uncut cells marked LEAF or PRUNED."""

@@ -57,6 +57,8 @@ EARLY_BETA, EARLY_STEPS = 1.5, 20
 """Confidence width of the first steps: a small budget has no room for the detours of the others."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Confidence widths of the search from then on, in turn: from greedy to curious."""
+OVERVIEW_BETA = 2.0
+"""Confidence width of the curious steps once the search has stalled, which look through the overview."""
 FAILED_QUANTILE = 0.25
 """A failed point counts as if it had given this quantile of the results so far, ..."""
 FAILED_NOISE = 0.1
@@ -115,12 +117,10 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
 def dictionary(state: State) -> tuple[int, ...]:
     """The posterior's inducing points as ordinals of distinct evaluated points, ascending."""
     record, learned = state.record, state.learned
-    first = record.first_rows()
     if learned.dictionary is None:
-        return tuple(range(len(first)))
+        return tuple(range(record.points))
     rows = np.concatenate([np.array(learned.dictionary, dtype=np.int64), np.arange(learned.count, record.size)])
-    members = {position.tobytes() for position in record.positions[rows]}
-    return tuple(i for i, row in enumerate(first) if record.positions[row].tobytes() in members)
+    return tuple(np.unique(record.ordinals[rows]).tolist())
 
 
 def stopped(state: State) -> bool:  # noqa: ARG001 - a policy may stop by itself, this one does not
@@ -147,15 +147,21 @@ def _decide(state: State, view: Surrogate, awaited: Array) -> Suggestion[State]:
     problem, record = state.problem, state.record
     step = record.size + len(awaited)
     beta = EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
+    overview = state.learned.overview
+    if overview is not None and beta == max(BETAS):
+        beta, view = OVERVIEW_BETA, _hallucinated(overview.view(problem, record), state, awaited)
 
     def evaluated(point: Array) -> bool:
         return records.holds(record.positions, point)
 
+    def pending(point: Array) -> bool:
+        return records.holds(awaited, point)
+
     def taken(point: Array) -> bool:
-        return evaluated(point) or records.holds(awaited, point)
+        return evaluated(point) or pending(point)
 
     def barred(point: Array) -> bool:
-        return records.holds(awaited, point) or (evaluated(point) and not state.declares_noise)
+        return pending(point) or (evaluated(point) and not state.declares_noise)
 
     best = incumbent(state)
     around = None if best is None else record.positions[best]
@@ -169,10 +175,10 @@ def _decide(state: State, view: Surrogate, awaited: Array) -> Suggestion[State]:
 def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     """The tree, the key of the cell found, and the statuses that the cuts and the choice of it changed."""
     tree, cells = found.tree, {}
-    key = tree.key(found.cut[0] if found.cut else found.cell)
+    key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
     if tree.axis[found.cell] == PRUNED:  # the posterior thinks otherwise than the certificate: it comes back
         tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
-    for cell, following in pairwise([*found.cut, found.cell]):
+    for cell, following in pairwise([*(cut.cell for cut in found.cuts), found.cell]):
         axis = int(tree.axis[cell])
         names = {child: f"{key}.{part_name(axis, int(tree.part[child]))}" for child in tree.children(cell)}
         cells[key] = "expanded"
@@ -182,10 +188,14 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
 
 
 def _hallucinated(view: Surrogate, state: State, points: Array) -> Surrogate:
-    """The posterior as if these points had been observed at their means: the variance falls, the mean stays."""
-    if not len(points):
-        return view
-    return view.condition(points, None, np.full(len(points), state.learned.constants.noise))
+    """The posterior as if these points had been observed at their means: the variance falls, the mean stays.
+
+    One by one, so that points asked for together are those that would have been asked for in turn, bit for bit.
+    """
+    noise = np.array([state.learned.constants.noise])
+    for point in points:
+        view = view.condition(point[None], None, noise)
+    return view
 
 
 def _without_failed(state: State, failed: Array) -> Surrogate:

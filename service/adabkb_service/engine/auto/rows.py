@@ -1,0 +1,53 @@
+"""Which results a computation looks at, and how noisy they are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.likelihood import Constants
+from adabkb_service.engine.auto.warp import Warp
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.record import Record
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FITTED = (2_000, 8_000)
+"""Best and other results that a posterior is fitted to, at most."""
+LEARNED_FROM = (100, 100)
+"""Best and other results that the constants are learned from, at most."""
+
+
+def to_fit(seed: int, values: Array) -> Ints:
+    """Rows that a posterior is fitted to, ascending."""
+    return _best_and_sample(seed, values, *FITTED)
+
+
+def to_learn_from(seed: int, values: Array) -> Ints:
+    """Rows that the constants are learned from, ascending."""
+    return _best_and_sample(seed, values, *LEARNED_FROM)
+
+
+def _best_and_sample(seed: int, values: Array, best: int, others: int) -> Ints:
+    """All rows, or where they are more the best and a random sample of the others."""
+    if len(values) <= best + others:
+        return np.arange(len(values))
+    priority = uniforms(seed, len(values), len(values))
+    priority[np.argsort(-values, kind="stable")[:best]] = -1.0
+    return np.sort(np.argsort(priority, kind="stable")[: best + others])
+
+
+def frontrunners(record: Record, count: int) -> Ints:
+    """Rows of the best results, so many, rising."""
+    if record.size <= count:
+        return np.arange(record.size)
+    return np.sort(np.argpartition(-record.values, count)[:count])
+
+
+def noise_ratios(problem: Problem, constants: Constants, warped: Warp, values: Array, errors: Array) -> Array:
+    """Noise variance over sigma_f^2 of results: what is learned, and what they (or the study) declare."""
+    declared = np.where(errors > 0.0, errors, problem.config.noise_std or 0.0)
+    noises: Array = constants.noise + (declared * warped.slope(values)) ** 2 / constants.variance
+    return noises

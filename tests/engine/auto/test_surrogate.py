@@ -1,0 +1,250 @@
+"""The posterior against textbook formulas written with loops and dense solves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import state as states
+from adabkb_service.engine.auto import surrogate
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
+from adabkb_service.engine.auto.surrogate import JITTER, Surrogate
+from adabkb_service.engine.policies import auto
+from adabkb_service.engine.space import Space
+from tests.engine.auto.drive import record, run, sample_path
+from tests.engine.auto.strategies import MIXED
+from tests.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+VARIANCE = 1.7
+SPACES = [unit_space(1), unit_space(3), MIXED]
+
+
+def kernel(metric: Metric, X: Array, Y: Array) -> Array:
+    """The docstring of ``kernel``, by loops, with the constant mean in it."""
+    K = np.zeros((len(X), len(Y)))
+    for i, x in enumerate(X):
+        for j, y in enumerate(Y):
+            square, q = 0.0, 0.0
+            for k, lengthscale in enumerate(metric.lengthscales):
+                if metric.categorical[k]:
+                    q += (x[k] != y[k]) / lengthscale
+                else:
+                    square += 3.0 * ((x[k] - y[k]) / lengthscale) ** 2
+            K[i, j] = (1.0 + np.sqrt(square)) * np.exp(-np.sqrt(square) - q) + MEAN_VARIANCE
+    return K
+
+
+def textbook(metric: Metric, X: Array, z: Array, noises: Array, at: Array) -> tuple[Array, Array]:
+    """Posterior mean and variance of the exact Gaussian process."""
+    K, k = kernel(metric, X, X) + np.diag(noises), kernel(metric, at, X)
+    reduced = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+    return k @ np.linalg.solve(K, z), VARIANCE * reduced
+
+
+def textbook_compressed(metric: Metric, S: Array, X: Array, z: Array, noises: Array, at: Array) -> tuple[Array, Array]:
+    """That of the paper's section 2: the exact process with k(x, x') replaced by k_S(x)' K_SS^-1 k_S(x') between
+    results, and with what the dictionary cannot express left as variance. K_SS has the engine's jitter."""
+    inverse = np.linalg.inv(kernel(metric, S, S) + JITTER * np.eye(len(S)))
+    cross, k = kernel(metric, S, X), kernel(metric, at, S)
+    Q, q = cross.T @ inverse @ cross + np.diag(noises), k @ inverse @ cross
+    reduced = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", q, np.linalg.solve(Q, q.T))
+    return q @ np.linalg.solve(Q, z), VARIANCE * reduced
+
+
+class Case:
+    """Random rows of a space with noises that differ, and positions to predict at: others, and some of the rows."""
+
+    def __init__(self, space: Space, seed: int, n: int = 30) -> None:
+        rng, domain = np.random.default_rng(seed), Domain(space)
+        d = space.dimension
+        self.metric = Metric(np.exp(rng.uniform(np.log(0.15), np.log(3.0), d)), domain.categorical)
+        self.X = np.array([domain.exact(x) for x in rng.random((n, d))])
+        self.X[-1] = self.X[0]  # a replicate
+        self.z, self.noises = rng.normal(size=n), np.exp(rng.uniform(np.log(1e-3), np.log(0.5), n))
+        self.at = np.vstack([[domain.exact(x) for x in rng.random((15, d))], self.X[:5]])
+
+    @property
+    def posterior(self) -> Surrogate:
+        return surrogate.exact(self.metric, VARIANCE, self.X, self.z, self.noises)
+
+    def compressed(self, rows: Ints) -> Surrogate:
+        return surrogate.compressed(self.metric, VARIANCE, self.X[rows], self.X, self.z, self.noises)
+
+
+def assert_same(view: Surrogate, other: tuple[Array, Array], at: Array, rtol: float = 1e-8) -> None:
+    """Means and variances."""
+    mean, deviation = view.moments(at)
+    np.testing.assert_allclose(mean, other[0], rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(deviation**2, other[1], rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_posterior_is_the_textbooks(space: Space, seed: int) -> None:
+    """Mean and variance to 1e-8, with different noises and a replicate."""
+    case = Case(space, seed)
+    assert_same(case.posterior, textbook(case.metric, case.X, case.z, case.noises, case.at), case.at)
+    np.testing.assert_array_equal(case.posterior.mean(case.at), case.posterior.moments(case.at)[0])
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
+def test_row_by_row_equals_all_at_once(space: Space) -> None:
+    """Conditioned on one row after the other, in blocks, and in another order: the same posterior to 1e-9."""
+    case = Case(space, 4)
+    whole = case.posterior.moments(case.at)
+    single = surrogate.empty(case.metric, VARIANCE)
+    for i in range(len(case.z)):
+        single = single.condition(case.X[i : i + 1], case.z[i : i + 1], case.noises[i : i + 1])
+    blocks = surrogate.empty(case.metric, VARIANCE)
+    for rows in np.array_split(np.random.default_rng(0).permutation(len(case.z)), 4):
+        blocks = blocks.condition(case.X[rows], case.z[rows], case.noises[rows])
+    for view in (single, blocks):
+        assert_same(view, (whole[0], whole[1] ** 2), case.at, rtol=1e-9)
+
+
+@pytest.mark.parametrize("base", ["exact", "compressed"])
+def test_hallucination_leaves_the_mean_and_takes_the_variance_of_observing(base: str) -> None:
+    """Rows without outputs: the mean stays everywhere, the variance is that after real outputs, and the posterior
+    equals one given the means as outputs."""
+    case = Case(unit_space(3), 5)
+    view = case.posterior if base == "exact" else case.compressed(np.arange(10))
+    pending, noises = np.random.default_rng(1).random((4, 3)), np.array([0.01, 0.1, 0.2, 0.3])
+    before = view.moments(case.at)
+    imagined = view.condition(pending, None, noises).moments(case.at)
+    real = view.condition(pending, np.array([5.0, -3.0, 2.0, 0.0]), noises).moments(case.at)
+    as_means = view.condition(pending, view.mean(pending), noises).moments(case.at)
+    np.testing.assert_allclose(imagined[0], before[0], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(imagined[1], real[1], rtol=1e-10)
+    np.testing.assert_allclose(as_means[0], before[0], rtol=1e-8, atol=1e-8)
+    assert (imagined[1] <= before[1]).all()
+    assert (imagined[1] < 0.99 * before[1]).any()
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
+def test_a_dictionary_of_all_points_is_exact(space: Space) -> None:
+    """Compressed with every distinct row as dictionary: mean and variance of the exact posterior to 1e-6."""
+    case = Case(space, 6)
+    mean, deviation = case.posterior.moments(case.at)
+    distinct = np.sort(np.unique(case.X, axis=0, return_index=True)[1])
+    assert_same(case.compressed(distinct), (mean, deviation**2), case.at, rtol=1e-6)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
+def test_compressed_posterior_is_the_papers(space: Space) -> None:
+    """With a third of the rows as dictionary, against the Nystrom formulas with dense inverses: to 1e-6; and the same
+    however the rows are divided into chunks."""
+    case = Case(space, 7)
+    expected = textbook_compressed(case.metric, case.X[:10], case.X, case.z, case.noises, case.at)
+    assert_same(case.compressed(np.arange(10)), expected, case.at, rtol=1e-6)
+
+
+def test_compression_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows taken seven at a time give the posterior of all at a time."""
+    case = Case(unit_space(3), 8)
+    mean, deviation = case.compressed(np.arange(10)).moments(case.at)
+    monkeypatch.setattr(surrogate, "CHUNK", 7)
+    assert_same(case.compressed(np.arange(10)), (mean, deviation**2), case.at, rtol=1e-9)
+
+
+def test_compression_invents_no_knowledge_beyond_its_dictionary() -> None:
+    """The compressed variance is at least what exact knowledge of the objective at the dictionary would leave, and at
+    most the prior's. (It is not always above the exact posterior's: at the dictionary it may be a little below.)"""
+    for seed in range(5):
+        case = Case(unit_space(2), seed, n=60)
+        deviation = case.compressed(np.arange(8)).moments(case.at)[1]
+        S, k = case.X[:8], kernel(case.metric, case.at, case.X[:8])
+        unexplained = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(kernel(case.metric, S, S), k.T))
+        assert (deviation**2 >= VARIANCE * unexplained - 1e-6).all()
+        assert (deviation**2 <= VARIANCE * (1.0 + MEAN_VARIANCE) + 1e-9).all()
+
+
+def test_the_engines_own_dictionary_keeps_the_variance_within_the_certificates_factor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A quarter of 200 results drawn as dictionary by leverage, two rounds: at 500 points the compressed variance is at
+    least a third of the exact one (BKB's bound for epsilon = 1/2), and the mean is off by less than a tenth of the
+    function's standard deviation. Noise of a tenth of it."""
+    rng = np.random.default_rng(0)
+    X, at = rng.random((200, 2)), rng.random((500, 2))
+    f = sample_path(rng, np.vstack([X, at]), np.array([0.5, 0.8]))
+    kept = record(X, f[:200] + 0.1 * f.std() * rng.standard_normal(200))
+    state = auto.rebuild(auto.start(unit_space(2), Config(), 0), kept, {}).state
+    monkeypatch.setattr(states, "EXACT", 100)
+    monkeypatch.setattr(states, "DICTIONARY", 50)
+    once = states.learn(state, kept)
+    twice = states.learn(once, kept)
+    exact, compressed = state.surrogate, twice.surrogate
+    assert len(exact.inducing) == 200
+    assert len(compressed.inducing) == 50
+    (mean, deviation), (compressed_mean, compressed_deviation) = exact.moments(at), compressed.moments(at)
+    assert ((compressed_deviation / deviation) ** 2 > 1 / 3).all()
+    assert np.abs(compressed_mean - mean).mean() < 0.1 * mean.std()
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
+@pytest.mark.parametrize("beta", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("base", ["exact", "compressed"])
+def test_slopes_are_the_gradient_of_the_bound(space: Space, beta: float, base: str) -> None:
+    """Against central differences to 1e-5, away from the results; zero along categorical axes."""
+    case = Case(space, 9)
+    view = case.posterior if base == "exact" else case.compressed(np.arange(10))
+    at = np.random.default_rng(2).uniform(0.02, 0.98, (10, space.dimension))
+    at[:, case.metric.categorical] = case.X[:10][:, case.metric.categorical]
+    values, gradient = view.slopes(at, beta)
+    np.testing.assert_allclose(values, view.bound(at, beta), rtol=1e-12, atol=1e-12)
+    for k in range(space.dimension):
+        h = np.where(np.arange(space.dimension) == k, 1e-6, 0.0)
+        expected = (view.bound(at + h, beta) - view.bound(at - h, beta)) / 2e-6
+        if case.metric.categorical[k]:
+            expected = np.zeros(10)
+        np.testing.assert_allclose(gradient[:, k], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_without_results_it_is_the_prior() -> None:
+    """Mean 0 and variance sigma_f^2 (1 + MEAN_VARIANCE), everywhere."""
+    mean, deviation = surrogate.empty(Metric(np.array([0.3, 0.5]), np.zeros(2, dtype=np.bool_)), VARIANCE).moments(
+        np.random.default_rng(0).random((5, 2))
+    )
+    assert mean.tolist() == [0.0] * 5
+    np.testing.assert_allclose(deviation**2, VARIANCE * (1.0 + MEAN_VARIANCE), rtol=1e-14)
+
+
+def test_a_state_has_the_textbooks_posterior() -> None:
+    """After 30 steps with noise, checkpoints in between: the state's surrogate is that of its constants and its
+    warped results, by the dense formulas."""
+    state = run(unit_space(2), lambda u: float(np.sin(6 * u[0]) + u[1]), 30, noise=0.1).state
+    constants = state.learned.constants
+    metric = Metric(constants.lengthscales, np.zeros(2, dtype=np.bool_))
+    X, z = state.record.positions, state.warp.forward(state.record.values)
+    at = np.random.default_rng(0).random((20, 2))
+    K, k = kernel(metric, X, X) + constants.noise * np.eye(30), kernel(metric, at, X)
+    reduced = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+    mean, deviation = state.surrogate.moments(at)
+    np.testing.assert_allclose(mean, k @ np.linalg.solve(K, z), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(deviation**2, constants.variance * reduced, rtol=1e-5, atol=1e-8)
+
+
+def test_declared_noise_enters_in_the_users_units() -> None:
+    """A result's own standard error counts instead of the study's, and both come on top of what is learned: the noise
+    variance is (error x slope of the warp)^2 in model outputs."""
+    rng = np.random.default_rng(3)
+    X, y = rng.random((12, 1)), np.exp(rng.normal(size=12))
+    state = auto.start(unit_space(1), Config(noise_std=0.2), 0)
+    for i in range(12):
+        state = auto.observe(state, X[i], float(y[i]), 0.5 if i % 3 == 0 else 0.0).state
+    constants, h = state.learned.constants, 1e-6
+    slope = (state.warp.forward(y + h) - state.warp.forward(y - h)) / (2 * h)
+    errors = np.where(np.arange(12) % 3 == 0, 0.5, 0.2)
+    noises = constants.noise + (errors * slope) ** 2 / constants.variance
+    metric = Metric(constants.lengthscales, np.zeros(1, dtype=np.bool_))
+    at = rng.random((10, 1))
+    K, k = kernel(metric, X, X) + np.diag(noises), kernel(metric, at, X)
+    np.testing.assert_allclose(
+        state.surrogate.mean(at), k @ np.linalg.solve(K, state.warp.forward(y)), rtol=1e-6, atol=1e-6
+    )
