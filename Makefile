@@ -47,6 +47,8 @@ $(PEERS): $(STAMP)
 
 bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmarks/results/quality.json and docs/quality.md
 	@$(BIN)/python -m benchmarks.quality run
+	@$(BIN)/python -m benchmarks.quality run --problems functions --budget 200 --out $(RESULTS)/quality-workers.json \
+		--method eight_workers=benchmarks.quality.methods.policy:eight_workers
 	@$(BIN)/python -m benchmarks.quality table --write
 	@$(BIN)/python -m benchmarks.quality plot
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.quality import workers
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
 from benchmarks.quality.scores import (
@@ -38,7 +39,12 @@ Measure = tuple[str, Callable[[Standing], str]]
 
 def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
     """Every generated section of the document."""
-    return {"runs": runs(results), "functions": functions(results, budget), "tasks": tasks(results)}
+    return {
+        "runs": runs(results),
+        "functions": functions(results, budget),
+        "tasks": tasks(results),
+        "workers": workers.section(results),
+    }
 
 
 def write(results: Results) -> None:

@@ -45,7 +45,7 @@ class NoTrialAvailable(AdaBKBError):
 
 
 class StudyComplete(NoTrialAvailable):
-    """The study is over: ``reason`` is "budget" or "converged"."""
+    """The study is over: ``reason`` is "budget", "converged" or "exhausted"."""
 
 
 class APIError(AdaBKBError):

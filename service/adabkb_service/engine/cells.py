@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ROOT = "0"
+# Characters of a key, at most: PostgreSQL indexes no more than 2700 bytes.
+LONGEST_KEY = 2000
 
 # Sides that differ by rounding only are equally long: the tie goes to the first axis.
 SIDE_TIE = 1e-9

@@ -1,6 +1,6 @@
 """The index of the leaves, what is pruned by it, and the certificate.
 
-    I(x_hi) = min(f~(x_hi), f~(x_parent) + V_{h-1}) + V_h          (paper, eq. 7; the root: f~ + V_0)
+    I(x_hi) = min(f~(x_hi), f~(x_parent) + V_{h-1}) + V_h          (paper, eq. 9; the root: f~ + V_0)
 
 The parent's value is the current model's. (The authors' code never uses the parent; the paper's form is taken.)
 """

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from adabkb_service.engine.cells import LONGEST_KEY
 from adabkb_service.engine.policies import ada_bkb, auto
 from adabkb_service.engine.policies.policy import Policy
 from adabkb_service.engine.space import Space
@@ -25,8 +26,6 @@ from adabkb_service.operations.parameters import (
 )
 
 MAX_DEPTH = 900
-MAX_KEY = 2000
-"""Characters of a cell's key, which names its path from the root; PostgreSQL indexes no more than 2700 bytes."""
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
@@ -143,7 +142,7 @@ class PaperProfile(Body):
             raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
         problem = ada_bkb.Problem(space, self.config(None), seed=0)
         depth = min(problem.max_depth, MAX_DEPTH)
-        if depth * (len(str(self.branching - 1)) + 1) > MAX_KEY:
+        if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
             raise PydanticCustomError("max_depth", "max_depth is too large for so many branches; lower one of them")
         return self.model_copy(
             update={

@@ -245,7 +245,7 @@ class Model(ModelSummary):
     offset: Annotated[float, Field(description="result = offset + scale * model output (auto: before the warp)")]
     scale: float
     clipped: Annotated[int, Field(description="how often rounding forced a factorisation from scratch")]
-    learned: Annotated[Learned | None, Field(description="null under the paper profile")]
+    learned: Annotated[Learned | None, Field(description="null under the paper profile")] = None
 
 
 class Cell(BaseModel):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -67,6 +67,7 @@ def assert_centroid(domain: Domain, found: Refined) -> None:
         assert cell == above
 
 
+@settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32), st.sampled_from([1e-4, 0.01, 0.3]))
 def test_it_ends_at_a_centroid_that_is_almost_as_good(space: Space, seed: int, tolerance: float) -> None:
     """The bound at the centroid is at most the tolerance below that at the target, unless the cap on cuts says
@@ -116,6 +117,7 @@ def test_an_axis_along_which_the_bound_is_flat_is_not_cut() -> None:
     assert {int(cut.axis) for cut in found.cuts} == {1}
 
 
+@settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32))
 def test_it_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
     """12 targets in turn, each with a tolerance so generous that the present centroid would do: no point comes twice,
@@ -150,6 +152,16 @@ def test_the_cap_ends_it_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.capped
     assert len(found.cuts) == 4
     assert_centroid(domain, found)
+
+
+def test_the_cap_does_not_end_it_at_a_taken_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cut is allowed, and the centroid it leads to is taken, as is the next: it goes on to the first free one."""
+    domain, target = Domain(unit_space(1)), np.array([1.0])
+    monkeypatch.setattr(module, "CUTS_PER_AXIS", 1)
+    taken = np.array([[0.5], [0.75], [0.875]])
+    found = refined(domain, target, 0.0, lambda X: X.sum(axis=1), taken)
+    assert found.point.tolist() == [0.9375]
+    assert found.capped
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.cells import LONGEST_KEY
 from adabkb_service.engine.space import ChoiceAxis, IntAxis, Space
 
 Array = NDArray[np.float64]
@@ -15,8 +16,6 @@ Bools = NDArray[np.bool_]
 
 # Discrete axes of more values than this are searched as if continuous; the tree still knows every value.
 LISTED = 4096
-# Characters of a cell's key: what the store can index.
-LONGEST_KEY = 2000
 
 
 @dataclass(frozen=True)

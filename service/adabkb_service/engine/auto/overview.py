@@ -19,6 +19,7 @@ from adabkb_service.engine.auto.kernel import Metric
 from adabkb_service.engine.auto.likelihood import Constants, Evidence
 from adabkb_service.engine.auto.rows import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
@@ -40,11 +41,12 @@ class Overview:
     rows: tuple[int, ...]
     constants: Constants
 
-    def view(self, problem: Problem, record: Record) -> Surrogate:
-        """The posterior given these rows."""
-        positions, outputs, noises = _data(problem, record, np.array(self.rows, dtype=np.int64), self.constants)
+    def view(self, problem: Problem, record: Record) -> tuple[Surrogate, Warp]:
+        """The posterior given these rows, and their warp."""
+        rows = np.array(self.rows, dtype=np.int64)
+        warped, outputs, noises = _seen(problem, record, rows, self.constants)
         metric = Metric(self.constants.lengthscales, problem.domain.categorical)
-        return surrogate.exact(metric, self.constants.variance, positions, outputs, noises)
+        return surrogate.exact(metric, self.constants.variance, record.positions[rows], outputs, noises), warped
 
 
 def learn(problem: Problem, record: Record, rows: Ints) -> Overview | None:
@@ -64,17 +66,17 @@ def learn(problem: Problem, record: Record, rows: Ints) -> Overview | None:
     start = likelihood.prior(problem.domain.dimension)
     if len(apart) < likelihood.FEWEST:
         return Overview(tuple(apart.tolist()), start)
-    positions, outputs, noises = _data(problem, record, apart, start)
-    evidence = Evidence(positions, outputs, noises - start.noise, problem.domain.categorical)
+    _, outputs, noises = _seen(problem, record, apart, start)
+    evidence = Evidence(record.positions[apart], outputs, noises - start.noise, problem.domain.categorical)
     return Overview(tuple(apart.tolist()), likelihood.learn(evidence, [start]))
 
 
-def _data(problem: Problem, record: Record, rows: Ints, constants: Constants) -> tuple[Array, Array, Array]:
-    """Positions, model outputs and noise ratios of rows, under the warp of these rows."""
+def _seen(problem: Problem, record: Record, rows: Ints, constants: Constants) -> tuple[Warp, Array, Array]:
+    """The warp of some rows alone, their model outputs under it, and their noise ratios."""
     values = record.values[rows]
     warped = warp.fit(values)
     noises = noise_ratios(problem, constants, warped, values, record.errors[rows])
-    return record.positions[rows], warped.forward(values), noises
+    return warped, warped.forward(values), noises
 
 
 def _apart(record: Record, rows: Ints, categorical: Bools) -> Ints:

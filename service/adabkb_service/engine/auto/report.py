@@ -9,6 +9,7 @@ from adabkb_service.engine.answers import Prediction, Recommendation, Report
 from adabkb_service.engine.auto.certificate import best_lower
 from adabkb_service.engine.auto.state import State, incumbent, moments
 from adabkb_service.engine.auto.tree import LEAF
+from adabkb_service.engine.auto.warp import HIGHEST
 
 Array = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ def report(state: State) -> Report:
         beta=learned.beta,
         leaves=len(leaves),
         depth=int(leaves.max(initial=0)),
-        dictionary=len(view.inducing),
+        dictionary=len(dictionary(state)),
         basis=len(view.inducing),
         effective_dimension=learned.effective_dimension,
         points=state.record.points,
@@ -42,6 +43,15 @@ def report(state: State) -> Report:
         clipped=0,
         learned=learned.as_json(),
     )
+
+
+def dictionary(state: State) -> tuple[int, ...]:
+    """The posterior's inducing points as ordinals of distinct evaluated points, ascending."""
+    record, learned = state.record, state.learned
+    if learned.dictionary is None:
+        return tuple(range(record.points))
+    rows = np.concatenate([np.array(learned.dictionary, dtype=np.int64), np.arange(learned.count, record.size)])
+    return tuple(np.unique(record.ordinals[rows]).tolist())
 
 
 def predict(state: State, points: Array) -> Prediction:
@@ -54,7 +64,7 @@ def predict(state: State, points: Array) -> Prediction:
     lcb, low, middle, high, ucb = (
         _in_user_units(state, mean + widths * deviation) for widths in (-INTERVAL, -1.0, 0.0, 1.0, INTERVAL)
     )
-    return Prediction(middle, (high - low) / 2.0, lcb, ucb)
+    return Prediction(middle, high / 2.0 - low / 2.0, lcb, ucb)
 
 
 def recommend(state: State) -> Recommendation | None:
@@ -75,5 +85,5 @@ def _in_user_units(state: State, outputs: Array) -> Array:
     low, high = state.warp.range()
     lowest = seen.min() - BEYOND * (seen.min() - low)
     highest = seen.max() + BEYOND * (high - seen.max())
-    values: Array = state.warp.inverse(np.clip(outputs, lowest, highest))
+    values: Array = np.clip(state.warp.inverse(np.clip(outputs, lowest, highest)), -HIGHEST, HIGHEST)
     return values

@@ -7,7 +7,6 @@ every point is looked at; in a larger one also the neighbours of the best point.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,8 @@ EVALUATIONS = 60
 SMALL_GAIN = 1e-6
 FIRST_STEP = 0.3
 """Of an ascent, in lengthscales."""
+ATTEMPTS = 20
+"""To find a free point of a larger finite space, each with as many random ones."""
 LISTED_POINTS = 4096
 """Finite spaces up to this size are looked at as a whole."""
 
@@ -47,7 +48,7 @@ def largest_bound(
         beta: confidence width.
         around: (d,) the best point so far.
         draw: (seed, step) of the random numbers.
-        taken: whether a point is out of the question. In a finite space at least one is not.
+        taken: whether a point is out of the question; if every one is, that is overruled.
     """
     if domain.size <= LISTED_POINTS:
         return _first_free(domain.points, view.bound(domain.points, beta), taken)
@@ -57,13 +58,13 @@ def largest_bound(
     ends = np.concatenate([domain.snap(ascend(view, starts, beta)), starts])
     if not domain.is_finite:
         return _best(ends, view.bound(ends, beta))
-    for attempt in count():
+    for attempt in range(ATTEMPTS):
         ends = np.concatenate([ends, found])
         free = np.array([point for point in ends if not taken(domain.exact(point))]).reshape(-1, domain.dimension)
         if len(free):
             return _best(free, view.bound(free, beta))
         found = domain.snap(uniforms(draw[0], -1 - attempt, SCATTERED * domain.dimension).reshape(SCATTERED, -1))
-    raise AssertionError("unreachable")
+    return _best(ends, view.bound(ends, beta))
 
 
 def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> Array:
@@ -120,5 +121,5 @@ def _best(points: Array, values: Array) -> Array:
 
 def _first_free(points: Array, values: Array, taken: Callable[[Array], bool]) -> Array:
     order = np.argsort(-values, kind="stable")
-    free: Array = next(point for point in points[order] if not taken(point))
+    free: Array = next((point for point in points[order] if not taken(point)), points[order[0]])
     return free

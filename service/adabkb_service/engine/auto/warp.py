@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 POWERS = np.linspace(-4.0, 4.0, 33)
-# Ranges below this share of the largest magnitude are rounding: such outputs count as constant.
+# Ranges below this share of the quartiles are rounding: such outputs count as constant.
 CONSTANT = 1e-12
+# Standardised costs beyond this grow like their logarithm, so that a single one cannot take up the whole scale.
+LARGEST = 1e9
+HIGHEST = float(np.finfo(float).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class Warp:
         """Model outputs -> results; -inf or inf beyond the range of the transform."""
         u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power)
         with np.errstate(over="ignore"):
-            y: Array = -(self.middle + self.spread * u)
+            beyond = np.sign(u) * LARGEST * np.exp(np.maximum(np.abs(u) - LARGEST, 0.0))
+            y: Array = -(self.middle + self.spread * np.where(np.abs(u) > LARGEST, beyond, u))
         return y
 
     def range(self) -> tuple[float, float]:
@@ -57,31 +61,37 @@ class Warp:
         return (self.offset - largest) / self.scale, (self.offset - smallest) / self.scale
 
     def _costs(self, values: Array) -> Array:
-        return (-np.asarray(values, dtype=float) - self.middle) / self.spread
+        # Halved first: the difference of two results may exceed the largest float.
+        with np.errstate(over="ignore"):
+            u = np.clip((-values / 2.0 - self.middle / 2.0) / self.spread * 2.0, -HIGHEST, HIGHEST)
+        size = np.maximum(np.abs(u), LARGEST)
+        costs: Array = np.where(np.abs(u) > LARGEST, np.sign(u) * (LARGEST + np.log(size / LARGEST)), u)
+        return costs
 
 
 def fit(values: Array) -> Warp:
     """The warp of these results, (n,); without any, none."""
     if not len(values):
         return Warp()
-    costs = -values
-    middle = float(np.median(costs))
-    quarter, three_quarters = np.quantile(costs, [0.25, 0.75])
-    spread = float(three_quarters / 1.349 - quarter / 1.349)
-    floor = CONSTANT * (float(np.abs(costs).max()) or 1.0)
-    if not spread > floor:
-        largest = float(np.abs(costs - middle).max())
-        spread = largest if largest > floor else 1.0
-    u = (costs - middle) / spread
+    quarters = -values / 4.0  # of the costs: no difference of two can overflow
+    low, middle, high = np.quantile(quarters, [0.25, 0.5, 0.75])
+    spread = (high - low) / 1.349
+    rounding = CONSTANT * float(np.abs([low, middle, high]).max())
+    if not spread > rounding:
+        spread = float(np.abs(quarters - middle).max())
+    spread = min(spread, HIGHEST / 4.0) if spread > rounding else 0.25
+    raw = Warp(float(middle * 4.0), float(spread * 4.0))
+    u = raw._costs(values)
     transformed = np.stack([_transform(u, power) for power in POWERS])
     scales = transformed.std(axis=1)
-    if not scales.max() > CONSTANT:
-        return Warp(middle, spread)
+    usable = scales > CONSTANT
+    if not usable.any():
+        return raw
     log_slopes = np.sign(u) * np.log1p(np.abs(u))
-    with np.errstate(divide="ignore"):
-        fitness = -len(u) * np.log(np.maximum(scales, CONSTANT)) + (POWERS - 1.0) * log_slopes.sum()
+    fitness = -len(u) * np.log(np.where(usable, scales, 1.0)) + (POWERS - 1.0) * log_slopes.sum()
+    fitness[~usable] = -np.inf
     best = int(np.argmax(fitness))
-    return Warp(middle, spread, float(POWERS[best]), float(transformed[best].mean()), float(scales[best]))
+    return Warp(raw.middle, raw.spread, float(POWERS[best]), float(transformed[best].mean()), float(scales[best]))
 
 
 def _transform(u: Array, power: float) -> Array:

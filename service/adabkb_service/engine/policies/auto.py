@@ -12,7 +12,6 @@ declared to be noisy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -25,12 +24,13 @@ from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto.certificate import certified
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, refine
-from adabkb_service.engine.auto.report import predict, recommend, report
+from adabkb_service.engine.auto.report import dictionary, predict, recommend, report
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import largest_bound
 from adabkb_service.engine.auto.state import State, absorb, due, incumbent, learn
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
+from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 
 __all__ = [
@@ -86,14 +86,13 @@ def suggestions(state: State, pending: Array, failed: Array | None = None) -> It
         state, pending, failed: as for ``suggest``.
     """
     failed = np.zeros((0, state.problem.space.dimension)) if failed is None else failed
-    view = _hallucinated(_without_failed(state, failed), state, pending)
-    awaited = np.concatenate([pending, failed])
-    while not exhausted(state, awaited):
-        suggestion = _decide(state, view, awaited)
+    view = _hallucinated(_marred(state.surrogate, state.warp, state, failed), state, pending)
+    while not exhausted(state, np.concatenate([pending, failed])):
+        suggestion = _decide(state, view, pending, failed)
         yield suggestion
         state, point = suggestion.state, suggestion.point[None]
         view = _hallucinated(view, state, point)
-        awaited = np.concatenate([awaited, point])
+        pending = np.concatenate([pending, point])
 
 
 def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:
@@ -112,15 +111,6 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
         return Update(absorb(state, point, value, error), {})
     anew = certified(learn(state, state.record.add(point, value, error)))
     return Update(anew, marks_changed(state.tree, anew.tree))
-
-
-def dictionary(state: State) -> tuple[int, ...]:
-    """The posterior's inducing points as ordinals of distinct evaluated points, ascending."""
-    record, learned = state.record, state.learned
-    if learned.dictionary is None:
-        return tuple(range(record.points))
-    rows = np.concatenate([np.array(learned.dictionary, dtype=np.int64), np.arange(learned.count, record.size)])
-    return tuple(np.unique(record.ordinals[rows]).tolist())
 
 
 def stopped(state: State) -> bool:  # noqa: ARG001 - a policy may stop by itself, this one does not
@@ -142,26 +132,28 @@ def cell_box(state: State, key: str) -> CellBox:
     return CellBox(*box.ends(), box.centroid())
 
 
-def _decide(state: State, view: Surrogate, awaited: Array) -> Suggestion[State]:
+def _decide(state: State, view: Surrogate, pending: Array, failed: Array) -> Suggestion[State]:
     """The search, then the refinement of the tree to what it found."""
     problem, record = state.problem, state.record
+    awaited = np.concatenate([pending, failed])
     step = record.size + len(awaited)
     beta = EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
     overview = state.learned.overview
     if overview is not None and beta == max(BETAS):
-        beta, view = OVERVIEW_BETA, _hallucinated(overview.view(problem, record), state, awaited)
+        beta = OVERVIEW_BETA
+        view = _hallucinated(_marred(*overview.view(problem, record), state, failed), state, pending)
 
     def evaluated(point: Array) -> bool:
         return records.holds(record.positions, point)
 
-    def pending(point: Array) -> bool:
+    def handed_out(point: Array) -> bool:
         return records.holds(awaited, point)
 
     def taken(point: Array) -> bool:
-        return evaluated(point) or pending(point)
+        return evaluated(point) or handed_out(point)
 
     def barred(point: Array) -> bool:
-        return pending(point) or (evaluated(point) and not state.declares_noise)
+        return handed_out(point) or (evaluated(point) and not state.declares_noise)
 
     best = incumbent(state)
     around = None if best is None else record.positions[best]
@@ -198,11 +190,11 @@ def _hallucinated(view: Surrogate, state: State, points: Array) -> Surrogate:
     return view
 
 
-def _without_failed(state: State, failed: Array) -> Surrogate:
+def _marred(view: Surrogate, warp: Warp, state: State, failed: Array) -> Surrogate:
     """The posterior with the failed points as vague results on the worse side of the record."""
     if not len(failed):
-        return state.surrogate
+        return view
     values = state.record.values
-    imputed = float(np.quantile(values, FAILED_QUANTILE)) if len(values) else math.nan
-    outputs = np.full(len(failed), float(state.warp.forward(np.array([imputed]))[0]) if len(values) else -1.0)
-    return state.surrogate.condition(failed, outputs, np.full(len(failed), FAILED_NOISE))
+    imputed = np.quantile(values, FAILED_QUANTILE, keepdims=True) if len(values) else np.array([-1.0])
+    outputs = np.repeat(warp.forward(imputed), len(failed))
+    return view.condition(failed, outputs, np.full(len(failed), FAILED_NOISE))
