@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from benchmarks.functions import Array
 from benchmarks.quality import store
-from benchmarks.quality.__main__ import PROBLEMS, app
+from benchmarks.quality.__main__ import PROBLEMS, QUALITY, app
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.methods.direct import Direct
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, MARGIN, MAX_SHIFT, generator, shifted
-from benchmarks.quality.report import sections
+from benchmarks.quality.report import DOCUMENT, sections
 from benchmarks.quality.runs import BUDGETS, COUNTS, Job
 from benchmarks.quality.scores import collect, standings, tied
 from benchmarks.quality.store import Results
@@ -144,3 +144,9 @@ def test_unknown_names_are_refused() -> None:
         assert "nothing" in result.output
     assert len(FUNCTION_PROBLEMS) == 17
     assert len(PROBLEMS) == 17 + len(TASK_PROBLEMS)
+
+
+def test_the_document_shows_the_committed_results() -> None:
+    text = DOCUMENT.read_text()
+    for name, section in sections(store.load(QUALITY)).items():
+        assert f"<!-- {name}:begin -->\n\n{section}\n\n<!-- {name}:end -->" in text, name

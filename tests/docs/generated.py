@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,26 @@ def helps() -> Iterator[tuple[str, str]]:
 
 def scaling() -> str:
     """What a suggestion costs, from the committed results."""
-    path = RESULTS / "scaling.json"
-    if not path.exists():
-        return "Not measured yet."
-    cells = json.loads(path.read_text())["cells"]
-    header = ["method", "results", "median ms", "99% ms", "largest ms", "rebuild s", "MB"]
-    rows = [header, ["---"] * len(header), *scaling_benchmark.rows(cells)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    cells = json.loads((RESULTS / "scaling.json").read_text())["cells"]
+    return markdown(scaling_benchmark.HEADER, scaling_benchmark.rows(cells))
+
+
+def calibration() -> str:
+    """How often the 90% interval holds the truth, from the committed results."""
+    results = json.loads((RESULTS / "calibration.json").read_text())
+    header = ["results at", "noise", *(f"{count} results" for count in results["counts"])]
+    return markdown(
+        header,
+        (
+            [cell["design"], str(cell["noise"]), *(f"{share:.2f}" for share in cell["coverage"])]
+            for cell in results["cells"]
+        ),
+    )
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """In Markdown."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
 
 
 def _first_line(call: dict[str, str]) -> str:
@@ -85,6 +98,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "routes": ("http.md", routes),
     "errors": ("http.md", errors),
     "scaling": ("benchmarks.md", scaling),
+    "calibration": ("benchmarks.md", calibration),
 }
 
 
