@@ -39,7 +39,7 @@ def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(tmp_path:
     output = finish(start("examples/demo.py", "--budget", "6", "--folder", str(tmp_path)))
     tuned, default = (float(value) for value in re.findall(r"(?:tuned|default) +(0\.\d+)", output))
     assert 0 < tuned <= 1.2 * default
-    assert "± 0." in output
+    assert "± " in output
     with server_on(f"sqlite:///{tmp_path}/demo.db") as address, Client(address) as client:
         study = client.study("htru2")
         assert study.info().counts.completed == 6

@@ -106,6 +106,17 @@ def test_large_finite_spaces_give_no_point_twice_either() -> None:
 # --- parameters ---
 
 
+def test_no_point_comes_twice_beside_a_real_axis_either() -> None:
+    """Noise-free, and long after the optimum is found: no evaluation is spent on what is known."""
+    space = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 6), ChoiceAxis("c", ("a", "b", "c"))))
+    optimum = space.encode({"x": 0.3, "n": 4, "c": "b"})
+    result = Run(auto.start(space, Config(), 991038398))
+    for _ in range(60):
+        result.step(lambda u: -float(((u - optimum) ** 2).sum()))
+    assert max(result.values) > -1e-6
+    assert len({point.tobytes() for point in result.points}) == 60
+
+
 def test_suggestions_are_valid_parameters_of_mixed_spaces() -> None:
     """40 steps on log integers, steps, ordinals, categoricals and booleans: every suggestion decodes to valid
     parameters, encodes back to itself, and all are different."""

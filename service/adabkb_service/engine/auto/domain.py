@@ -47,11 +47,6 @@ class Domain:
             for k, size in enumerate(self.sizes)
         )
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether every axis is discrete."""
-        return None not in self.sizes
-
     @cached_property
     def size(self) -> float:
         """Number of points of the space; infinite if an axis is real."""

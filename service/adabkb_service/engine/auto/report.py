@@ -21,7 +21,7 @@ BEYOND = 0.9
 
 def report(state: State) -> Report:
     """The numbers of the current model."""
-    tree, view, warp = state.tree, state.surrogate, state.warp
+    tree, warp, members = state.tree, state.warp, len(dictionary(state))
     learned, lower, gap = state.learned, None, None
     if state.record.size:
         lower = float(warp.inverse(np.array(best_lower(state, learned.beta)[0])))
@@ -33,8 +33,8 @@ def report(state: State) -> Report:
         beta=learned.beta,
         leaves=len(leaves),
         depth=int(leaves.max(initial=0)),
-        dictionary=len(dictionary(state)),
-        basis=len(view.inducing),
+        dictionary=members,
+        basis=members,
         effective_dimension=learned.effective_dimension,
         points=state.record.points,
         observations=state.record.size,

@@ -27,7 +27,7 @@ SMALL_GAIN = 1e-6
 FIRST_STEP = 0.3
 """Of an ascent, in lengthscales."""
 ATTEMPTS = 20
-"""To find a free point of a larger finite space, each with as many random ones."""
+"""To find a free point, each among as many random ones."""
 LISTED_POINTS = 4096
 """Finite spaces up to this size are looked at as a whole."""
 
@@ -48,7 +48,7 @@ def largest_bound(
         beta: confidence width.
         around: (d,) the best point so far.
         draw: (seed, step) of the random numbers.
-        taken: whether a point is out of the question; if every one is, that is overruled.
+        taken: whether a point is out of the question; if every one that was found is, that is overruled.
     """
     if domain.size <= LISTED_POINTS:
         return _first_free(domain.points, view.bound(domain.points, beta), taken)
@@ -56,14 +56,11 @@ def largest_bound(
     values = view.bound(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
     ends = np.concatenate([domain.snap(ascend(view, starts, beta)), starts])
-    if not domain.is_finite:
-        return _best(ends, view.bound(ends, beta))
     for attempt in range(ATTEMPTS):
-        ends = np.concatenate([ends, found])
         free = np.array([point for point in ends if not taken(domain.exact(point))]).reshape(-1, domain.dimension)
         if len(free):
             return _best(free, view.bound(free, beta))
-        found = domain.snap(uniforms(draw[0], -1 - attempt, SCATTERED * domain.dimension).reshape(SCATTERED, -1))
+        ends, found = found, domain.snap(uniforms(draw[0], -1 - attempt, found.size).reshape(found.shape))
     return _best(ends, view.bound(ends, beta))
 
 

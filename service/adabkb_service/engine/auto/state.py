@@ -144,7 +144,7 @@ def _dictionary(state: State, record: Record) -> tuple[int, ...]:
     The leverages s2 / nu come from the posterior before. Without replacement, by Efraimidis and Spirakis' keys.
     """
     rows = to_fit(state.problem.seed, record.values)
-    rows = rows[np.sort(np.unique(record.positions[rows], axis=0, return_index=True)[1])]
+    rows = rows[np.sort(np.unique(record.ordinals[rows], return_index=True)[1])]  # each point once
     _, deviation = moments(state.surrogate, record.positions[rows])
     draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)
     keys = np.log(draws) / np.maximum(deviation, 1e-12) ** 2
