@@ -22,7 +22,7 @@ from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.tables import cells, dictionary
+from adabkb_service.storage.tables import cells, dictionary, events
 from tests.operations.conftest import ManualClock, definition
 
 Point = dict[str, Any]
@@ -144,6 +144,8 @@ def test_replay_rebuilds_deleted_cells_and_dictionary(
         connection.execute(sa.delete(dictionary))
     replayed = replay(running, "s")
     assert replayed.changed
+    assert replayed.suggestions > 10
+    assert replayed.diverged == []
     kept(database, "s").assert_same(before)
     assert not replay(running, "s").changed
 
@@ -158,3 +160,22 @@ def test_replay_of_a_cache_that_is_wrong_repairs_it(
         connection.execute(sa.update(cells).where(cells.c.status == "leaf").values(status="pruned"))
     assert replay(running, "s").changed
     kept(database, "s").assert_same(before)
+
+
+def test_replay_names_the_suggestions_that_the_log_contradicts(
+    database: Database, clock: ManualClock, algorithm: dict[str, Any]
+) -> None:
+    """Somebody edited a result in the log: it and the suggestions before are as they were, a later one is not."""
+    running = service(database, clock=clock)
+    create(running, definition(algorithm=algorithm))
+    for _ in range(8):
+        [trial] = suggest(running, "s", SuggestRequest()).view.trials
+        observe(running, "s", Value(objective(trial.parameters), trial.number))
+    with database.writing() as connection:
+        told = sa.select(events.c.seq, events.c.payload).where(events.c.kind == "observed").order_by(events.c.seq)
+        seq, payload = connection.execute(told).all()[3]
+        edited = {**payload, "value": payload["value"] - 50.0}
+        connection.execute(sa.update(events).where(events.c.seq == seq).values(payload=edited))
+    diverged = replay(running, "s").diverged
+    assert diverged
+    assert min(diverged) > 4

@@ -90,13 +90,20 @@ def replay(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rebuild a study's cells and dictionary from its log."""
+    """Rebuild a study's cells and dictionary from its log, and compare every suggestion with it."""
     with opened(_settings(database=database).database, existing=True) as found:
         migration.prepare(found)
         done = replay_study(service(found), study)
     outcome = "they differed before" if done.changed else "they were the same before"
-    line = f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."
-    show(asdict(done), line, as_json=as_json)
+    lines = [f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."]
+    if done.diverged:
+        trials = ", ".join(map(str, done.diverged))
+        lines.append(f"Of {done.suggestions} suggestions these now come out different: trials {trials}.")
+    else:
+        lines.append(f"All {done.suggestions} suggestions come out the same, bit for bit.")
+    show(asdict(done), "\n".join(lines), as_json=as_json)
+    if done.diverged:
+        raise typer.Exit(1)
 
 
 def _settings(**flags: object) -> Settings:

@@ -71,6 +71,8 @@ class Model:
     history: History
     cells: dict[str, str]
     """key -> status of every cell ever created, in order of creation."""
+    diverged: list[int] = field(default_factory=list)
+    """Trials whose point, folded again, came out different from what the log says was handed out."""
 
     @property
     def policy(self) -> Policy:
@@ -135,9 +137,11 @@ class Model:
 
     def _move(self, event: EventRow) -> dict[str, str] | None:
         """The engine's part of one event: the cells it changed, or None if it has no part in it."""
-        if event.kind == "suggested" and event.payload["origin"] == "policy":
+        if is_decision(event):
             suggestion = self.policy.suggest(self.state, self.history.pending(), self.history.failed_points())
             self.state = suggestion.state
+            if event.trial is not None and self.history.parameters_at(suggestion.point) != event.payload["parameters"]:
+                self.diverged.append(event.trial)
             return suggestion.cells
         if event.kind == "observed":
             result = self.history.result(event)
@@ -176,6 +180,11 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     return model
 
 
+def is_decision(event: EventRow) -> bool:
+    """Whether the engine chose the point of this event."""
+    return event.kind == "suggested" and event.payload["origin"] == "policy"
+
+
 def _superseded(later: Iterable[EventRow]) -> bool:
     """Whether a correction rebuilds the model before anything asks it for a point.
 
@@ -184,7 +193,7 @@ def _superseded(later: Iterable[EventRow]) -> bool:
     for event in later:
         if event.kind == "corrected":
             return True
-        if event.kind == "suggested" and event.payload["origin"] == "policy":
+        if is_decision(event):
             return False
     return False
 

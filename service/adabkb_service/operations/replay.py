@@ -25,6 +25,10 @@ class Replayed:
     dictionary: int
     changed: bool
     """Whether the rows differed from what the log says."""
+    suggestions: int
+    """Decisions of the engine in the log, each compared with what comes out of it now, bit for bit."""
+    diverged: list[int]
+    """Trials where another point does."""
 
 
 def replay(service: Service, study_id: str) -> Replayed:
@@ -61,7 +65,15 @@ def replay(service: Service, study_id: str) -> Replayed:
             lifecycle.settle(connection, study_id, service.clock())
             after = _rows(connection, study_id)
         service.models.drop(study_id)
-    return Replayed(study_id, len(log), len(after[0]), len(after[1]), changed=before != after)
+    return Replayed(
+        study_id,
+        len(log),
+        len(after[0]),
+        len(after[1]),
+        changed=before != after,
+        suggestions=sum(models.is_decision(event) for event in log),
+        diverged=model.diverged,
+    )
 
 
 def _rows(connection: Connection, study_id: str) -> tuple[list[tuple[str, str]], tuple[int, ...]]:

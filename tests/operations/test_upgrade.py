@@ -1,0 +1,38 @@
+"""Databases of older versions: every schema that ever landed is kept as a file, and its studies go on."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from adabkb_service.operations import report
+from adabkb_service.operations.manage import get
+from adabkb_service.operations.observe import observe
+from adabkb_service.operations.record import Value
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import service
+from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+
+KEPT = sorted((Path(__file__).parents[1] / "storage" / "kept").glob("*.db.gz"))
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
+def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None:
+    """Upgraded, it replays to the same suggestions, tells its model, and takes results until its budget is spent."""
+    path = tmp_path / "study.db"
+    path.write_bytes(gzip.decompress(kept.read_bytes()))
+    opened = Database(f"sqlite:///{path}")
+    migration.upgrade(opened)
+    running = service(opened)
+    done = replay(running, "kept")
+    assert (done.changed, done.diverged) == (False, [])
+    assert done.suggestions > 5
+    assert report.model(running, "kept").observations > 5
+    while trials := suggest(running, "kept", SuggestRequest()).view.trials:
+        observe(running, "kept", Value(float(trials[0].number), trials[0].number))
+    assert get(running, "kept").reason == "budget"
+    opened.close()
