@@ -126,12 +126,15 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
         before = connection.execute(cells.select().order_by(cells.c.id)).all()
         connection.execute(cells.delete())
     report = json.loads(adabkb("replay", "s", "--database", database_url, "--json"))
-    assert report == {"study": "s", "events": 9, "cells": len(before), "dictionary": 4, "changed": True}
+    told = {"study": "s", "events": 9, "cells": len(before), "dictionary": 4, "changed": True}
+    assert report == {**told, "suggestions": 4, "diverged": []}
     with database.reading() as connection:
         after = connection.execute(cells.select().order_by(cells.c.id)).all()
     assert [(row.key, row.status) for row in after] == [(row.key, row.status) for row in before]
     database.close()
-    assert "they were the same before" in adabkb("replay", "s", "--database", database_url)
+    said = adabkb("replay", "s", "--database", database_url)
+    assert "they were the same before" in said
+    assert "All 4 suggestions come out the same" in said
     assert "See which there are: adabkb study list" in adabkb("replay", "nowhere", "--database", database_url, code=1)
 
 
