@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from adabkb_service.operations import report
+from adabkb_service.operations import propose, report
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create, get
 from adabkb_service.operations.observe import observe
@@ -42,6 +42,17 @@ def test_a_finite_space_is_handed_out_once_and_completes_the_study(running: Serv
     found = report.recommendation(running, "s")
     assert found.model is not None
     assert found.model.parameters == {"layers": 2, "bias": False}
+
+
+def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(
+    running: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine decides on the first only; the others are flagged, and no point comes twice."""
+    monkeypatch.setattr(propose, "SECONDS", 0.0)
+    create(running, definition(parameters=SIX_POINTS))
+    trials = suggest(running, "s", SuggestRequest(count=6)).view.trials
+    assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
+    assert len({tuple(trial.parameters.values()) for trial in trials}) == 6
 
 
 def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) -> None:

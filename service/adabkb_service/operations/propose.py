@@ -18,6 +18,10 @@ from adabkb_service.storage.rows import Origin, StudyRow
 
 logger = logging.getLogger(__name__)
 
+ATTEMPTS = 50
+"""Draws for a fallback point that is not known yet."""
+MOST_TRIALS = 1 << 32
+"""More than a study has: keeps the draws of one trial apart from another's."""
 SECONDS = 3.0
 """How long the engine decides on the points of one request; it finishes the one that it is at."""
 
@@ -53,7 +57,8 @@ def propose(followed: Followed, count: int, first: int) -> Proposals:
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", followed.study.id)
             error = f"{type(failure).__name__}: {failure}"[:500]
-    return Proposals([_fallback(followed.study, first + i) for i in range(count)], error=error)
+    known = set(followed.model.history.known) if followed.model is not None else set()
+    return Proposals(_fallbacks(followed.study, range(first, first + count), known), error=error)
 
 
 def _ask_engine(model: Model, study: StudyRow, count: int, first: int) -> Proposals:
@@ -70,12 +75,21 @@ def _ask_engine(model: Model, study: StudyRow, count: int, first: int) -> Propos
         parameters = model.history.parameters_at(suggestion.point)
         points.append(Proposal(parameters, "policy", suggestion.cell, suggestion.capped))
         if time.monotonic() > deadline:
-            points += [_fallback(study, first + i) for i in range(len(points), count)]
+            known = {*model.history.known, *(position.tobytes() for position in awaited)}
+            points += _fallbacks(study, range(first + len(points), first + count), known)
             break
     return Proposals(points, Decided(state, cells, model.figures(state, awaited)))
 
 
-def _fallback(study: StudyRow, number: int) -> Proposal:
-    """A point drawn by (seed, trial number), so that a retry draws the same."""
-    space = definition_of(study).space()
-    return Proposal(space.decode(uniforms(study.seed, number, space.dimension)), "fallback")
+def _fallbacks(study: StudyRow, numbers: range, known: set[bytes]) -> list[Proposal]:
+    """Points drawn by (seed, trial number), so that a retry draws the same; in finite spaces, new ones as far as can
+    be found."""
+    space, points = definition_of(study).space(), []
+    for number in numbers:
+        for attempt in range(ATTEMPTS):
+            drawn = space.snap(uniforms(study.seed, number + attempt * MOST_TRIALS, space.dimension)[None])[0]
+            if drawn.tobytes() not in known:
+                break
+        known.add(drawn.tobytes())
+        points.append(Proposal(space.decode(drawn), "fallback"))
+    return points

@@ -63,3 +63,47 @@ def test_results_over_the_whole_range_of_floats() -> None:
         state = auto.observe(state, x, 1.7e308 * float(2 * x[0] - 1)).state
     found = auto.predict(state, np.random.default_rng(1).random((5, 2)))
     assert np.isfinite([found.mean, found.std, found.lcb, found.ucb]).all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_an_optimum_on_the_edge_of_the_box_is_not_asked_for_again_and_again(noise: float) -> None:
+    """No centroid lies on the edge: once its cell is too narrow to be cut, the search goes on elsewhere."""
+    state, rng = auto.start(unit_space(1), Config(), 0), np.random.default_rng(0)
+    points = []
+    for _ in range(60):
+        suggestion = auto.suggest(state, np.zeros((0, 1)))
+        points.append(float(suggestion.point[0]))
+        value = points[-1] + noise * float(rng.standard_normal())
+        state = auto.observe(suggestion.state, suggestion.point, value).state
+    assert len(set(points)) == 60
+    assert max(points) > 1 - 1e-6
+
+
+@pytest.mark.parametrize("values", [[12345.0], [3.0] * 10, [998.0, 1000.0]])
+def test_nothing_is_certified_before_anything_is_known_of_how_the_objective_varies(values: list[float]) -> None:
+    """One result, equal results: no gap, or a study with a tolerance would be over at once."""
+    state, rng = auto.start(unit_space(2), Config(), 0), np.random.default_rng(0)
+    for value in values:
+        state = auto.observe(state, rng.random(2), value).state
+    assert auto.report(state).gap == np.inf
+
+
+def test_results_declared_to_be_worthless_are_worth_nothing_and_harm_nothing() -> None:
+    """Every second result has a standard error of 1e300."""
+    state, rng = auto.start(unit_space(2), Config(), 0), np.random.default_rng(0)
+    for step in range(25):
+        suggestion = auto.suggest(state, NOTHING)
+        error = 1e300 if step % 2 else 0.0
+        state = auto.observe(suggestion.state, suggestion.point, float(rng.standard_normal()), error).state
+    found = auto.predict(state, rng.random((5, 2)))
+    assert np.isfinite([found.mean, found.std, found.lcb, found.ucb]).all()
+    assert np.abs(found.mean).max() < 10
+    assert np.isfinite(auto.report(state).effective_dimension)
+
+
+def test_a_finite_space_of_very_many_parameters_is_listed() -> None:
+    """More axes than an array can have, most of one value."""
+    axes = [ChoiceAxis(f"c{i}", ("only",)) for i in range(70)]
+    space = Space((ChoiceAxis("a", (False, True)), *axes, ChoiceAxis("b", ("x", "y", "z"))))
+    suggested = list(auto.suggestions(auto.start(space, Config(), 0), np.zeros((0, 72))))
+    assert len({tuple(space.decode(found.point).items()) for found in suggested}) == 6

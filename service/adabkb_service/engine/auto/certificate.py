@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE
+from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.rows import frontrunners
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -38,11 +39,11 @@ CONTENDERS = 32
 
 def certified(state: State) -> State:
     """A checkpoint's state with its certificate, and the tree marked with what it prunes."""
-    view = state.surrogate
-    if not state.record.size:
-        return state
+    view, values = state.surrogate, state.record.values
+    if len(values) < FEWEST or values.min() == values.max():  # nothing is known yet of how the objective varies
+        return replace(state, tree=_marked(state, [], 0) if len(values) else state.tree)
     gram = view.metric.parts(view.inducing, view.inducing)[0] + MEAN_VARIANCE
-    norm = NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), 0.0))
+    norm = NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), view.variance))
     effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
     beta = _beta(state, norm, effective_dimension)
     lower, row = best_lower(state, beta)

@@ -61,8 +61,12 @@ class Domain:
     @cached_property
     def points(self) -> Array:
         """Every point of a small finite space, (size, d)."""
-        values = [[self.position(k, i) for i in range(size or 0)] for k, size in enumerate(self.sizes)]
-        return np.stack([grid.ravel() for grid in np.meshgrid(*values, indexing="ij")], axis=1)
+        values = [np.array([self.position(k, i) for i in range(size or 0)]) for k, size in enumerate(self.sizes)]
+        points, repeats = np.empty((int(self.size), self.dimension)), 1
+        for k in reversed(range(self.dimension)):
+            points[:, k] = values[k][np.arange(len(points)) // repeats % len(values[k])]
+            repeats *= len(values[k])
+        return points
 
     def neighbours(self, position: Array) -> Array:
         """Positions (k, d) that differ from one, (d,), by one step along a listed ordered axis or in one choice."""

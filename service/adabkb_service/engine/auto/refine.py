@@ -34,7 +34,7 @@ class Refined:
     tree: Tree
     cell: int
     point: Array
-    """(d,) its centroid; the target itself where the tree is full."""
+    """(d,) its centroid; the target itself where the tree is full or the cell is too narrow to be cut."""
     cuts: list[Cut]
     """In order."""
     capped: bool
@@ -73,6 +73,9 @@ def refine(
         if not len(open_axes) and occupied:
             x = target.copy()
             open_axes = np.flatnonzero(_unsettled(x, centroid, box, near=0.0))
+            exact = box.domain.exact(target)
+            if not len(open_axes) and not taken(exact):  # at the edge of the box, where no centroid ever lies
+                return Refined(tree.cut(cuts), cell, exact, cuts, capped=True)
         capped = len(cuts) >= limit and not occupied
         if capped or not len(open_axes):
             return Refined(tree.cut(cuts), cell, centroid, cuts, capped)

@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 
 FITTED = (2_000, 8_000)
 """Best and other results that a posterior is fitted to, at most."""
+LOUDEST = 1e5
+"""Standard error in model output units at most: what is noisier says nothing anyway."""
 LEARNED_FROM = (100, 100)
 """Best and other results that the constants are learned from, at most."""
 
@@ -49,5 +51,7 @@ def frontrunners(record: Record, count: int) -> Ints:
 def noise_ratios(problem: Problem, constants: Constants, warped: Warp, values: Array, errors: Array) -> Array:
     """Noise variance over sigma_f^2 of results: what is learned, and what they (or the study) declare."""
     declared = np.where(errors > 0.0, errors, problem.config.noise_std or 0.0)
-    noises: Array = constants.noise + (declared * warped.slope(values)) ** 2 / constants.variance
+    with np.errstate(over="ignore"):
+        deviations = np.minimum(declared * warped.slope(values), LOUDEST)
+    noises: Array = constants.noise + deviations**2 / constants.variance
     return noises

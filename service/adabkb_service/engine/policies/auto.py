@@ -110,6 +110,8 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     if not due(state, value):
         return Update(absorb(state, point, value, error), {})
     anew = certified(learn(state, state.record.add(point, value, error)))
+    if not (np.isfinite(anew.surrogate.weights).all() and np.isfinite(anew.learned.beta)):
+        raise FloatingPointError("the results are too large or too uncertain for floating point")
     return Update(anew, marks_changed(state.tree, anew.tree))
 
 
