@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 PEERS := .venv/.peers
 RESULTS := benchmarks/results
 
-.PHONY: install serve demo test lint bench bench-paper bench-quality bench-scaling constraints clean
+.PHONY: install serve demo test lint bench bench-paper bench-quality bench-scaling bench-service chaos constraints clean
 
 install: $(STAMP)
 
@@ -36,6 +36,12 @@ bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 
 bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside Optuna; writes benchmarks/results/scaling.json
 	@$(BIN)/python -m benchmarks.scaling
+
+bench-service: $(PEERS)  ## requests per second beside a floor and Optuna; writes benchmarks/results/service.json
+	@$(BIN)/python -m benchmarks.service
+
+chaos: $(STAMP)  ## servers killed under 64 clients (an hour or two); writes benchmarks/results/chaos.json
+	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
 
 bench-paper: $(STAMP)  ## the authors' runs; writes benchmarks/results/paper.json
 	@$(BIN)/python -m benchmarks.paper

@@ -6,6 +6,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -46,19 +47,32 @@ def postgresql_server() -> Iterator[sa.Engine]:
         engine.dispose()
 
 
-@pytest.fixture(params=BACKENDS)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database, on SQLite and on PostgreSQL."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/adabkb.db"
-        return
-    server: sa.Engine = request.getfixturevalue("postgresql_server")
+@contextmanager
+def empty_postgresql(server: sa.Engine) -> Iterator[str]:
+    """The URL of a new database, dropped at the end."""
     name = f"test_{uuid.uuid4().hex}"
     with server.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name}")
     yield server.url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
     with server.connect() as connection:
         connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=BACKENDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database, on SQLite and on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/adabkb.db"
+        return
+    with empty_postgresql(request.getfixturevalue("postgresql_server")) as url:
+        yield url
+
+
+@pytest.fixture
+def other_postgresql(postgresql_server: sa.Engine) -> Iterator[str]:
+    """An empty PostgreSQL database beside the test's own."""
+    with empty_postgresql(postgresql_server) as url:
+        yield url
 
 
 @pytest.fixture

@@ -39,8 +39,8 @@ def serving(app: FastAPI) -> Iterator[str]:
 
 @contextmanager
 def server_on(database_url: str, **settings: Any) -> Iterator[str]:
-    """A server on a database."""
-    with serving(create_app(Settings(database=database_url, **settings))) as address:
+    """A server on a database; its models are in this process, which spares the start of another."""
+    with serving(create_app(Settings(database=database_url, **{"model_processes": 0, **settings}))) as address:
         yield address
 
 

@@ -67,7 +67,8 @@ class Client:
             parameters: the search space.
             direction: "minimize" or "maximize".
             settings: ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``, ``max_attempts``,
-                ``pending_limit``, ``algorithm``, ``tags``: see docs/http.md.
+                ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``algorithm``, ``tags``: see
+                docs/http.md. None is no limit.
 
         Raises:
             Invalid: the definition is wrong; its ``pointers`` say where.
@@ -77,7 +78,7 @@ class Client:
         body: dict[str, Any] = {
             "direction": direction,
             "parameters": to_wire(parameters),
-            **{name: value for name, value in settings.items() if value is not None},
+            **settings,
         }
         if id is not None:
             body["id"] = id

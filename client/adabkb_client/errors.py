@@ -96,7 +96,7 @@ class Invalid(APIError):
 
 
 class Unavailable(APIError):
-    """The server is busy or restarting, and stayed so while the client retried."""
+    """The server is busy or restarting, or still at the same request, and stayed so while the client retried."""
 
 
 _BY_STATUS: dict[int, type[APIError]] = {
@@ -118,7 +118,8 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> APIError:
     """Build the error for a problem document (which may be empty: a proxy's answer has none)."""
-    return _BY_STATUS.get(status, APIError)(
+    kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
+    return kind(
         status,
         problem.get("code", "unknown"),
         problem.get("detail") or problem.get("title") or "the server gave no detail",

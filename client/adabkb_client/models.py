@@ -39,6 +39,7 @@ class Trial:
     attempt: int
     leased_until: datetime | None
     lease_seconds: float
+    started_at: datetime | None
     origin: str
     cell: Cell | None
     value: float | None
@@ -110,6 +111,8 @@ class StudyInfo(StudySummary):
     tolerance: float | None
     lease_seconds: float
     max_attempts: int
+    max_runtime_seconds: float | None
+    failure_limit: int | None
     pending_limit: int | None
     tags: dict[str, str]
     model: dict[str, Any]

@@ -58,7 +58,8 @@ class StudyResource:
         return self.info().best
 
     def update(self, **changes: Any) -> StudyInfo:
-        """Change ``budget``, ``tolerance``, ``tags``, ``lease_seconds``, ``max_attempts``, ``pending_limit``.
+        """Change ``budget``, ``tolerance``, ``tags``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
+        ``failure_limit``, ``pending_limit``.
 
         None removes a limit. A study whose budget is used up runs again when it is raised.
         """
@@ -177,6 +178,11 @@ class StudyResource:
         for trial in self._transport.pages(f"{self._path}/trials", state=state):
             yield self._decode(Trial, trial)
 
+    def why(self, trial: LeasedTrial | Trial | int) -> dict[str, Any]:
+        """Return what a trial was decided on and all events about it, in wire form: see docs/http.md."""
+        document: dict[str, Any] = self._transport.get(f"{self._path}/trials/{self._reference(trial)['trial']}/why")
+        return document
+
     # Results
 
     def observations(self) -> Iterator[Observation]:
@@ -184,14 +190,19 @@ class StudyResource:
         for observation in self._transport.pages(f"{self._path}/observations"):
             yield decode(Observation, observation)
 
-    def correct(self, seq: int, value: SupportsFloat, std_error: SupportsFloat | None = None) -> Answer:
-        """Replace an observation's value; the model is rebuilt and the log keeps both."""
-        body = _result(value, std_error)
-        return self._decode(Answer, self._transport.patch(f"{self._path}/observations/{seq}", body))
+    def correct(
+        self, seq: int, value: SupportsFloat, std_error: SupportsFloat | None = None, reason: str | None = None
+    ) -> Answer:
+        """Replace an observation's value; the model is rebuilt, and the log keeps both and the reason."""
+        return self._amend(seq, {**_result(value, std_error), "reason": reason})
 
-    def exclude(self, seq: int) -> None:
+    def exclude(self, seq: int, reason: str | None = None) -> Answer:
         """Take an observation out of the model; it stays in the log."""
-        self._transport.delete(f"{self._path}/observations/{seq}")
+        return self._amend(seq, {"excluded": True, "reason": reason})
+
+    def include(self, seq: int, reason: str | None = None) -> Answer:
+        """Take an excluded observation back."""
+        return self._amend(seq, {"excluded": False, "reason": reason})
 
     def recommendation(self) -> Recommendation:
         """Return the best point by the model and the best observed one."""
@@ -229,6 +240,9 @@ class StudyResource:
 
     def _decode(self, kind: type[T], document: Any) -> T:
         return decode(kind, document, study_id=self.id)
+
+    def _amend(self, seq: int, body: Mapping[str, Any]) -> Answer:
+        return self._decode(Answer, self._transport.patch(f"{self._path}/observations/{seq}", body))
 
     def _settle(self, trial: LeasedTrial | Trial | int, fate: Mapping[str, Any]) -> Answer:
         answer = self._observe({**self._reference(trial), **fate})

@@ -54,12 +54,11 @@ class Transport:
 
     def post(self, path: str, body: Mapping[str, Any], retry_for: float | None = None) -> Json:
         """POST a body, exactly once in effect; ``retry_for`` overrides the client's patience, in seconds."""
-        headers = {"Idempotency-Key": uuid.uuid4().hex}
-        return _json(self._call("POST", path, json=body, headers=headers, retry_for=retry_for))
+        return _json(self._call("POST", path, json=body, headers=_new_key(), retry_for=retry_for))
 
     def patch(self, path: str, body: Mapping[str, Any]) -> Json:
-        """PATCH a resource."""
-        return _json(self._call("PATCH", path, json=body))
+        """PATCH a resource, exactly once in effect: a copy that comes late must not undo what came after it."""
+        return _json(self._call("PATCH", path, json=body, headers=_new_key()))
 
     def delete(self, path: str) -> None:
         """DELETE a resource."""
@@ -109,6 +108,10 @@ class Transport:
         if response.is_redirect:
             raise UnexpectedAnswer(f"{request.url} redirects to {response.headers.get('Location')}")
         raise from_problem(response.status_code, _problem(response), _retry_after(response))
+
+
+def _new_key() -> dict[str, str]:
+    return {"Idempotency-Key": uuid.uuid4().hex}
 
 
 def _json(response: httpx.Response) -> Json:

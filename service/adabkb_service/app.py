@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -17,16 +17,23 @@ from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.api import events, model, observations, problems, studies, system, trials
+from adabkb_service.api.admission import Admission
 from adabkb_service.api.middleware import BodyLimitMiddleware, RequestMiddleware
-from adabkb_service.operations.lease import sweep
+from adabkb_service.errors import AdaBKBError
+from adabkb_service.operations.clock import SteadyClock
+from adabkb_service.operations.hosts import Beside, Here, Host
 from adabkb_service.operations.service import Service, service
+from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
 from adabkb_service.settings import Settings
-from adabkb_service.storage import idempotency, migration
-from adabkb_service.storage.database import Database
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import HOLDER_SECONDS, Database
 
 logger = logging.getLogger(__name__)
 
 ROUTERS = [module.router for module in (studies, trials, observations, model, events, system)]
+
+KEYS_SECONDS = 60.0
+"""How often old idempotency keys are looked for."""
 
 DESCRIPTION = """Ask/tell Gaussian-process optimization: one Ada-BKB study per id.
 
@@ -41,14 +48,23 @@ def create_app(settings: Settings) -> FastAPI:
     Raises:
         ValueError: the database URL is none of ours.
     """
-    database = Database(settings.database)
-    running = service(database, model_cache_size=settings.model_cache_size)
+    database = Database(
+        settings.database,
+        lock_seconds=settings.lock_seconds,
+        holder_seconds=HOLDER_SECONDS,
+        connections=settings.database_connections,
+    )
+    host: Host = Beside(settings.model_processes, settings.blas_threads) if settings.model_processes else Here()
+    running = service(database, model_cache_size=settings.model_cache_size, clock=SteadyClock(database.now), host=host)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await run_sync(host.open)
         await run_sync(migration.prepare, database)
+        await run_sync(cut_leases, running)
         with threadpool_limits(settings.blas_threads), _sweeping(running, settings):
             yield
+        await run_sync(host.close)
         database.close()
 
     app = FastAPIOffline(  # a lab's machines may not reach the network that FastAPI's own pages load from
@@ -60,6 +76,7 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = running
+    app.state.admission = Admission()
     app.state.routes = [route for router in ROUTERS for route in router.routes]
     for router in ROUTERS:
         app.include_router(router)
@@ -76,11 +93,15 @@ def _sweeping(running: Service, settings: Settings) -> Iterator[None]:
     stop = threading.Event()
 
     def loop() -> None:
+        keys_at = 0.0
         while not stop.wait(settings.sweep_seconds):
             try:
                 sweep(running)
-                with running.database.writing() as connection:
-                    idempotency.forget(connection, running.clock() - timedelta(hours=settings.idempotency_hours))
+                if time.monotonic() > keys_at:
+                    forget_keys(running, settings.idempotency_hours)
+                    keys_at = time.monotonic() + KEYS_SECONDS
+            except AdaBKBError as error:
+                logger.warning("the sweep is tried again in %s s: %s", settings.sweep_seconds, error)
             except Exception:
                 logger.exception("the sweep failed; it is tried again in %s s", settings.sweep_seconds)
 

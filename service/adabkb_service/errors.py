@@ -12,10 +12,11 @@ AdaBKBError
 │   ├── ResultConflict
 │   ├── TrialFinished
 │   ├── LeaseLost
-│   └── StudyComplete
+│   ├── StudyComplete
+│   └── RequestInProgress
 ├── PreconditionFailed        If-Match names another revision
-├── Busy                      another writer was faster, several times; try again
-│   └── Collision             another writer wrote the same row at the same moment
+├── Busy                      others were faster, several times; try again
+│   └── Contention            the database undid a transaction for the sake of another one
 ├── Unavailable               the database does not answer
 └── SchemaMismatch            the database was made by another version
 """
@@ -111,6 +112,13 @@ class StudyComplete(Conflict):
     """The study takes no further trials."""
 
 
+class RequestInProgress(Conflict):
+    """A request with the same Idempotency-Key is not answered yet."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"The request with the key {key!r} is still in progress; send it again for its answer.")
+
+
 class PreconditionFailed(AdaBKBError):
     """The study has changed since the revision the caller named."""
 
@@ -119,8 +127,9 @@ class Busy(AdaBKBError):
     """Other writers were faster several times; nothing was written, ask again."""
 
 
-class Collision(Busy):
-    """Another writer wrote the same row at the same moment; asked again, it will be seen."""
+class Contention(Busy):
+    """The database undid a transaction for the sake of another one (both wrote the same row, a deadlock, ...); done
+    again, it will see what the other one did."""
 
 
 class Unavailable(AdaBKBError):

@@ -33,9 +33,18 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
     sweep_seconds: float = Field(1.0, gt=0, description="how often leases are checked for having run out")
-    idempotency_hours: float = Field(24.0, gt=0, description="how long idempotency keys are remembered")
+    idempotency_hours: float = Field(24.0, ge=24, description="how long idempotency keys are remembered")
+    lock_seconds: float = Field(10.0, gt=0, description="how long a request waits for a lock or a database connection")
+    database_connections: int = Field(40, ge=2, description="open to the database at once, at most")
     model_cache_size: int = Field(32, ge=1, description="studies whose model is kept in memory")
-    blas_threads: int = Field(1, ge=1, description="threads of one linear algebra call")
+    model_processes: int = Field(
+        1,
+        ge=0,
+        description="processes that compute models, each with its share of the studies; 0: the server does",
+    )
+    blas_threads: int = Field(
+        1, ge=1, description="threads of one linear algebra call; the same for all servers and replay"
+    )
     access_log: bool = Field(False, description="log each request as a line of JSON")
 
     @classmethod

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import httpx
 import pytest
 
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
 from tests.api.conftest import DEFINITION
+from tests.servers import serving
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("/v1/studies", {**DEFINITION, "id": None}),
@@ -18,6 +22,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("/v1/studies/s/trials", {"parameters": {"x": 0, "n": 1}}),
     ("/v1/studies/s/trials/1/heartbeat", {}),
     ("/v1/studies/s/trials/1/release", {}),
+    ("/v1/studies/s/predict", {"points": [{"x": 0, "n": 1}]}),
 ]
 
 
@@ -59,15 +64,57 @@ def test_a_key_of_a_deleted_study_is_forgotten(api: httpx.Client) -> None:
 
 
 def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) -> None:
+    """Whoever comes while the first is still at it is told to come again, and then gets the same answer."""
+    key = {"Idempotency-Key": "k-1"}
+
     def send(_: int) -> httpx.Response:
-        key = {"Idempotency-Key": "k-1"}
         return api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 1}, headers=key)
 
     with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(send, range(6)))
-    assert [answer.status_code for answer in answers] == [200] * 6
-    assert {answer.json()["observation"]["seq"] for answer in answers} == {1}
+        answers = [*pool.map(send, range(6)), send(6)]
+    early = [answer for answer in answers if answer.status_code == 409]
+    assert all(answer.json()["code"] == "request_in_progress" for answer in early)
+    assert all(answer.json()["retryable"] and answer.headers["retry-after"] == "1" for answer in early)
+    done = [answer for answer in answers if answer not in early]
+    assert [answer.status_code for answer in done] == [200] * len(done)
+    assert [answer.json() for answer in done] == [done[-1].json()] * len(done)
+    assert done[-1].headers["idempotent-replayed"] == "true"
     assert api.get(study).json()["counts"]["observations"] == 1
+
+
+def test_while_a_request_is_in_progress_another_of_its_key_is_told_to_come_again(database_url: str) -> None:
+    app = create_app(Settings(database=database_url, model_processes=0))
+    with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api, ThreadPoolExecutor(2) as pool:
+        api.post("/v1/studies", json=DEFINITION)
+
+        def send() -> httpx.Response:
+            return api.post("/v1/studies/s/suggest", headers={"Idempotency-Key": "k-1"})
+
+        with app.state.service.models.lock("s"):  # as a long decision holds it
+            both = [pool.submit(send), pool.submit(send)]
+            early = next(as_completed(both)).result()
+            assert (early.status_code, early.json()["code"]) == (409, "request_in_progress")
+            assert (early.headers["retry-after"], early.json()["retryable"]) == ("1", True)
+        assert sorted(answer.result().status_code for answer in both) == [200, 409]
+        assert send().headers["idempotent-replayed"] == "true"
+        assert api.get("/v1/studies/s").json()["counts"]["trials"] == 1
+
+
+def test_a_study_that_is_busy_holds_up_no_other(database_url: str) -> None:
+    """More requests wait for one study than the server has threads: another study's is answered all the same."""
+    app = create_app(Settings(database=database_url, model_processes=0))
+    limits = httpx.Limits(max_connections=100)
+    with serving(app) as address, httpx.Client(base_url=address, timeout=60, limits=limits) as api:
+        for study in ("s", "t"):
+            assert api.post("/v1/studies", json={**DEFINITION, "id": study}).status_code == 201
+        with ThreadPoolExecutor(60) as pool:
+            with app.state.service.models.lock("s"):
+                waiting = [pool.submit(api.post, "/v1/studies/s/suggest") for _ in range(60)]
+                deadline = time.monotonic() + 2
+                while time.monotonic() < deadline:
+                    assert api.post("/v1/studies/t/suggest").status_code == 200
+                assert not any(answer.done() for answer in waiting)
+            assert [answer.result().status_code for answer in waiting] == [200] * 60
 
 
 def test_concurrent_creations_of_one_study_create_it_once(api: httpx.Client) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from adabkb_service.storage import migration
 from tests.api.conftest import DEFINITION
 
 POISON = ["ünïcode ✓ 日本語", "'; DROP TABLE studies; --", "=1+1", 'a,"b"\n', "{{7*7}}", "%s%n", "\u202e\ufeff"]
@@ -197,7 +198,7 @@ def test_health_version_and_metrics(api: httpx.Client) -> None:
     assert api.get("/healthz").json() == {"status": "ok"}
     assert api.get("/readyz").json() == {"status": "ok"}
     version = api.get("/version").json()
-    assert (version["api"], version["schema"]) == ("v1", "0001")
+    assert (version["api"], version["schema"]) == ("v1", migration.head())
     metrics = api.get("/metrics").text
     assert 'adabkb_observations_total{status="completed"} 4.0' in metrics
     route = 'method="POST",route="/v1/studies/{study_id}/suggest",status="200"'

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from typer.testing import CliRunner
 
 from adabkb_service import settings
 from adabkb_service.cli import app
+from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells
 from tests.api.conftest import DEFINITION
@@ -145,8 +148,8 @@ def test_replay_makes_no_database(tmp_path: Path) -> None:
 
 
 def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> None:
-    assert json.loads(adabkb("migrate", "--database", database_url, "--json")) == {"schema": "0001"}
-    assert adabkb("migrate", "--database", database_url) == "The schema is at 0001.\n"
+    assert json.loads(adabkb("migrate", "--database", database_url, "--json")) == {"schema": migration.head()}
+    assert adabkb("migrate", "--database", database_url) == "The schema is at 0002.\n"
 
 
 def test_a_server_prints_one_line_and_stops_when_told(tmp_path: Path) -> None:
@@ -276,3 +279,14 @@ def test_an_open_stream_does_not_keep_the_server_from_stopping(tmp_path: Path) -
             assert not [line for line in lines if line.startswith("event:")]
         assert server.process.wait(20) in (0, -signal.SIGTERM)
         assert time.monotonic() - asked < 10
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["replay", "s"]])
+def test_a_file_of_something_else_is_refused_and_left_as_it_was(tmp_path: Path, command: list[str]) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    message = adabkb(*command, "--database", f"sqlite:///{path}", code=1)
+    assert "not a database of adabkb-service" in message
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]

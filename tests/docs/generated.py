@@ -15,6 +15,7 @@ from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import Settings, table
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.output import RESULTS
+from tests.chaos import __main__ as chaos_run
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -83,6 +84,12 @@ def calibration() -> str:
     )
 
 
+def chaos() -> str:
+    """What the storms came to, from the committed results."""
+    results = json.loads((RESULTS / "chaos.json").read_text())
+    return markdown(chaos_run.HEADER, chaos_run.rows(results["setups"]))
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """In Markdown."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
@@ -99,6 +106,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "errors": ("http.md", errors),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
+    "chaos": ("reliability.md", chaos),
 }
 
 

@@ -92,7 +92,7 @@ def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Serv
         for x in (-1.0, -0.5, 0.0, 1.0, 1.5, 2.0):
             observe(running, study, Value(x * x, parameters={"x": x, "y": 1.0}))
         observe(running, study, Value(3.0, parameters={"x": 0.5, "y": 1.0}, std_error=std_error))
-        [prediction] = report.predict(running, study, [{"x": 0.5, "y": 1.0}]).predictions
+        [prediction] = report.predict(running, study, [{"x": 0.5, "y": 1.0}]).view.predictions
         means.append(prediction.mean)
     assert means[0] == pytest.approx(3.0, abs=0.1)
     assert means[1] < 1.5
@@ -116,6 +116,6 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
     best = get(running, "s").best
     assert best is not None
     assert model.gap > 1000 - best.value
-    [at_best] = report.predict(running, "s", [best.parameters]).predictions
+    [at_best] = report.predict(running, "s", [best.parameters]).view.predictions
     assert at_best.lcb <= at_best.mean <= at_best.ucb
     assert at_best.mean == pytest.approx(best.value, abs=50)

@@ -9,12 +9,14 @@ import pytest
 from adabkb_service.errors import Busy, Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
 from adabkb_service.operations import models, report
 from adabkb_service.operations.correct import correct
-from adabkb_service.operations.lease import heartbeat, release, sweep
+from adabkb_service.operations.idempotency import Key
+from adabkb_service.operations.lease import heartbeat, release
 from adabkb_service.operations.manage import get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.sweep import sweep
 from tests.operations.conftest import ManualClock
 
 
@@ -62,6 +64,7 @@ def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, 
 def test_a_result_waits_for_no_decision(running: Service, trial: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another request holds the study for long, a result is stored and answered; the model follows later."""
     monkeypatch.setattr(models, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(models, "SOON_SECONDS", 0.05)
     with ThreadPoolExecutor(1) as elsewhere, running.models.lock("s"):
         answer = elsewhere.submit(observe, running, "s", Value(1.5, trial)).result(10).view
         assert (answer.study.counts.completed, answer.study.best and answer.study.best.value) == (1, 1.5)
@@ -141,12 +144,12 @@ def test_what_was_actually_run_is_what_is_recorded(running: Service, trial: int)
 def test_a_correction_is_logged_and_moves_the_best(running: Service, trial: int) -> None:
     observe(running, "s", Value(-100.0, trial))
     observe(running, "s", Value(5.0, parameters={"x": 1, "y": 1}))
-    corrected = correct(running, "s", 1, {"value": 7.0}, "a typo")
+    corrected = correct(running, "s", 1, {"value": 7.0}, "a typo").view
     assert corrected.observation.value == 7.0
     assert corrected.study.best is not None
     assert corrected.study.best.value == 5.0
     assert report.trial(running, "s", trial).value == 7.0
-    excluded = correct(running, "s", 2, {"excluded": True})
+    excluded = correct(running, "s", 2, {"excluded": True}).view
     assert excluded.study.best is not None
     assert excluded.study.best.value == 7.0
     [first, _] = [event for event in report.list_events(running, "s", 0, 100) if event.kind == "corrected"]
@@ -155,7 +158,7 @@ def test_a_correction_is_logged_and_moves_the_best(running: Service, trial: int)
 
 def test_a_correction_that_changes_nothing_is_no_event(running: Service, trial: int) -> None:
     before = observe(running, "s", Value(1.0, trial)).view.study.revision
-    assert correct(running, "s", 1, {"value": 1.0}).study.revision == before
+    assert correct(running, "s", 1, {"value": 1.0}).view.study.revision == before
 
 
 def test_heartbeats_renew_a_lease_and_revive_an_expired_one(running: Service, trial: int, clock: ManualClock) -> None:
@@ -192,3 +195,25 @@ def test_releasing_twice_is_releasing_once(running: Service, trial: int) -> None
 def test_a_trial_that_never_was_is_said_to_be_unknown(running: Service, study: str) -> None:
     with pytest.raises(TrialNotFound):
         observe(running, study, Value(1.0, 99))
+
+
+def test_the_result_as_it_was_told_is_the_same_result_although_it_was_corrected_since(
+    running: Service, trial: int
+) -> None:
+    """A worker that repeats itself knows nothing of the correction, and does not undo it."""
+    observe(running, "s", Value(0.25, trial))
+    correct(running, "s", 1, {"value": 0.5}, "misread")
+    again = observe(running, "s", Value(0.25, trial)).view
+    assert again.observation is not None
+    assert (again.observation.value, again.study.counts.observations) == (0.5, 1)
+    with pytest.raises(ResultConflict, match=r"0\.5.*0\.75"):
+        observe(running, "s", Value(0.75, trial))
+
+
+def test_a_late_copy_of_a_correction_undoes_nothing_that_came_after_it(running: Service, trial: int) -> None:
+    observe(running, "s", Value(1.0, trial))
+    first = correct(running, "s", 1, {"value": 2.0}, key=Key("s", "k-1", "f"))
+    correct(running, "s", 1, {"value": 3.0}, key=Key("s", "k-2", "g"))
+    late = correct(running, "s", 1, {"value": 2.0}, key=Key("s", "k-1", "f"))
+    assert (late.replayed, late.view) == (True, first.view)
+    assert [row.value for row in report.list_observations(running, "s", 0, 10)] == [3.0]

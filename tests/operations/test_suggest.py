@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations import report
+from adabkb_service.operations import propose, report
+from adabkb_service.operations import suggest as suggest_module
 from adabkb_service.operations.correct import correct
+from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.lease import release
-from adabkb_service.operations.manage import change, create, get
+from adabkb_service.operations.manage import change, create, delete, get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.queue import queue
 from adabkb_service.operations.record import Failure, Value
@@ -92,7 +95,7 @@ def test_a_paused_study_hands_out_nothing_and_takes_results(running: Service, st
 def test_raising_the_budget_of_a_complete_study_makes_it_run_again(running: Service) -> None:
     create(running, definition(budget=1))
     assert observe(running, "s", Value(1.0, ask(running)[0].number)).view.study.state == "complete"
-    assert change(running, "s", {"budget": 2}).state == "running"
+    assert change(running, "s", {"budget": 2}).view.state == "running"
     assert [trial.number for trial in ask(running)] == [2]
     kinds = [event.kind for event in report.list_events(running, "s", 0, 100)]
     assert kinds == ["created", "suggested", "observed", "completed", "updated", "suggested"]
@@ -105,7 +108,7 @@ def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service)
         answer = observe(running, "s", Value(value, ask(running)[0].number)).view
     assert (answer.study.state, answer.study.reason) == ("complete", "converged")
     assert suggest(running, "s", SuggestRequest()).view.reason == "converged"
-    assert change(running, "s", {"tolerance": None}).state == "running"
+    assert change(running, "s", {"tolerance": None}).view.state == "running"
 
 
 def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
@@ -236,3 +239,24 @@ def test_events_are_numbered_without_gaps_under_concurrency(database: Database, 
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
     assert sum(event.kind == "observed" for event in log) == 12
     assert get(services[0], "s").revision == len(log)
+
+
+def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_handed_out_for_its_namesake(
+    running: Service, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleted and created anew while the engine is at it: the same id, and as many events."""
+    create(running, definition())
+    decide = propose.propose
+
+    def meanwhile(*args: Any) -> propose.Proposals:
+        proposals = decide(*args)
+        monkeypatch.setattr(suggest_module, "propose", decide)
+        delete(running, "s")
+        clock.advance(1)
+        create(running, definition(parameters=[{"name": "z", "kind": "float", "low": 100, "high": 200}]))
+        return proposals
+
+    monkeypatch.setattr(suggest_module, "propose", meanwhile)
+    (trial,) = suggest(running, "s", SuggestRequest()).view.trials
+    assert list(trial.parameters) == ["z"]
+    assert list(examine(running.database)) == []

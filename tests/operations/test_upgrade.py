@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from adabkb_service.operations import report
+from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.record import Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
-from adabkb_service.storage import migration
+from adabkb_service.storage import migration, studies
 from adabkb_service.storage.database import Database
 
 KEPT = sorted((Path(__file__).parents[1] / "storage" / "kept").glob("*.db.gz"))
@@ -28,11 +29,15 @@ def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None
     opened = Database(f"sqlite:///{path}")
     migration.upgrade(opened)
     running = service(opened)
-    done = replay(running, "kept")
+    assert list(examine(opened)) == []
+    with opened.reading() as connection:
+        (study,) = studies.ids(connection)
+    done = replay(running, study)
     assert (done.changed, done.diverged) == (False, [])
     assert done.suggestions > 5
-    assert report.model(running, "kept").observations > 5
-    while trials := suggest(running, "kept", SuggestRequest()).view.trials:
-        observe(running, "kept", Value(float(trials[0].number), trials[0].number))
-    assert get(running, "kept").reason == "budget"
+    assert report.model(running, study).observations > 5
+    while trials := suggest(running, study, SuggestRequest()).view.trials:
+        observe(running, study, Value(float(trials[0].number), trials[0].number))
+    assert get(running, study).reason == "budget"
+    assert list(examine(opened)) == []
     opened.close()

@@ -85,7 +85,7 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that reads its body strictly, and only as application/json."""
+    """A route that reads its body strictly, and only as application/json, and then waits to be admitted."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """FastAPI's handler, given a ``StrictRequest`` whose body is parsed already."""
@@ -97,7 +97,8 @@ class StrictRoute(APIRoute):
             if takes_body and await strict.body():
                 _check_media_type(strict)
                 await strict.json()  # here, as FastAPI answers 400 to whatever is raised while it parses
-            return await handler(strict)
+            async with request.app.state.admission.admitted(strict):
+                return await handler(strict)
 
         return strictly
 

@@ -1,4 +1,7 @@
-"""What endpoints are given: the service, the idempotency key, the page, the revision."""
+"""What endpoints are given: the service, the idempotency key, the page, the revision.
+
+All are coroutines: FastAPI would give each plain function a turn on a thread.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from adabkb_service.operations.parameters import MAX_SAFE_INTEGER
 from adabkb_service.operations.service import Service
 
 
-def _study_id(study_id: Annotated[str, Path(description="the study's id")]) -> str:
+async def _study_id(study_id: Annotated[str, Path(description="the study's id")]) -> str:
     if re.fullmatch(STUDY_ID, study_id) is None:
         raise StudyNotFound(study_id)
     return study_id
@@ -29,7 +32,7 @@ StudyId = Annotated[str, Depends(_study_id)]
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
 
@@ -103,7 +106,7 @@ class Page:
         return encoded(last) if count == self.limit else None
 
 
-def _page(
+async def _page(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: Annotated[str | None, Query(description="next_cursor of the page before", max_length=500)] = None,
 ) -> Page:
@@ -129,7 +132,7 @@ def _not_a_cursor() -> Invalid:
     return Invalid([FieldError("?cursor", "is not a next_cursor of this list", "invalid_cursor")])
 
 
-def _revisions(
+async def _revisions(
     if_match: Annotated[str | None, Header(description="an ETag of the study: refuse if it has changed")] = None,
 ) -> frozenset[int] | None:
     if if_match is None or if_match.strip() == "*":

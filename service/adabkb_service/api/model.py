@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded
+from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.api.schemas import Listing, PredictBody
 from adabkb_service.operations import report, views
@@ -20,9 +20,11 @@ def get_recommendation(study_id: StudyId, service: ServiceDep) -> views.Recommen
 
 
 @router.post("/predict", operation_id="predict", responses=responses(400, 404, 413, 415, 422))
-def predict(study_id: StudyId, body: PredictBody, service: ServiceDep) -> views.Predictions:
-    """The posterior at some points. Nothing is stored, so no idempotency key is needed."""
-    return report.predict(service, study_id, body.points)
+def predict(
+    study_id: StudyId, body: PredictBody, service: ServiceDep, key: KeyDep, response: Response
+) -> views.Predictions:
+    """The posterior at some points. Nothing changes; with a key, a repeated call is answered by the same model."""
+    return reply(response, report.predict(service, study_id, body.points, key))
 
 
 @router.get("/model", operation_id="getModel", responses=responses(404, 422))

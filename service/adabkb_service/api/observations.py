@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, reply
@@ -40,13 +42,22 @@ def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> 
 
 
 @router.patch("/observations/{seq}", operation_id="correctObservation", responses=responses(400, 404, 413, 415, 422))
-def correct_observation(study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep) -> views.Corrected:
+def correct_observation(
+    study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep, response: Response
+) -> views.Corrected:
     """Correct a result, exclude it or count it again; an event in the log, and the model is rebuilt."""
     changes = body.model_dump(exclude_unset=True, exclude={"reason"})
-    return correct(service, study_id, seq, changes, body.reason)
+    return reply(response, correct(service, study_id, seq, changes, body.reason, key))
 
 
 @router.delete("/observations/{seq}", operation_id="excludeObservation", responses=responses(404, 422))
-def exclude_observation(study_id: StudyId, seq: Number, service: ServiceDep) -> views.Corrected:
+def exclude_observation(
+    study_id: StudyId,
+    seq: Number,
+    service: ServiceDep,
+    key: KeyDep,
+    response: Response,
+    reason: Annotated[str | None, Query(max_length=1000, description="why, for the log")] = None,
+) -> views.Corrected:
     """Exclude a result: it stays on record and no longer counts."""
-    return correct(service, study_id, seq, {"excluded": True})
+    return reply(response, correct(service, study_id, seq, {"excluded": True}, reason, key))

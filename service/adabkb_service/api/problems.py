@@ -41,6 +41,7 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
     errors.TrialFinished: Kind(409, "trial_finished", "The trial is finished"),
     errors.LeaseLost: Kind(409, "lease_lost", "The attempt does not hold the trial"),
     errors.StudyComplete: Kind(409, "study_complete", "The study takes no further trials"),
+    errors.RequestInProgress: Kind(409, "request_in_progress", "The same request is in progress", retryable=True),
     errors.PreconditionFailed: Kind(412, "precondition_failed", "The study has changed"),
     errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
     errors.Invalid: Kind(422, "invalid", "The request is not valid"),

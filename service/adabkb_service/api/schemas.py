@@ -39,6 +39,8 @@ class PatchStudyBody(Body):
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     lease_seconds: LeaseSeconds = 3600.0
     max_attempts: Count = 3
+    max_runtime_seconds: LeaseSeconds | None = None
+    failure_limit: Count | None = None
     pending_limit: Count | None = None
     tags: Tags = Field(default_factory=dict)
 

@@ -47,10 +47,15 @@ def get_study(study_id: StudyId, service: ServiceDep, response: Response) -> vie
 
 @router.patch("/{study_id}", operation_id="changeStudy", responses=responses(400, 404, 412, 413, 415, 422))
 def change_study(
-    study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, response: Response
+    study_id: StudyId,
+    body: PatchStudyBody,
+    service: ServiceDep,
+    revisions: RevisionsDep,
+    key: KeyDep,
+    response: Response,
 ) -> views.Study:
     """Pause or resume a study, change its limits or tags."""
-    study = manage.change(service, study_id, body.model_dump(exclude_unset=True), revisions)
+    study = reply(response, manage.change(service, study_id, body.model_dump(exclude_unset=True), revisions, key))
     tag(response, study.revision)
     return study
 

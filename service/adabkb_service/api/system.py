@@ -24,10 +24,12 @@ async def get_health() -> Health:
 
 @router.get("/readyz", operation_id="getReadiness", responses=responses())
 def get_readiness(service: ServiceDep) -> Health:
-    """The database answers and has the schema of this version."""
+    """The database answers, has the schema of this version and, if a request could not write, can be written again."""
     with service.database.reading() as connection:
         if migration.standing(connection) != "current":
             raise Unavailable("The database does not have this version's schema; run: adabkb migrate")
+    if service.database.trouble is not None:
+        migration.rewrite(service.database)
     return Health()
 
 

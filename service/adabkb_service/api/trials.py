@@ -12,6 +12,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.api.schemas import HeartbeatBody, Listing, QueueBody, ReleaseBody
 from adabkb_service.operations import lease, report, views
 from adabkb_service.operations.queue import queue
+from adabkb_service.operations.why import why
 from adabkb_service.storage.rows import TrialState
 
 router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], route_class=StrictRoute)
@@ -41,6 +42,12 @@ def list_trials(
 def get_trial(study_id: StudyId, number: Number, service: ServiceDep) -> views.Trial:
     """A trial."""
     return report.trial(service, study_id, number)
+
+
+@router.get("/{number}/why", operation_id="explainTrial", responses=responses(404, 422))
+def explain_trial(study_id: StudyId, number: Number, service: ServiceDep) -> views.Why:
+    """What a trial was decided on, and what became of it."""
+    return why(service, study_id, number)
 
 
 @router.post("/{number}/heartbeat", operation_id="heartbeat", responses=responses(400, 404, 409, 413, 415, 422))

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Annotated
 
-from sqlalchemy.exc import DatabaseError
+import typer
 
 from adabkb_service.cli.output import fail, reported
 from adabkb_service.errors import Unavailable
 from adabkb_service.storage.database import Database
+
+DatabaseUrl = Annotated[
+    str | None, typer.Option("--database", help="sqlite:///file.db or postgresql://...", show_default=False)
+]
 
 
 @contextmanager
@@ -23,8 +28,6 @@ def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
             yield database
         except Unavailable as error:
             fail(_explained(database, error.__cause__ or error))
-        except DatabaseError as error:
-            fail(_explained(database, error))
 
 
 def _check_file(file: Path, *, existing: bool) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from adabkb_service.cli import remote, server
+from adabkb_service.cli import maintenance, remote, server
 from adabkb_service.cli.output import speaking
 
 app = typer.Typer(
@@ -19,8 +20,20 @@ app = typer.Typer(
 study = typer.Typer(help="Studies of a server.", no_args_is_help=True)
 app.add_typer(study, name="study")
 
-for command in (server.serve, server.migrate, server.replay, remote.suggest, remote.export):
-    app.command()(speaking(command))
+COMMANDS: dict[str, Callable[..., None]] = {
+    "serve": server.serve,
+    "migrate": maintenance.migrate,
+    "backup": maintenance.backup,
+    "restore": maintenance.restore,
+    "doctor": maintenance.doctor,
+    "replay": maintenance.replay,
+    "import": maintenance.import_,
+    "export": remote.export,
+    "suggest": remote.suggest,
+    "why": remote.why,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(speaking(command))
 # A negative value is not an option.
 app.command(context_settings={"ignore_unknown_options": True})(speaking(remote.observe))
 study.command("create")(speaking(remote.create_study))

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from adabkb_service.errors import AdaBKBError, StudyNotFound
+from adabkb_service.settings import Settings, load
 
 AsJson = Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")]
 
@@ -58,6 +59,12 @@ def reported() -> Iterator[None]:
         fail(f"{error} {WHICH_STUDIES}")
     except (AdaBKBError, ValueError) as error:
         fail(str(error))
+
+
+def settings(**flags: object) -> Settings:
+    """The settings, with the flags that were given."""
+    with reported():
+        return load(**{name: value for name, value in flags.items() if value is not None})
 
 
 def point(parameters: Mapping[str, Any]) -> str:

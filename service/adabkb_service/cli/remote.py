@@ -106,6 +106,41 @@ def observe(
     show(answer, f"Trial {trial} is {answer['trial']['state']}. {_summary(answer['study'])}", as_json=as_json)
 
 
+def why(
+    study: StudyId,
+    trial: Annotated[int, typer.Argument(help="the trial's number", show_default=False)],
+    url: Url = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a trial was decided on, and what became of it."""
+    answer = _send(url, "GET", _path(study, f"/trials/{trial}/why"))
+    found = answer["trial"]
+    lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
+    lines += _reasons(answer["decision"])
+    lines += [
+        f"  event {event['seq']}, {event['created_at']}: {event['kind']} {json.dumps(event['payload'])}"
+        for event in answer["events"]
+    ]
+    show(answer, "\n".join(lines), as_json=as_json)
+
+
+def _reasons(decision: dict[str, Any] | None) -> list[str]:
+    if decision is None:
+        return ["A user queued it."]
+    source = {"policy": "The model decided on it", "fallback": "It is quasi-random (the model could not decide)"}
+    waiting = ", ".join(map(str, decision["pending"])) or "none"
+    lines = [
+        f"{source[decision['origin']]} after event {decision['revision']}, on {decision['results']} results; "
+        f"trials without one: {waiting}; failed: {', '.join(map(str, decision['failed'])) or 'none'}.",
+        f"Random draws by seed {decision['random']['seed']}, step {decision['random']['step']}.",
+    ]
+    if decision["best"] is not None:
+        lines.append(f"The best was {decision['best']['value']!r} at {point(decision['best']['parameters'])}.")
+    if decision["path"]:
+        lines.append(f"Its cell is {decision['path'][-1]['key']}, at depth {decision['path'][-1]['depth']}.")
+    return lines
+
+
 def export(
     study: StudyId,
     format: Annotated[str, typer.Option(help="jsonl: everything; csv: the observations")] = "jsonl",

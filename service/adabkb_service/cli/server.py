@@ -1,4 +1,4 @@
-"""``adabkb serve``, ``migrate`` and ``replay``: what works on the database itself."""
+"""``adabkb serve``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import ipaddress
 import logging
 import socket
 import threading
-from dataclasses import asdict
 from types import FrameType
 from typing import Annotated
 
@@ -15,19 +14,13 @@ import typer
 import uvicorn
 
 from adabkb_service.app import create_app
-from adabkb_service.cli.database import opened
-from adabkb_service.cli.output import AsJson, fail, reported, show
-from adabkb_service.operations.replay import replay as replay_study
-from adabkb_service.operations.service import service
-from adabkb_service.settings import Settings, load
+from adabkb_service.cli.database import DatabaseUrl, opened
+from adabkb_service.cli.output import fail, settings
+from adabkb_service.settings import Settings
 from adabkb_service.storage import migration
 
 GRACE_SECONDS = 30
 """How long a request may take to end once the server is to stop; all are bounded by less."""
-
-DatabaseUrl = Annotated[
-    str | None, typer.Option("--database", help="sqlite:///file.db or postgresql://...", show_default=False)
-]
 
 
 class Server(uvicorn.Server):
@@ -57,58 +50,24 @@ def serve(
     access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request as JSON")] = None,
 ) -> None:
     """Run a server. An empty database is migrated; a line with the address is printed when it is ready."""
-    settings = _settings(host=host, port=port, database=database, access_log=access_log)
-    _configure_logging(settings)
-    with opened(settings.database) as prepared:
+    found = settings(host=host, port=port, database=database, access_log=access_log)
+    _configure_logging(found)
+    with opened(found.database) as prepared:
         migration.prepare(prepared)
-    app = create_app(settings)
-    if not _is_loopback(settings.host):
-        typer.echo(f"warning: {settings.host} is not loopback, and there is no authentication yet.", err=True)
+    app = create_app(found)
+    if not _is_loopback(found.host):
+        typer.echo(f"warning: {found.host} is not loopback, and there is no authentication yet.", err=True)
     try:
-        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        listener = socket.create_server((settings.host, settings.port), family=family)
+        family = socket.AF_INET6 if ":" in found.host else socket.AF_INET
+        listener = socket.create_server((found.host, found.port), family=family)
     except OSError as error:
         port_is_the_trouble = error.errno in (errno.EADDRINUSE, errno.EACCES)
         remedy = "try --port 0" if port_is_the_trouble else "give an address of this machine, such as --host 127.0.0.1"
-        fail(f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; {remedy}")
+        fail(f"cannot listen on {found.host} port {found.port}: {error.strerror}; {remedy}")
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
     )
     Server(config, app.state.service.stopping).run(sockets=[listener])
-
-
-def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
-    """Bring a database to this version's schema. Back it up first."""
-    with opened(_settings(database=database).database) as old:
-        migration.upgrade(old)
-    head = migration.head()
-    show({"schema": head}, f"The schema is at {head}.", as_json=as_json)
-
-
-def replay(
-    study: Annotated[str, typer.Argument(help="the study's id")],
-    database: DatabaseUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """Rebuild a study's cells and dictionary from its log, and compare every suggestion with it."""
-    with opened(_settings(database=database).database, existing=True) as found:
-        migration.prepare(found)
-        done = replay_study(service(found), study)
-    outcome = "they differed before" if done.changed else "they were the same before"
-    lines = [f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."]
-    if done.diverged:
-        trials = ", ".join(map(str, done.diverged))
-        lines.append(f"Of {done.suggestions} suggestions these now come out different: trials {trials}.")
-    else:
-        lines.append(f"All {done.suggestions} suggestions come out the same, bit for bit.")
-    show(asdict(done), "\n".join(lines), as_json=as_json)
-    if done.diverged:
-        raise typer.Exit(1)
-
-
-def _settings(**flags: object) -> Settings:
-    with reported():
-        return load(**{name: value for name, value in flags.items() if value is not None})
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -53,7 +54,7 @@ DIGITS = 12
 ROUNDING_ULPS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FloatAxis:
     """A real interval ``[low, high]``."""
 
@@ -62,10 +63,17 @@ class FloatAxis:
     high: float
     scale: Scale = "linear"
 
-    @property
+    @cached_property
     def raw_bounds(self) -> tuple[float, float]:
         """``(low, high)``, or their natural logarithms."""
         return (math.log(self.low), math.log(self.high)) if self.scale == "log" else (self.low, self.high)
+
+    @cached_property
+    def _decimals(self) -> int:
+        """Decimal places of the grid: 1e-12 of the range, but coarser than what rounding does to the bounds."""
+        step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
+        noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
+        return -math.ceil(math.log10(max(step, noise)))
 
     def decode(self, u: float) -> float:
         """Interpolate, in the logarithm where log-scaled; the ends are exact."""
@@ -78,13 +86,6 @@ class FloatAxis:
         value = low * (1.0 - u) + high * u
         on_grid = float(f"{math.exp(value):.{DIGITS - 2}e}") if self.scale == "log" else round(value, self._decimals)
         return min(max(on_grid, self.low), self.high)
-
-    @property
-    def _decimals(self) -> int:
-        """Decimal places of the grid: 1e-12 of the range, but coarser than what rounding does to the bounds."""
-        step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
-        noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
-        return -math.ceil(math.log10(max(step, noise)))
 
     def encode(self, value: float) -> float:
         """The inverse of ``decode``."""
@@ -151,7 +152,7 @@ class IntAxis:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChoiceAxis:
     """A finite list of values: categorical choices, ordinal values or the two booleans; equal bins in list order."""
 
@@ -185,12 +186,16 @@ class ChoiceAxis:
             return f"must be one of {', '.join(map(repr, self.choices))}"
         return None
 
+    @cached_property
+    def _positions(self) -> dict[tuple[bool, Any], int]:
+        """By (whether it is a boolean, choice): True == 1 in Python, but they are two different JSON values."""
+        return {(isinstance(choice, bool), choice): index for index, choice in enumerate(self.choices)}
+
     def _index(self, value: Any) -> int:
-        for index, choice in enumerate(self.choices):
-            # True == 1 in Python, but they are two different JSON values.
-            if isinstance(choice, bool) == isinstance(value, bool) and choice == value:
-                return index
-        raise ValueError(value)
+        try:
+            return self._positions[isinstance(value, bool), value]
+        except (KeyError, TypeError):  # a list or an object is no choice, and cannot be looked up
+            raise ValueError(value) from None
 
 
 @dataclass(frozen=True, slots=True)

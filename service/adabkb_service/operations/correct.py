@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from adabkb_service.operations import lifecycle, render, views
-from adabkb_service.operations.observe import AFTERWARDS
+from adabkb_service.operations import idempotency, lifecycle, render, views
+from adabkb_service.operations.change import changing
+from adabkb_service.operations.idempotency import Key, Outcome
+from adabkb_service.operations.observe import follow_up
+from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, observations, studies, trials
+from adabkb_service.storage import observations
+from adabkb_service.storage.rows import ObservationRow, StudyRow
 
 
+@retried
 def correct(
-    service: Service, study_id: str, seq: int, changes: dict[str, Any], reason: str | None = None
-) -> views.Corrected:
+    service: Service,
+    study_id: str,
+    seq: int,
+    changes: dict[str, Any],
+    reason: str | None = None,
+    key: Key | None = None,
+) -> Outcome[views.Corrected]:
     """Change what an observation says, or whether it counts.
 
     Args:
@@ -22,36 +32,37 @@ def correct(
         seq: which observation.
         changes: new ``value``, ``std_error``, ``excluded``.
         reason: why, for the log.
+        key: of the request.
 
     Raises:
         StudyNotFound, ObservationNotFound: there is no such thing.
     """
-    with service.models.lock(study_id):
-        now = service.clock()
-        with service.database.writing() as connection:
-            studies.get(connection, study_id, lock=True)
-            was = observations.get(connection, study_id, seq)
-            differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
-            row = was
-            if differing:
-                row = observations.change(connection, was, **differing)
-                payload = {
-                    "observation": seq,
-                    "parameters": row.parameters,
-                    "value": row.value,
-                    "std_error": row.std_error,
-                    "excluded": row.excluded,
-                    "was": {name: getattr(was, name) for name in differing},
-                    "reason": reason,
-                }
-                events.append(connection, study_id, "corrected", payload, now=now, trial=row.trial)
-                if row.trial is not None:
-                    trial = trials.get(connection, study_id, row.trial)
-                    first = observations.of_trial(connection, study_id, row.trial)[0]
-                    trials.change(connection, trial, value=first.value)
-            lifecycle.settle(connection, study_id, now)
-        with suppress(*AFTERWARDS):
-            service.models.follow(study_id)
-        with service.database.reading() as connection:
-            summary = lifecycle.summary(connection, studies.get(connection, study_id))
-    return views.Corrected(observation=render.observation(row), study=summary)
+    with service.models.soon(study_id), changing(service, study_id) as change:
+        if known := idempotency.recall(change.connection, key, views.Corrected):
+            return known
+        was = observations.get(change.connection, study_id, seq)
+        differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
+        row = replace(was, **differing)
+        if differing:
+            change.correct(row)
+            payload = {
+                "observation": seq,
+                "parameters": row.parameters,
+                "value": row.value,
+                "std_error": row.std_error,
+                "excluded": row.excluded,
+                "was": {name: getattr(was, name) for name in differing},
+                "reason": reason,
+            }
+            change.note("corrected", payload, row.trial)
+            if row.trial is not None:
+                first = change.results_of(row.trial)[0]
+                change.move(change.trial(row.trial), value=first.value)
+        lifecycle.settle(change)
+        outcome = Outcome(_answer(change.study, row))
+        idempotency.store(change, key, outcome)
+    return follow_up(service, change, key, outcome, lambda study: _answer(study, row))
+
+
+def _answer(study: StudyRow, row: ObservationRow) -> views.Corrected:
+    return views.Corrected(observation=render.observation(row), study=lifecycle.summary(study))

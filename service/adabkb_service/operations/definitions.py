@@ -26,6 +26,18 @@ from adabkb_service.operations.parameters import (
 )
 
 MAX_DEPTH = 900
+FAILURE_LIMIT = 10
+CHANGEABLE = (
+    "budget",
+    "failure_limit",
+    "lease_seconds",
+    "max_attempts",
+    "max_runtime_seconds",
+    "pending_limit",
+    "tags",
+    "tolerance",
+)
+"""What may be changed once a study exists."""
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
@@ -181,6 +193,12 @@ class StudyDefinition(Body):
     ] = None
     lease_seconds: LeaseSeconds = 3600.0
     max_attempts: Annotated[Count, Field(description="leases that may run out before the trial is failed")] = 3
+    max_runtime_seconds: Annotated[
+        LeaseSeconds | None, Field(description="of one attempt, whatever its heartbeats say")
+    ] = None
+    failure_limit: Annotated[
+        Count | None, Field(description="trials that fail one after the other until the study is paused")
+    ] = FAILURE_LIMIT
     pending_limit: Annotated[Count | None, Field(description="unfinished trials at most")] = None
     tags: Tags = Field(default_factory=dict)
 

@@ -1,29 +1,76 @@
-"""GET /v1/studies/{id}/export: everything a study holds, page by page, so that its size does not matter."""
+"""GET /v1/studies/{id}/export: everything a study holds, as of one moment.
+
+It is read in one transaction into a file of its own, and sent from there: however slow the reader is, it holds no
+transaction open, and the size of a study does not matter. ``importing`` reads the JSON lines back.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from tempfile import SpooledTemporaryFile
+from typing import Any, TextIO, TypeVar, cast
 
 from pydantic import BaseModel
+from sqlalchemy import Connection
 
-from adabkb_service.operations import manage, report, views
+from adabkb_service.operations import lifecycle, render
 from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage import model as rows
+from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, StudyRow, TrialRow
 
+FORMAT = 1
+"""Of the JSON lines; ``importing`` takes this one."""
 PAGE = 1000
+IN_MEMORY = 2**20
+
+
+class ModelLine(BaseModel):
+    """How far the model had come."""
+
+    folded: int
+    figures: dict[str, Any] | None
+    error: str | None
+
+
+class CellLine(BaseModel):
+    """A cell, in order of creation."""
+
+    key: str
+    status: CellStatus
+
+
+class DictionaryLine(BaseModel):
+    """A member of the dictionary."""
+
+    ordinal: int
+
+
+class KeyLine(BaseModel):
+    """An answer that is kept for repeated requests."""
+
+    scope: str
+    key: str
+    fingerprint: str
+    answer: dict[str, Any]
+    created_at: datetime
+
+
+Write = Callable[[Connection, StudyRow, TextIO], None]
+Row = TypeVar("Row", TrialRow, ObservationRow, EventRow)
 
 
 def json_lines(service: Service, study_id: str) -> Iterator[str]:
-    """The study, its trials, observations and events: one JSON object a line, told apart by ``type``.
+    """The study, its trials, observations and events, its model's rows and its idempotency keys: one JSON object a
+    line, told apart by ``type``.
 
     Raises:
         StudyNotFound: there is none; before the first line.
     """
-    study = manage.get(service, study_id)
-    return _json_lines(service, study)
+    return _snapshot(service, study_id, _write_json)
 
 
 def csv_rows(service: Service, study_id: str) -> Iterator[str]:
@@ -32,49 +79,70 @@ def csv_rows(service: Service, study_id: str) -> Iterator[str]:
     Raises:
         StudyNotFound: there is none; before the first line.
     """
-    study = manage.get(service, study_id)
-    return _csv_rows(service, study)
+    return _snapshot(service, study_id, _write_csv)
 
 
-def _json_lines(service: Service, study: views.Study) -> Iterator[str]:
-    yield _line("study", study)
-    for trial in _all(lambda last: report.list_trials(service, study.id, state=None, after=last, limit=PAGE), "number"):
-        yield _line("trial", trial)
-    for observation in _observations(service, study):
-        yield _line("observation", observation)
-    for event in _all(lambda last: report.list_events(service, study.id, last, PAGE), "seq"):
-        yield _line("event", event)
+def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:
+    spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - _sent closes it
+    try:
+        with service.database.reading() as connection:
+            write(connection, studies.get(connection, study_id), cast("TextIO", spool))
+    except BaseException:
+        spool.close()
+        raise
+    spool.seek(0)
+    return _sent(spool)
 
 
-def _csv_rows(service: Service, study: views.Study) -> Iterator[str]:
-    names = [parameter.name for parameter in study.parameters]
+def _sent(spool: SpooledTemporaryFile[str]) -> Iterator[str]:
+    with spool:
+        yield from spool
+
+
+def _write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
+    def line(kind: str, /, **fields: Any) -> None:
+        file.write(json.dumps({"type": kind, **fields}, ensure_ascii=False) + "\n")
+
+    def shown(kind: str, view: BaseModel) -> None:
+        line(kind, **view.model_dump(mode="json"))
+
+    line("study", format=FORMAT, **lifecycle.full(study).model_dump(mode="json"))
+    for trial in _trials(connection, study):
+        shown("trial", render.trial(trial))
+    for observation in _observations(connection, study):
+        shown("observation", render.observation(observation))
+    for event in _all(lambda last: events.page(connection, study.id, last, PAGE), "seq"):
+        shown("event", render.event(event))
+    shown("model", ModelLine(folded=study.folded, figures=study.model, error=study.model_error))
+    for key, status in rows.read_cells(connection, study.id).items():
+        shown("cell", CellLine(key=key, status=cast("CellStatus", status)))
+    for ordinal in rows.read_dictionary(connection, study.id):
+        shown("dictionary", DictionaryLine(ordinal=ordinal))
+    for kept in idempotency.of_study(connection, study.id):
+        shown("key", KeyLine.model_validate(kept, from_attributes=True))
+
+
+def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
+    names = [parameter.name for parameter in lifecycle.definition_of(study).parameters]
     fixed = ["seq", "trial", "attempt", "value", "std_error", "excluded", "observed_at"]
-    yield _csv_line([*fixed, *(f"parameters.{name}" for name in names)])
-    for observation in _observations(service, study):
-        row = observation.model_dump(mode="json")
-        yield _csv_line([*(row[name] for name in fixed), *(observation.parameters[name] for name in names)])
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow([*fixed, *(f"parameters.{name}" for name in names)])
+    for observation in _observations(connection, study):
+        shown = render.observation(observation).model_dump(mode="json")
+        table.writerow([*(shown[name] for name in fixed), *(observation.parameters[name] for name in names)])
 
 
-Item = TypeVar("Item", views.Trial, views.Observation, views.Event)
+def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:
+    return _all(lambda last: trials.page(connection, study.id, state=None, after=last, limit=PAGE), "number")
 
 
-def _all(page: Callable[[int], list[Item]], key: str) -> Iterator[Item]:
-    """The items of all pages."""
+def _observations(connection: Connection, study: StudyRow) -> Iterator[ObservationRow]:
+    return _all(lambda last: observations.page(connection, study.id, last, PAGE), "seq")
+
+
+def _all(page: Callable[[int], list[Row]], key: str) -> Iterator[Row]:
+    """The rows of all pages."""
     last = 0
-    while items := page(last):
-        yield from items
-        last = getattr(items[-1], key)
-
-
-def _observations(service: Service, study: views.Study) -> Iterator[views.Observation]:
-    yield from _all(lambda last: report.list_observations(service, study.id, last, PAGE), "seq")
-
-
-def _line(kind: str, view: BaseModel) -> str:
-    return json.dumps({"type": kind, **view.model_dump(mode="json")}, ensure_ascii=False) + "\n"
-
-
-def _csv_line(values: Sequence[object]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerow(values)
-    return buffer.getvalue()
+    while found := page(last):
+        yield from found
+        last = getattr(found[-1], key)

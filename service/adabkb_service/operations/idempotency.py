@@ -7,13 +7,13 @@ by the one that shows the study after the model's update.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from adabkb_service.errors import IdempotencyKeyReused
+from adabkb_service.operations.change import Change
 from adabkb_service.storage import idempotency
 from adabkb_service.storage.rows import KeyRow
 
@@ -56,17 +56,17 @@ def recall(connection: Connection, key: Key | None, view: type[View]) -> Outcome
     return Outcome(view.model_validate(row.answer["view"]), created=row.answer["created"], replayed=True)
 
 
-def store(connection: Connection, study_id: str, key: Key | None, outcome: Outcome[View], now: datetime) -> None:
+def store(change: Change, key: Key | None, outcome: Outcome[View]) -> None:
     """Store a key with its answer; it lasts no longer than the study."""
     if key is not None:
-        row = KeyRow(key.scope, key.key, study_id, key.fingerprint, _answer(outcome), now)
-        idempotency.add(connection, row)
+        row = KeyRow(key.scope, key.key, change.study.id, key.fingerprint, _answer(outcome), change.now)
+        idempotency.add(change.connection, row)
 
 
-def update(connection: Connection, key: Key | None, outcome: Outcome[View]) -> None:
+def update(change: Change, key: Key | None, outcome: Outcome[View]) -> None:
     """Replace the answer of a stored key by a later one."""
     if key is not None:
-        idempotency.change(connection, key.scope, key.key, _answer(outcome))
+        idempotency.change(change.connection, key.scope, key.key, _answer(outcome))
 
 
 def _answer(outcome: Outcome[View]) -> dict[str, Any]:

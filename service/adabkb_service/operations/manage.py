@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
 
-from adabkb_service.errors import Collision, PreconditionFailed, StudyExists
+from adabkb_service.errors import PreconditionFailed, StudyExists
 from adabkb_service.operations import idempotency, lifecycle, views
-from adabkb_service.operations.definitions import StudyDefinition
+from adabkb_service.operations.change import Change, changing
+from adabkb_service.operations.definitions import CHANGEABLE, StudyDefinition
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.model import NEW_TREE
+from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, studies
+from adabkb_service.storage import studies
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import StudyRow
-
-PATCHABLE = ("budget", "tags", "lease_seconds", "max_attempts", "pending_limit", "tolerance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +31,35 @@ class Page:
     last: tuple[datetime, str] | None
 
 
+@retried
 def create(service: Service, definition: StudyDefinition, key: Key | None = None) -> Outcome[views.Study]:
     """Create a study; the same definition under the same id again gives the existing one.
 
     Raises:
         StudyExists: the id is taken by another definition; the message says what differs.
     """
-    with suppress(Collision):  # the same id or key, in another process at the same moment: now it is there
-        return _create_in_transaction(service, definition, key)
-    return _create_in_transaction(service, definition, key)
-
-
-def _create_in_transaction(service: Service, definition: StudyDefinition, key: Key | None) -> Outcome[views.Study]:
-    now = service.clock()
     with service.database.writing() as connection:
         if known := idempotency.recall(connection, key, views.Study):
             return known
-        outcome = _create(connection, definition, now)
-        idempotency.store(connection, outcome.view.id, key, outcome, now)
+        now = service.clock()
+        existing = None if definition.id is None else studies.find(connection, definition.id)
+        if existing is not None:
+            _check_same(existing, definition)
+        change = Change(connection, existing or _new(connection, definition, now), now)
+        if existing is None:
+            change.note("created", {"definition": change.study.definition, "seed": change.study.seed})
+            write_cells(connection, change.study.id, NEW_TREE)
+        outcome = Outcome(lifecycle.full(change.study), created=existing is None)
+        idempotency.store(change, key, outcome)
+        change.write()
     return outcome
 
 
-def _create(connection: Connection, definition: StudyDefinition, now: datetime) -> Outcome[views.Study]:
-    existing = None if definition.id is None else studies.find(connection, definition.id)
-    if existing is not None:
-        _check_same(existing, definition)
-        return Outcome(lifecycle.full(connection, existing))
+def _new(connection: Connection, definition: StudyDefinition, now: datetime) -> StudyRow:
+    """The row of a new study.
+
+    A second of the same id makes the transaction end in ``Contention``.
+    """
     row = StudyRow(
         id=definition.id or f"study-{secrets.token_hex(6)}",
         definition=definition.model_dump(mode="json"),
@@ -76,16 +78,27 @@ def _create(connection: Connection, definition: StudyDefinition, now: datetime) 
         model_error=None,
         created_at=now,
         updated_at=now,
+        active=0,
+        queued=0,
+        released=0,
+        expired=0,
+        completed=0,
+        failed=0,
+        observations=0,
+        failures=0,
+        best=None,
+        failure_limit=definition.failure_limit,
+        max_runtime_seconds=definition.max_runtime_seconds,
     )
     studies.create(connection, row)
-    events.append(connection, row.id, "created", {"definition": row.definition, "seed": row.seed}, now=now)
-    write_cells(connection, row.id, NEW_TREE)
-    return Outcome(lifecycle.full(connection, studies.get(connection, row.id)), created=True)
+    return row
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
-    """The definition as first given counts, whatever was changed since."""
-    differing = ", ".join(_differences("", existing.definition, definition.model_dump(mode="json")))
+    """The definition as first given counts, whatever was changed since; a field that is newer than it was at its
+    default."""
+    was = lifecycle.definition_of(existing).model_dump(mode="json")
+    differing = ", ".join(_differences("", was, definition.model_dump(mode="json")))
     if differing:
         raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}."[:2000])
 
@@ -106,48 +119,58 @@ def get(service: Service, study_id: str) -> views.Study:
         StudyNotFound: there is none.
     """
     with service.database.reading() as connection:
-        return lifecycle.full(connection, studies.get(connection, study_id))
+        return lifecycle.full(studies.get(connection, study_id))
 
 
 def page(service: Service, after: tuple[datetime, str] | None, limit: int) -> Page:
     """Studies, newest first."""
     with service.database.reading() as connection:
         rows = studies.page(connection, after, limit)
-        counts = lifecycle.counts_of(connection, [row.id for row in rows])
-        items = [lifecycle.full(connection, row, counts[row.id]) for row in rows]
+    items = [lifecycle.full(row) for row in rows]
     return Page(items, (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None)
 
 
+@retried
 def change(
-    service: Service, study_id: str, changes: dict[str, Any], revisions: frozenset[int] | None = None
-) -> views.Study:
+    service: Service,
+    study_id: str,
+    changes: dict[str, Any],
+    revisions: frozenset[int] | None = None,
+    key: Key | None = None,
+) -> Outcome[views.Study]:
     """Change a study's limits and tags, pause or resume it.
 
     Args:
         service: the service.
         study_id: which study.
-        changes: new values of ``PATCHABLE`` fields, and ``state``: "paused" or "running".
+        changes: new values of ``CHANGEABLE`` fields, and ``state``: "paused" or "running".
         revisions: refuse unless the study is at one of these; None for any.
+        key: of the request.
 
     Raises:
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
     """
-    now = service.clock()
-    with service.models.lock(study_id), service.database.writing() as connection:
-        study = studies.get(connection, study_id, lock=True)
+    with changing(service, study_id) as change:
+        if known := idempotency.recall(change.connection, key, views.Study):
+            return known
+        study = change.study
         _check_revision(study, revisions)
         paused = changes["state"] == "paused" if "state" in changes else study.paused
         if paused != study.paused:
-            studies.change(connection, study_id, paused=paused)
-            events.append(connection, study_id, "paused" if paused else "resumed", {}, now=now)
-        new = {name: changes[name] for name in PATCHABLE if name in changes and changes[name] != getattr(study, name)}
+            change.set(paused=paused, failures=study.failures if paused else 0)
+            change.note("paused" if paused else "resumed", {})
+        new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
         if new:
-            studies.change(connection, study_id, **new)
-            events.append(connection, study_id, "updated", {"changes": new}, now=now)
-        return lifecycle.full(connection, lifecycle.settle(connection, study_id, now))
+            change.set(**new)
+            change.note("updated", {"changes": new})
+        lifecycle.settle(change)
+        outcome = Outcome(lifecycle.full(change.study))
+        idempotency.store(change, key, outcome)
+    return outcome
 
 
+@retried
 def delete(service: Service, study_id: str, revisions: frozenset[int] | None = None) -> None:
     """Delete a study and everything below it.
 
@@ -155,10 +178,10 @@ def delete(service: Service, study_id: str, revisions: frozenset[int] | None = N
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
     """
-    with service.models.lock(study_id), service.database.writing() as connection:
+    with service.database.writing() as connection:
         _check_revision(studies.get(connection, study_id, lock=True), revisions)
         studies.remove(connection, study_id)
-        service.models.drop(study_id)
+    service.models.drop(study_id)
 
 
 def _check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:

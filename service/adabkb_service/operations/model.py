@@ -53,7 +53,6 @@ class Changes:
 class Decided:
     """The engine's decision on new points, before it is written."""
 
-    state: Any
     cells: dict[str, str]
     figures: dict[str, Any]
 
@@ -107,11 +106,8 @@ class Model:
         after = frozenset(self.policy.dictionary(self.state))
         return Changes(cells, added=after - before, removed=before - after, moved=moved)
 
-    def accept(self, decided: Decided | None, log: Iterable[EventRow]) -> None:
-        """Take in events whose part in the engine is done: a decision, or ones that do not concern it."""
-        if decided is not None:
-            self.state = decided.state
-            self.cells.update(decided.cells)
+    def accept(self, log: Iterable[EventRow]) -> None:
+        """Take in events whose part in the engine is done, or that do not concern it."""
         for event in log:
             self.history.apply(event)
             self.seq = event.seq
@@ -172,7 +168,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
         cells, dictionary: the rows, as of ``folded``.
     """
     model = start(study)
-    model.accept(None, log)
+    model.accept(log)
     model.cells = cells
     space, config = model.history.space, model.definition.config()
     record, learned = model.history.record(), (study.model or {}).get("learned")

@@ -1,8 +1,9 @@
-"""The models in memory: a bounded cache that follows the log, and one lock per study.
+"""The models of the studies, as the server sees them: a bounded number of them follows the logs, one lock per study.
 
-A fold is a pure function of the log, so a cached model that another process's rows have overtaken folds the same
-events in memory and writes nothing; one far behind is restored from the rows instead. What a request folds is bounded
-in time, and written slice by slice, so that neither a large batch nor a crash in it costs the work twice.
+A fold is a pure function of the log, so a model that another process's rows have overtaken folds the same events in
+memory and writes nothing; one far behind is restored from the rows instead. What a request folds is bounded in time,
+and written slice by slice, so that neither a large batch nor a crash in it costs the work twice. The models themselves
+are on the shelves of a host.
 """
 
 from __future__ import annotations
@@ -11,21 +12,26 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
 
+from sqlalchemy import Connection
+
 from adabkb_service.errors import Busy
 from adabkb_service.operations import lifecycle
+from adabkb_service.operations.change import Change, changing
 from adabkb_service.operations.clock import Clock
+from adabkb_service.operations.hosts import GONE, Host, Known, ModelGone, R, Shelf, Work
 from adabkb_service.operations.metrics import Metrics
-from adabkb_service.operations.model import Changes, Model, restore
+from adabkb_service.operations.model import Changes, restore
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import EventRow, StudyRow
 
 logger = logging.getLogger(__name__)
 
@@ -35,50 +41,107 @@ FOLD_SECONDS = 5.0
 """How long a request folds before it leaves the rest to the next."""
 LOCK_SECONDS = 10.0
 """How long a request waits for another one about the same study."""
+SOON_SECONDS = 1.0
+"""How long a result waits for a decision that is being made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A study as read in one transaction, with what its model needs to catch up."""
+
+    study: StudyRow
+    model: Known | None
+    """None if it is to be restored."""
+    log: list[EventRow]
+    """Events after the model."""
+    cells: dict[str, str]
+    dictionary: tuple[int, ...]
+    """To restore it from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A study, and its model at ``study.head``; None if the engine cannot follow the log."""
+    """A study whose model is at ``study.head``."""
 
     study: StudyRow
-    model: Model | None
+    in_order: bool
+    """False if the engine cannot follow the log: then there is no model."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
-    """An attempt to follow the log."""
+class Fold:
+    """A slice of the log, folded; or why it cannot be."""
 
-    study: StudyRow
-    model: Model | None
+    seq: int
+    """Where the model is then."""
     changes: Changes
     figures: dict[str, Any]
-    behind: int = 0
+    behind: int
     """Events left to fold."""
-    error: Exception | None = None
+    error: str | None = None
+
+
+def fold_slice(shelf: Shelf, seen: Seen, size: int) -> Fold:
+    """Bring a model on, by no more than ``size`` events beyond those that the rows have already.
+
+    Raises:
+        ModelGone: it is not on the shelf.
+    """
+    study, log = seen.study, seen.log
+    try:
+        if seen.model is None:
+            model = restore(study, log[: study.folded], seen.cells, seen.dictionary)
+            log = log[study.folded :]
+        else:
+            model = shelf.at(study.id, seen.model.seq)
+        overtaken = max(study.folded - model.seq, 0)
+        if overtaken:  # the rows have these already
+            model.fold(log[:overtaken])
+        log, later = log[overtaken : overtaken + size], log[overtaken + size :]
+        changes = model.fold(log, later)
+        figures = model.figures(model.state, model.history.awaited_points()) if changes.moved else {}
+    except ModelGone:
+        raise
+    except Exception as error:
+        logger.exception("study %s: the model cannot follow the log", study.id)
+        shelf.drop(study.id)
+        return Fold(0, Changes(), {}, 0, error=f"{type(error).__name__}: {error}"[:500])
+    shelf.models[study.id] = model
+    return Fold(model.seq, changes, figures, len(later))
+
+
+def take_in(shelf: Shelf, study_id: str, seq: int, log: list[EventRow], decided: bool) -> None:
+    """Events that came of a decision, or do not concern the engine."""
+    model, undecided = shelf.at(study_id, seq), shelf.undecided.pop(study_id, None)
+    if decided:
+        if undecided is None:  # evicted this moment
+            raise ModelGone(GONE)
+        model.state, cells = undecided
+        model.cells.update(cells)
+    model.accept(log)
 
 
 class Models:
     """Models by study id; at most ``capacity`` are kept."""
 
-    def __init__(self, database: Database, metrics: Metrics, clock: Clock, capacity: int) -> None:
-        self._database = database
+    def __init__(self, database: Database, metrics: Metrics, clock: Clock, host: Host, capacity: int) -> None:
+        self.database = database
+        self.clock = clock
         self._metrics = metrics
-        self._clock = clock
+        self._host = host
         self._capacity = capacity
-        self._models: OrderedDict[str, Model] = OrderedDict()
-        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._locks: WeakValueDictionary[str, RLock] = WeakValueDictionary()
         self._guard = threading.Lock()  # of the two dictionaries above
 
     @contextmanager
     def lock(self, study_id: str) -> Iterator[None]:
-        """Decisions about a study are serial within this process.
+        """Decisions about a study are serial within this process; who holds the lock may take it again.
 
         Raises:
             Busy: others hold the study for too long.
         """
-        with self._guard:
-            lock = self._locks.setdefault(study_id, threading.Lock())
+        lock = self._lock_of(study_id)
         if not lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(f"Study {study_id!r} is busy with other requests; try again.")
         try:
@@ -86,8 +149,48 @@ class Models:
         finally:
             lock.release()
 
-    def follow(self, study_id: str) -> Followed:
+    @contextmanager
+    def soon(self, study_id: str) -> Iterator[None]:
+        """The lock if it can be had soon, else without it: what arrives in the midst of a decision undoes it, and
+        most decisions are made in a moment."""
+        lock = self._lock_of(study_id)
+        held = lock.acquire(timeout=SOON_SECONDS)
+        try:
+            yield
+        finally:
+            if held:
+                lock.release()
+
+    def _lock_of(self, study_id: str) -> RLock:
+        with self._guard:
+            return self._locks.setdefault(study_id, RLock())
+
+    def read(self, connection: Connection, study: StudyRow) -> Seen:
+        """What there is to know before the model of a study follows its log."""
+        model = self._cached(study)
+        if model is not None:
+            log = events.page(connection, study.id, model.seq) if model.seq < study.head else []
+            return Seen(study, model, log, {}, ())
+        log = events.page(connection, study.id, 0)
+        return Seen(study, None, log, rows.read_cells(connection, study.id), rows.read_dictionary(connection, study.id))
+
+    def seen_by(self, change: Change) -> Seen | None:
+        """The same after a change that was just committed, without reading it back; None if that does not do."""
+        model = self._cached(change.study)
+        if model is None or model.seq + len(change.log) != change.study.head:
+            return None
+        return Seen(change.study, model, change.log, {}, ())
+
+    def follow(
+        self, study_id: str, seen: Seen | None = None, finishing: Callable[[Change], None] | None = None
+    ) -> Followed:
         """Fold what the log has beyond the model, and keep the rows up with it. The caller holds the lock.
+
+        Args:
+            study_id: which study.
+            seen: it as the caller just saw it, to spare reading it.
+            finishing: what else to do in the transaction that brings the rows up to the end of the log, if this
+                call has to make one.
 
         Raises:
             StudyNotFound: there is no such study.
@@ -95,83 +198,104 @@ class Models:
         """
         deadline = time.monotonic() + FOLD_SECONDS
         while True:
-            fold = self._fold(study_id)
-            if fold.error is not None and fold.study.model_error is None:
-                self._record_failure(fold.study, fold.error)
-            elif fold.changes.moved and fold.model is not None:
-                self._persist(fold, fold.model)
+            now = seen or self._read(study_id)
+            fold, seen = self._fold(now), None
+            if fold.error is not None and now.study.model_error is None:
+                self._record_failure(now.study, fold.error)
+            elif fold.changes.moved:
+                study = self._persist(now.study, fold, None if fold.behind else finishing)
+                if study is not None and study.head == fold.seq:
+                    return Followed(study, in_order=True)
             elif not fold.behind:
-                return Followed(fold.study, fold.model)
+                return Followed(now.study, in_order=fold.error is None)
             if time.monotonic() > deadline:
                 raise Busy(f"The model of study {study_id!r} is {fold.behind} events behind the log; try again.")
+
+    def call(self, study: StudyRow, work: Work[..., R], *args: Any) -> R:
+        """Do work on a model that has followed its log to ``study.head``: given the shelf, the study's id, where its
+        model is, and the arguments.
+
+        Raises:
+            ModelGone: it is not there any more.
+        """
+        try:
+            return self._host.call(study.id, work, study.id, study.head, *args)
+        except ModelGone:
+            self.drop(study.id)
+            raise
+
+    def accept(self, study: StudyRow, log: list[EventRow], *, decided: bool) -> None:
+        """The model takes in what a decision on ``study`` came to."""
+        with suppress(ModelGone):
+            self.call(study, take_in, log, decided)
+            if log:
+                self._keep(study.id, Known(study.created_at, log[-1].seq))
 
     def drop(self, study_id: str) -> None:
         """Forget a model that no longer belongs to the rows."""
         with self._guard:
-            self._models.pop(study_id, None)
+            self._known.pop(study_id, None)
+        with suppress(ModelGone):
+            self._host.call(study_id, Shelf.drop, study_id)
 
-    def _fold(self, study_id: str) -> _Fold:
-        """The next slice, in memory only: read what is needed, then compute outside the transaction."""
-        with self._database.reading() as connection:
-            study = studies.get(connection, study_id)
-            model = self._cached(study)
-            log = events.page(connection, study_id, 0 if model is None else model.seq)
-            cells = {} if model else rows.read_cells(connection, study_id)
-            dictionary = () if model else rows.read_dictionary(connection, study_id)
+    def _read(self, study_id: str) -> Seen:
+        with self.database.reading() as connection:
+            return self.read(connection, studies.get(connection, study_id))
+
+    def _fold(self, seen: Seen) -> Fold:
+        """The next slice, in memory only."""
+        study = seen.study
         try:
-            if model is None:
-                model = restore(study, log[: study.folded], cells, dictionary)
-                log = log[study.folded :]
-            overtaken = max(study.folded - model.seq, 0)
-            if overtaken:  # the rows have these already
-                model.fold(log[:overtaken])
-            log, later = log[overtaken : overtaken + SLICE], log[overtaken + SLICE :]
             with self._metrics.model_fold_seconds.time():
-                changes = model.fold(log, later)
-            figures = model.figures(model.state, model.history.awaited_points()) if changes.moved else {}
-        except Exception as error:
-            logger.exception("study %s: the model cannot follow the log", study_id)
-            self.drop(study_id)
-            return _Fold(study, None, Changes(), {}, error=error)
-        self._keep(study_id, model)
-        return _Fold(study, model, changes, figures, len(later))
-
-    def _cached(self, study: StudyRow) -> Model | None:
-        with self._guard:
-            model = self._models.get(study.id)
-        if model is None or model.created_at != study.created_at:
-            return None
-        return model if study.folded - SLICE <= model.seq <= study.head else None
-
-    def _keep(self, study_id: str, model: Model) -> None:
-        with self._guard:
-            self._models[study_id] = model
-            self._models.move_to_end(study_id)
-            while len(self._models) > self._capacity:
-                self._models.popitem(last=False)
-
-    def _persist(self, fold: _Fold, model: Model) -> None:
-        """Write what the fold changed, unless another process did so first."""
-        study, now = fold.study, self._clock()
-        try:
-            with self._database.writing() as connection:
-                values = {"folded": model.seq, "model": fold.figures, "model_error": None}
-                if not studies.advance_fold(connection, study.id, study.folded, **values):
-                    self.drop(study.id)
-                    return
-                fold.changes.write(connection, study.id)
-                if study.model_error is not None:
-                    events.append(connection, study.id, "model_recovered", {}, now=now)
-                lifecycle.settle(connection, study.id, now)
-        except BaseException:
-            self.drop(study.id)  # it is ahead of the rows, whose changes it no longer knows
+                fold = self._host.call(study.id, fold_slice, seen, SLICE)
+        except ModelGone:
+            self.drop(study.id)
             raise
+        if fold.error is None:
+            self._keep(study.id, Known(study.created_at, fold.seq))
+        else:
+            self.drop(study.id)
+        return fold
 
-    def _record_failure(self, study: StudyRow, error: Exception) -> None:
-        text = f"{type(error).__name__}: {error}"[:500]
-        now = self._clock()
-        with self._database.writing() as connection:
-            current = studies.get(connection, study.id, lock=True)
-            if current.model_error is None:
-                studies.change(connection, study.id, model_error=text)
-                events.append(connection, study.id, "model_failed", {"error": text}, now=now)
+    def _cached(self, study: StudyRow) -> Known | None:
+        with self._guard:
+            known = self._known.get(study.id)
+        if known is None or known.created_at != study.created_at:
+            return None
+        return known if study.folded - SLICE <= known.seq <= study.head else None
+
+    def _keep(self, study_id: str, known: Known) -> None:
+        with self._guard:
+            self._known[study_id] = known
+            self._known.move_to_end(study_id)
+            oldest = next(iter(self._known)) if len(self._known) > self._capacity else None
+        if oldest is not None:
+            self.drop(oldest)
+
+    def _persist(self, seen: StudyRow, fold: Fold, finishing: Callable[[Change], None] | None) -> StudyRow | None:
+        """Write what the fold changed; None if another process did so first."""
+        try:
+            with changing(self, seen.id) as change:
+                overtaken = (change.study.created_at, change.study.folded) != (seen.created_at, seen.folded)
+                if not overtaken:
+                    recovered = change.study.model_error is not None
+                    change.set(folded=fold.seq, model=fold.figures, model_error=None)
+                    fold.changes.write(change.connection, seen.id)
+                    if recovered:
+                        change.note("model_recovered", {})
+                    lifecycle.settle(change)
+                    if finishing is not None:
+                        finishing(change)
+        except BaseException:
+            self.drop(seen.id)  # it is ahead of the rows, whose changes it no longer knows
+            raise
+        if overtaken:
+            self.drop(seen.id)
+            return None
+        return change.study
+
+    def _record_failure(self, seen: StudyRow, error: str) -> None:
+        with changing(self, seen.id) as change:
+            if change.study.created_at == seen.created_at and change.study.model_error is None:
+                change.set(model_error=error)
+                change.note("model_failed", {"error": error})

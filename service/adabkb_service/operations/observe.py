@@ -1,31 +1,31 @@
 """POST /v1/studies/{id}/observe, and the batch of it.
 
 1. One transaction: the result, the trial's completion, the events and the idempotency key. It is durable now,
-   whatever else goes on in the study: this waits for no decision.
-2. The model follows the log (and writes its rows). Should the engine fail, the result stays.
-3. The answer shows the study after that, and replaces the one kept under the key.
+   whatever else goes on in the study: this waits for a decision no longer than a moment.
+2. The model follows the log. The transaction that writes its rows also replaces the answer kept under the key, by the
+   one that shows the study after that. Should the engine fail, the result stays, and so does the first answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
-
-from sqlalchemy import Connection
+from contextlib import suppress
 
 from adabkb_service.errors import AdaBKBError, Busy, StudyNotFound, Unavailable
 from adabkb_service.operations import idempotency, lifecycle, render
-from adabkb_service.operations.idempotency import Key, Outcome
+from adabkb_service.operations.change import Change, changing, trying
+from adabkb_service.operations.idempotency import Key, Outcome, View
 from adabkb_service.operations.record import Recorded, Result, record
+from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.views import BatchItem, Observed, ObservedBatch
-from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 
 AFTERWARDS = (Busy, Unavailable, StudyNotFound)
 """What may go wrong once the result is durable: the answer of step 1 then stands, the next request does the rest."""
 
 
+@retried
 def observe(service: Service, study_id: str, result: Result, key: Key | None = None) -> Outcome[Observed]:
     """Store a result durably, then update the model.
 
@@ -34,25 +34,19 @@ def observe(service: Service, study_id: str, result: Result, key: Key | None = N
             is written.
         Unavailable, Busy: nothing is acknowledged.
     """
-    with service.metrics.observe_seconds.time():
-        now = service.clock()
-        with service.database.writing() as connection:
-            study = studies.get(connection, study_id, lock=True)
-            if known := idempotency.recall(connection, key, Observed):
+    with service.metrics.observe_seconds.time(), service.models.soon(study_id):
+        with changing(service, study_id) as change:
+            if known := idempotency.recall(change.connection, key, Observed):
                 return known
-            recorded = record(connection, study, lifecycle.definition_of(study).space(), result, now)
-            study = lifecycle.settle(connection, study_id, now)
-            outcome = Outcome(_answer(connection, study, recorded))
-            idempotency.store(connection, study_id, key, outcome, now)
+            recorded = record(change, lifecycle.definition_of(change.study).space(), result)
+            lifecycle.settle(change)
+            outcome = Outcome(_answer(change.study, recorded))
+            idempotency.store(change, key, outcome)
         _count(service, [recorded])
-        with suppress(*AFTERWARDS), service.models.lock(study_id):
-            service.models.follow(study_id)
-            with _finishing(service, key) as connection:
-                outcome = Outcome(_answer(connection, studies.get(connection, study_id), recorded))
-                idempotency.update(connection, key, outcome)
-    return outcome
+        return follow_up(service, change, key, outcome, lambda study: _answer(study, recorded))
 
 
+@retried
 def observe_batch(
     service: Service,
     study_id: str,
@@ -72,54 +66,52 @@ def observe_batch(
         dry_run: only say what would become of each item; write nothing.
         key: of the request.
     """
-    with service.metrics.observe_seconds.time():
-        now = service.clock()
-        with service.database.writing() as connection:
-            study = studies.get(connection, study_id, lock=True)
-            if known := idempotency.recall(connection, key, ObservedBatch):
+    with service.metrics.observe_seconds.time(), service.models.soon(study_id):
+        with (trying if dry_run else changing)(service, study_id) as change:
+            if known := idempotency.recall(change.connection, key, ObservedBatch):
                 return known
-            space = lifecycle.definition_of(study).space()
-            savepoint = connection.begin_nested()
+            before, space = change.study, lifecycle.definition_of(change.study).space()
             recorded: list[Recorded] = []
             items: list[BatchItem] = []
             for result in results:
                 try:
-                    recorded.append(record(connection, study, space, result, now))
+                    recorded.append(record(change, space, result))
                     items.append(_item(recorded[-1]))
                 except AdaBKBError as refusal:
                     items.append(describe(refusal))
-            study = lifecycle.settle(connection, study_id, now)
+            lifecycle.settle(change)
             if dry_run:
-                savepoint.rollback()
-                study = studies.get(connection, study_id)
-            outcome = Outcome(_batch_answer(connection, study, items, dry_run=dry_run))
-            if dry_run:
-                return outcome
-            savepoint.commit()
-            idempotency.store(connection, study_id, key, outcome, now)
+                return Outcome(_batch_answer(before, items, dry_run=True))
+            outcome = Outcome(_batch_answer(change.study, items, dry_run=False))
+            idempotency.store(change, key, outcome)
         _count(service, recorded)
-        with suppress(*AFTERWARDS), service.models.lock(study_id):
-            service.models.follow(study_id)
-            with _finishing(service, key) as connection:
-                outcome = Outcome(_batch_answer(connection, studies.get(connection, study_id), items, dry_run=False))
-                idempotency.update(connection, key, outcome)
+        return follow_up(service, change, key, outcome, lambda study: _batch_answer(study, items, dry_run=False))
+
+
+def follow_up(
+    service: Service, change: Change, key: Key | None, outcome: Outcome[View], answer: Callable[[StudyRow], View]
+) -> Outcome[View]:
+    """Step 2: what the change is answered with in the end."""
+    final = outcome
+
+    def replace_answer(folding: Change) -> None:
+        nonlocal final
+        final = Outcome(answer(folding.study))
+        idempotency.update(folding, key, final)
+
+    with suppress(*AFTERWARDS), service.models.lock(change.study.id):
+        service.models.follow(change.study.id, service.models.seen_by(change), replace_answer)
+        return final
     return outcome
 
 
-def _finishing(service: Service, key: Key | None) -> AbstractContextManager[Connection]:
-    """The transaction that reads the final answer, and writes only where a key keeps it."""
-    return service.database.reading() if key is None else service.database.writing()
-
-
-def _answer(connection: Connection, study: StudyRow, recorded: Recorded) -> Observed:
+def _answer(study: StudyRow, recorded: Recorded) -> Observed:
     item = _item(recorded)
-    return Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(connection, study))
+    return Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(study))
 
 
-def _batch_answer(
-    connection: Connection, study: StudyRow, items: Sequence[BatchItem], *, dry_run: bool
-) -> ObservedBatch:
-    summary = lifecycle.summary(connection, study)
+def _batch_answer(study: StudyRow, items: Sequence[BatchItem], *, dry_run: bool) -> ObservedBatch:
+    summary = lifecycle.summary(study)
     shown = [item.model_copy(update={"study": summary}) if item.status == 200 else item for item in items]
     return ObservedBatch(items=shown, dry_run=dry_run, study=summary)
 

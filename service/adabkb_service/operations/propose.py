@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from adabkb_service.engine.randomness import uniforms
+from adabkb_service.operations.hosts import Shelf
 from adabkb_service.operations.lifecycle import definition_of
 from adabkb_service.operations.model import Decided, Model
-from adabkb_service.operations.models import Followed
+from adabkb_service.operations.models import Followed, Models
 from adabkb_service.storage.rows import Origin, StudyRow
 
 logger = logging.getLogger(__name__)
@@ -48,20 +49,26 @@ class Proposals:
     """Why the engine could not decide."""
 
 
-def propose(followed: Followed, count: int, first: int) -> Proposals:
-    """Decide on ``count`` new points, the trials ``first``, ``first + 1``, ..."""
-    error = None
-    if followed.model is not None and count:
-        try:
-            return _ask_engine(followed.model, followed.study, count, first)
-        except Exception as failure:
-            logger.exception("study %s: the engine cannot suggest", followed.study.id)
-            error = f"{type(failure).__name__}: {failure}"[:500]
-    known = set(followed.model.history.known) if followed.model is not None else set()
-    return Proposals(_fallbacks(followed.study, range(first, first + count), known), error=error)
+def propose(models: Models, followed: Followed, count: int) -> Proposals:
+    """Decide on ``count`` new points, which become the study's next trials."""
+    study = followed.study
+    if count and followed.in_order:
+        return models.call(study, decide, study, count)
+    return Proposals(_fallbacks(study, _numbers(study, count), set()))
 
 
-def _ask_engine(model: Model, study: StudyRow, count: int, first: int) -> Proposals:
+def decide(shelf: Shelf, study_id: str, seq: int, study: StudyRow, count: int) -> Proposals:
+    """The same where the model is."""
+    model = shelf.at(study_id, seq)
+    try:
+        return _ask_engine(shelf, model, study, count)
+    except Exception as failure:
+        logger.exception("study %s: the engine cannot suggest", study_id)
+        error = f"{type(failure).__name__}: {failure}"[:500]
+    return Proposals(_fallbacks(study, _numbers(study, count), set(model.history.known)), error=error)
+
+
+def _ask_engine(shelf: Shelf, model: Model, study: StudyRow, count: int) -> Proposals:
     """Each point is pending for the next, so all are different; fewer where a finite space ends. Once the time is
     up the others are quasi-random: nobody waits for a suggestion."""
     points: list[Proposal] = []
@@ -76,9 +83,15 @@ def _ask_engine(model: Model, study: StudyRow, count: int, first: int) -> Propos
         points.append(Proposal(parameters, "policy", suggestion.cell, suggestion.capped))
         if time.monotonic() > deadline:
             known = {*model.history.known, *(position.tobytes() for position in awaited)}
-            points += _fallbacks(study, range(first + len(points), first + count), known)
+            points += _fallbacks(study, _numbers(study, count)[len(points) :], known)
             break
-    return Proposals(points, Decided(state, cells, model.figures(state, awaited)))
+    shelf.undecided[study.id] = state, cells
+    return Proposals(points, Decided(cells, model.figures(state, awaited)))
+
+
+def _numbers(study: StudyRow, count: int) -> range:
+    """Of the study's next trials."""
+    return range(study.trials + 1, study.trials + 1 + count)
 
 
 def _fallbacks(study: StudyRow, numbers: range, known: set[bytes]) -> list[Proposal]:

@@ -7,13 +7,15 @@ from typing import Any
 
 from adabkb_service.errors import StudyComplete
 from adabkb_service.operations import idempotency, lifecycle, render, views
+from adabkb_service.operations.change import changing
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.points import checked_point
+from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import TrialRow
 
 
+@retried
 def queue(
     service: Service, study_id: str, parameters: Mapping[str, Any], key: Key | None = None
 ) -> Outcome[views.Trial]:
@@ -24,18 +26,17 @@ def queue(
         Invalid: the point is not in the space.
         StudyComplete: the study is complete or its budget is used.
     """
-    now = service.clock()
-    with service.models.lock(study_id), service.database.writing() as connection:
-        study = studies.get(connection, study_id, lock=True)
-        if known := idempotency.recall(connection, key, views.Trial):
+    with changing(service, study_id) as change:
+        if known := idempotency.recall(change.connection, key, views.Trial):
             return known
+        study = change.study
         point = checked_point(lifecycle.definition_of(study).space(), parameters, "/parameters")
-        state, reason = lifecycle.standing(study, lifecycle.counts(connection, study_id))
+        state, reason = lifecycle.standing(study)
         if state == "complete" or reason == "budget":
             raise StudyComplete(f"Study {study_id!r} takes no further trials ({reason}).")
         row = TrialRow(
             study_id=study_id,
-            number=trials.last_number(connection, study_id) + 1,
+            number=study.trials + 1,
             state="queued",
             parameters=point,
             origin="queued",
@@ -48,11 +49,12 @@ def queue(
             value=None,
             failed_attempt=None,
             reason=None,
-            created_at=now,
+            created_at=change.now,
             finished_at=None,
+            started_at=None,
         )
-        trials.add(connection, row)
-        events.append(connection, study_id, "queued", {"parameters": point}, now=now, trial=row.number)
+        change.add_trial(row)
+        change.note("queued", {"parameters": point}, row.number)
         outcome = Outcome(render.trial(row), created=True)
-        idempotency.store(connection, study_id, key, outcome, now)
+        idempotency.store(change, key, outcome)
     return outcome

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
-
-from sqlalchemy import Connection
 
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished
+from adabkb_service.operations.change import Change
 from adabkb_service.operations.points import checked_point
-from adabkb_service.storage import events, observations, trials
-from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage import events
+from adabkb_service.storage.rows import ObservationRow, TrialRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,8 @@ class Recorded:
     """False if the same result was there already."""
 
 
-def record(connection: Connection, study: StudyRow, space: Space, result: Result, now: datetime) -> Recorded:
-    """Write a result of a locked study; nothing is written if it is refused.
+def record(change: Change, space: Space, result: Result) -> Recorded:
+    """Take a result into a change of the study; nothing is changed if it is refused.
 
     Raises:
         TrialNotFound: there is no such trial.
@@ -61,31 +59,38 @@ def record(connection: Connection, study: StudyRow, space: Space, result: Result
         TrialFinished, LeaseLost: the trial cannot be failed (any more).
     """
     if isinstance(result, Failure):
-        return _record_failure(connection, study, result, now)
+        return _record_failure(change, result)
     if result.trial is None:
         parameters = checked_point(space, result.parameters or {}, "/parameters")
-        return Recorded(None, _observe(connection, study, None, None, parameters, result, now), new=True)
-    trial = trials.get(connection, study.id, result.trial)
+        return Recorded(None, _observe(change, None, None, parameters, result), new=True)
+    trial = change.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
     parameters = trial.parameters
     if result.parameters is not None:
         parameters = checked_point(space, result.parameters, "/parameters")
-    if earlier := _result_of(connection, trial, attempt):
-        _check_same(trial, earlier, result, parameters)
+    earlier = None
+    if trial.state == "completed":  # by its first result, whatever attempt that was of
+        earlier = next((known for known in change.results_of(trial.number) if known.attempt == attempt), None)
+    if earlier is not None:
+        if (earlier.value, earlier.std_error) != (result.value, result.std_error):
+            _check_same_as_told(change, trial, earlier, result)
+        if result.parameters is not None and earlier.parameters != parameters:
+            raise ResultConflict(f"Attempt {attempt} of trial {trial.number} was run at {earlier.parameters}.")
         return Recorded(trial, earlier, new=False)
     if trial.state == "failed" and trial.failed_attempt == attempt:
         raise ResultConflict(
             f"Attempt {attempt} of trial {trial.number} was reported as failed ({trial.reason}); "
             f"it cannot have the value {result.value} too."
         )
-    observation = _observe(connection, study, trial.number, attempt, parameters, result, now)
+    observation = _observe(change, trial.number, attempt, parameters, result)
     if trial.state != "completed":
-        trial = trials.change(connection, trial, state="completed", value=result.value, reason=None, finished_at=now)
+        trial = change.move(trial, state="completed", value=result.value, reason=None, finished_at=change.now)
+        change.set(failures=0)
     return Recorded(trial, observation, new=True)
 
 
-def _record_failure(connection: Connection, study: StudyRow, failure: Failure, now: datetime) -> Recorded:
-    trial = trials.get(connection, study.id, failure.trial)
+def _record_failure(change: Change, failure: Failure) -> Recorded:
+    trial = change.trial(failure.trial)
     attempt = _attempt(trial, failure.attempt)
     if trial.state == "failed":
         return Recorded(trial, None, new=False)
@@ -95,11 +100,9 @@ def _record_failure(connection: Connection, study: StudyRow, failure: Failure, n
         raise LeaseLost(
             f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} cannot fail it any more."
         )
-    payload = {"attempt": attempt, "reason": failure.reason}
-    events.append(connection, study.id, "failed", payload, now=now, trial=trial.number)
-    trial = trials.change(
-        connection, trial, state="failed", failed_attempt=attempt, reason=failure.reason, finished_at=now
-    )
+    change.note("failed", {"attempt": attempt, "reason": failure.reason}, trial.number)
+    trial = change.move(trial, state="failed", failed_attempt=attempt, reason=failure.reason, finished_at=change.now)
+    change.set(failures=change.study.failures + 1)
     return Recorded(trial, None, new=True)
 
 
@@ -112,43 +115,36 @@ def _attempt(trial: TrialRow, attempt: int | None) -> int:
     return attempt
 
 
-def _result_of(connection: Connection, trial: TrialRow, attempt: int) -> ObservationRow | None:
-    results = observations.of_trial(connection, trial.study_id, trial.number)
-    return next((result for result in results if result.attempt == attempt), None)
-
-
-def _check_same(trial: TrialRow, earlier: ObservationRow, result: Value, parameters: dict[str, Any]) -> None:
-    if (earlier.value, earlier.std_error) != (result.value, result.std_error):
-        raise ResultConflict(
-            f"Attempt {earlier.attempt} of trial {trial.number} has the value {earlier.value} "
-            f"(std_error {earlier.std_error}); it cannot have {result.value} (std_error {result.std_error}) too. "
-            f"To correct it: PATCH observation {earlier.seq}."
-        )
-    if result.parameters is not None and earlier.parameters != parameters:
-        raise ResultConflict(f"Attempt {earlier.attempt} of trial {trial.number} was run at {earlier.parameters}.")
+def _check_same_as_told(change: Change, trial: TrialRow, earlier: ObservationRow, result: Value) -> None:
+    """Since it was told it may have been corrected: then the log knows what it was."""
+    for event in events.of_trial(change.connection, trial.study_id, trial.number):
+        told = event.payload
+        if event.kind == "observed" and told["observation"] == earlier.seq:
+            if (told["value"], told["std_error"]) == (result.value, result.std_error):
+                return
+            break
+    raise ResultConflict(
+        f"Attempt {earlier.attempt} of trial {trial.number} has the value {earlier.value} "
+        f"(std_error {earlier.std_error}); it cannot have {result.value} (std_error {result.std_error}) too. "
+        f"To correct it: PATCH observation {earlier.seq}."
+    )
 
 
 def _observe(
-    connection: Connection,
-    study: StudyRow,
-    trial: int | None,
-    attempt: int | None,
-    parameters: dict[str, Any],
-    result: Value,
-    now: datetime,
+    change: Change, trial: int | None, attempt: int | None, parameters: dict[str, Any], result: Value
 ) -> ObservationRow:
     row = ObservationRow(
-        study_id=study.id,
-        seq=observations.last_seq(connection, study.id) + 1,
+        study_id=change.study.id,
+        seq=change.study.observations + 1,
         trial=trial,
         attempt=attempt,
         parameters=parameters,
         value=result.value,
         std_error=result.std_error,
         excluded=False,
-        observed_at=now,
+        observed_at=change.now,
     )
-    observations.add(connection, row)
+    change.add_result(row)
     payload = {
         "observation": row.seq,
         "attempt": attempt,
@@ -156,5 +152,5 @@ def _observe(
         "value": row.value,
         "std_error": row.std_error,
     }
-    events.append(connection, study.id, "observed", payload, now=now, trial=trial)
+    change.note("observed", payload, trial)
     return row

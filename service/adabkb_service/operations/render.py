@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from adabkb_service.operations.definitions import StudyDefinition
 from adabkb_service.operations.views import (
     Best,
     CellRef,
+    Counts,
     Event,
     ModelSummary,
     Observation,
@@ -29,6 +30,7 @@ def trial(row: TrialRow) -> Trial:
         attempt=row.attempt,
         leased_until=row.leased_until if row.state == "active" else None,
         lease_seconds=row.lease_seconds,
+        started_at=row.started_at,
         origin=row.origin,
         cell=cell,
         value=row.value,
@@ -52,9 +54,28 @@ def observation(row: ObservationRow) -> Observation:
     )
 
 
-def best(row: ObservationRow | None) -> Best | None:
-    """A row as its view."""
-    return None if row is None else Best(parameters=row.parameters, value=row.value, trial=row.trial)
+def best(study: StudyRow) -> Best | None:
+    """The best result of a study."""
+    return None if study.best is None else Best(**study.best)
+
+
+def as_best(row: ObservationRow) -> dict[str, Any]:
+    """An observation as ``studies.best`` keeps it."""
+    return {"parameters": row.parameters, "value": row.value, "trial": row.trial}
+
+
+def counts(study: StudyRow) -> Counts:
+    """Of a study."""
+    return Counts(
+        trials=study.trials,
+        active=study.active,
+        queued=study.queued,
+        released=study.released,
+        expired=study.expired,
+        completed=study.completed,
+        failed=study.failed,
+        observations=study.observations,
+    )
 
 
 def event(row: EventRow) -> Event:
@@ -89,6 +110,8 @@ def study(row: StudyRow, definition: StudyDefinition, summary: StudySummary) -> 
         tolerance=row.tolerance,
         lease_seconds=row.lease_seconds,
         max_attempts=row.max_attempts,
+        max_runtime_seconds=row.max_runtime_seconds,
+        failure_limit=row.failure_limit,
         pending_limit=row.pending_limit,
         tags=row.tags,
         model=model_summary(row),

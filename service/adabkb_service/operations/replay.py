@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection
 
 from adabkb_service.errors import Busy, FieldError, Invalid
 from adabkb_service.operations import lifecycle
 from adabkb_service.operations import model as models
+from adabkb_service.operations.change import changing
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
@@ -49,21 +49,20 @@ def replay(service: Service, study_id: str) -> Replayed:
         except ArithmeticError as error:
             detail = f"event {model.seq + 1} cannot be folded ({error}); correct or exclude its observation"
             raise Invalid([FieldError("", detail, "model_failed")]) from error
-        values: dict[str, Any] = {"folded": model.seq, "model_error": None}
-        if changes.moved:
-            values["model"] = model.figures(model.state, model.history.awaited_points())
-        with service.database.writing() as connection:
-            if studies.get(connection, study_id, lock=True).head != seen.head:
+        with changing(service, study_id) as change:
+            if (change.study.created_at, change.study.head) != (seen.created_at, seen.head):
                 raise Busy(f"Study {study_id!r} changed meanwhile; try again.")
-            before = _rows(connection, study_id)
-            rows.clear(connection, study_id)
-            rows.write_cells(connection, study_id, models.NEW_TREE)
-            changes.write(connection, study_id)
-            studies.change(connection, study_id, **values)
+            before = _rows(change.connection, study_id)
+            rows.clear(change.connection, study_id)
+            rows.write_cells(change.connection, study_id, models.NEW_TREE)
+            changes.write(change.connection, study_id)
+            change.set(folded=model.seq, model_error=None)
+            if changes.moved:
+                change.set(model=model.figures(model.state, model.history.awaited_points()))
             if seen.model_error is not None:
-                events.append(connection, study_id, "model_recovered", {}, now=service.clock())
-            lifecycle.settle(connection, study_id, service.clock())
-            after = _rows(connection, study_id)
+                change.note("model_recovered", {})
+            lifecycle.settle(change)
+            after = _rows(change.connection, study_id)
         service.models.drop(study_id)
     return Replayed(
         study_id,

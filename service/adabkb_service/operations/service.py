@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from adabkb_service.operations.clock import Clock, utc_now
+from adabkb_service.operations.hosts import Here, Host
 from adabkb_service.operations.metrics import Metrics
 from adabkb_service.operations.models import Models
 from adabkb_service.storage.database import Database
@@ -23,7 +24,9 @@ class Service:
     """Set when the server is about to stop: what goes on without end ends then."""
 
 
-def service(database: Database, *, model_cache_size: int = 32, clock: Clock = utc_now) -> Service:
-    """A service on a database whose schema is ready."""
+def service(
+    database: Database, *, model_cache_size: int = 32, clock: Clock = utc_now, host: Host | None = None
+) -> Service:
+    """A service on a database whose schema is ready; its models live in this process if there is no other host."""
     metrics = Metrics()
-    return Service(database, Models(database, metrics, clock, model_cache_size), metrics, clock)
+    return Service(database, Models(database, metrics, clock, host or Here(), model_cache_size), metrics, clock)

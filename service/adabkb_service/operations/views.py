@@ -12,7 +12,7 @@ from adabkb_service.operations.parameters import Parameter
 from adabkb_service.storage.rows import CellStatus, EventKind, Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]
-Reason = Literal["budget", "converged", "exhausted", "pending_limit", "paused"]
+Reason = Literal["budget", "converged", "exhausted", "failures", "pending_limit", "paused"]
 
 
 class CellRef(BaseModel):
@@ -32,6 +32,7 @@ class Trial(BaseModel):
     attempt: Annotated[int, Field(description="leases so far; 0 for a queued point that nobody took yet")]
     leased_until: datetime | None
     lease_seconds: float
+    started_at: Annotated[datetime | None, Field(description="of the current attempt")]
     origin: Origin
     cell: CellRef | None
     value: Annotated[float | None, Field(description="its first result")]
@@ -57,18 +58,13 @@ class Counts(BaseModel):
     """Trials by state, and observations."""
 
     trials: int
-    active: int = 0
-    queued: int = 0
-    released: int = 0
-    expired: int = 0
-    completed: int = 0
-    failed: int = 0
+    active: int
+    queued: int
+    released: int
+    expired: int
+    completed: int
+    failed: int
     observations: int
-
-    @property
-    def unfinished(self) -> int:
-        """Trials without an outcome."""
-        return self.active + self.queued + self.released + self.expired
 
 
 class Best(BaseModel):
@@ -120,6 +116,8 @@ class Study(StudySummary):
     tolerance: float | None
     lease_seconds: float
     max_attempts: int
+    max_runtime_seconds: float | None
+    failure_limit: int | None
     pending_limit: int | None
     tags: dict[str, str]
     model: ModelSummary
@@ -274,3 +272,32 @@ class Event(BaseModel):
     trial: int | None
     payload: dict[str, Any]
     created_at: datetime
+
+
+class RandomKey(BaseModel):
+    """What random draws are a function of."""
+
+    seed: int
+    step: int
+
+
+class Decision(BaseModel):
+    """What a suggestion was decided on."""
+
+    revision: Annotated[int, Field(description="the last event it takes in: every one before its own")]
+    origin: Origin
+    results: Annotated[int, Field(description="results that counted")]
+    pending: Annotated[list[int], Field(description="trials that were handed out or queued and had no result yet")]
+    failed: Annotated[list[int], Field(description="trials that had failed and had no result")]
+    best: Best | None
+    random: RandomKey
+    path: Annotated[list[CellRef], Field(description="from the root to its cell; empty if it has none")]
+    capped: Annotated[bool, Field(description="whether the refinement of cells was cut short to answer in time")]
+
+
+class Why(BaseModel):
+    """How a trial came about, and what became of it."""
+
+    trial: Trial
+    decision: Annotated[Decision | None, Field(description="null for a point that a user queued")]
+    events: Annotated[list[Event], Field(description="all that concern it, in order")]

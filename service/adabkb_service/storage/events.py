@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, select
 
-from adabkb_service.storage.rows import EventKind, EventRow
-from adabkb_service.storage.tables import events, studies
+from adabkb_service.storage.rows import EventRow, as_values
+from adabkb_service.storage.tables import events
+
+_ADD = insert(events)
 
 
-def append(
-    connection: Connection,
-    study_id: str,
-    kind: EventKind,
-    payload: dict[str, Any],
-    *,
-    now: datetime,
-    trial: int | None = None,
-) -> int:
-    """Add an event to a locked study; its seq, which becomes the study's ``head``."""
-    head = (
-        update(studies)
-        .where(studies.c.id == study_id)
-        .values(head=studies.c.head + 1, updated_at=now)
-        .returning(studies.c.head)
-    )
-    seq: int = connection.execute(head).scalar_one()
-    connection.execute(
-        insert(events).values(study_id=study_id, seq=seq, kind=kind, trial=trial, payload=payload, created_at=now)
-    )
-    return seq
+def add(connection: Connection, rows: Iterable[EventRow]) -> None:
+    """Append to the log of a locked study."""
+    connection.execute(_ADD, [as_values(row) for row in rows])
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int | None = None) -> list[EventRow]:
     """Events in order, after one seq; all of them without a limit."""
     query = select(events).where(events.c.study_id == study_id, events.c.seq > after).order_by(events.c.seq)
-    return [EventRow(**row._mapping) for row in connection.execute(query.limit(limit))]
+    return [EventRow(*row) for row in connection.execute(query.limit(limit))]
+
+
+def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow]:
+    """The events about a trial, in order; reads all of the study's."""
+    query = select(events).where(events.c.study_id == study_id, events.c.trial == trial).order_by(events.c.seq)
+    return [EventRow(*row) for row in connection.execute(query)]

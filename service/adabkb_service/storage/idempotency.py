@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from adabkb_service.storage.rows import KeyRow
+from adabkb_service.storage.rows import KeyRow, as_values
 from adabkb_service.storage.tables import idempotency_keys as keys
+
+_THIS = keys.c.scope == bindparam("its_scope"), keys.c.key == bindparam("its_key")
+_FIND = select(keys).where(*_THIS)
+_ADD = insert(keys)
+_CHANGE = update(keys).where(*_THIS)
 
 
 def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
     """What was stored under a key, or None."""
-    row = connection.execute(select(keys).where(keys.c.scope == scope, keys.c.key == key)).one_or_none()
-    return None if row is None else KeyRow(**row._mapping)
+    row = connection.execute(_FIND, {"its_scope": scope, "its_key": key}).one_or_none()
+    return None if row is None else KeyRow(*row)
 
 
 def add(connection: Connection, row: KeyRow) -> None:
     """Store a key.
 
-    A second of the same key makes the transaction end in ``Collision``.
+    A second of the same key makes the transaction end in ``Contention``.
     """
-    values = {column.name: getattr(row, column.name) for column in keys.columns}
-    connection.execute(insert(keys).values(values))
+    connection.execute(_ADD, as_values(row))
 
 
 def change(connection: Connection, scope: str, key: str, answer: dict[str, Any]) -> None:
     """Replace the answer of a stored key."""
-    connection.execute(update(keys).where(keys.c.scope == scope, keys.c.key == key).values(answer=answer))
+    connection.execute(_CHANGE, {"its_scope": scope, "its_key": key, "answer": answer})
 
 
-def forget(connection: Connection, before: datetime) -> None:
-    """Delete the keys older than a time."""
-    connection.execute(delete(keys).where(keys.c.created_at < before))
+def of_study(connection: Connection, study_id: str) -> list[KeyRow]:
+    """All keys of a study, oldest first."""
+    query = select(keys).where(keys.c.study_id == study_id).order_by(keys.c.created_at, keys.c.key)
+    return [KeyRow(*row) for row in connection.execute(query)]
+
+
+def outdated(connection: Connection, before: datetime, limit: int) -> list[tuple[str, str]]:
+    """(scope, key) of the oldest keys, as far as they are older than a time."""
+    query = select(keys.c.scope, keys.c.key).where(keys.c.created_at < before).order_by(keys.c.created_at).limit(limit)
+    return [(row.scope, row.key) for row in connection.execute(query)]
+
+
+def forget(connection: Connection, names: Sequence[tuple[str, str]], before: datetime) -> None:
+    """Delete keys, as far as they are older than a time."""
+    rows = [{"its_scope": scope, "its_key": key, "before": before} for scope, key in names]
+    connection.execute(delete(keys).where(*_THIS, keys.c.created_at < bindparam("before")), rows)

@@ -62,6 +62,8 @@ def upgrade(database: Database) -> None:
     """
     with database.writing() as connection:
         if not database.is_sqlite:
+            # Alembic may take its time between two statements, and holds no study's lock.
+            connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
         if standing(connection) == "newer":
             raise SchemaMismatch(_newer(connection))
@@ -87,6 +89,30 @@ def prepare(database: Database) -> None:
             )
     if found == "empty":
         upgrade(database)
+
+
+def require(database: Database) -> None:
+    """What a command does that needs a database as it is: refuse one of another version, or of something else.
+
+    Raises:
+        SchemaMismatch: with the remedy.
+    """
+    with database.reading() as connection:
+        if standing(connection) == "empty":
+            raise SchemaMismatch(
+                "This is not a database of adabkb-service: it has none of its tables. Name another one."
+            )
+    prepare(database)
+
+
+def rewrite(database: Database) -> None:
+    """Write the version that is there again: whether the database can be written.
+
+    Raises:
+        Unavailable, Busy: it cannot; the message says why.
+    """
+    with database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
 def _newer(connection: Connection) -> str:

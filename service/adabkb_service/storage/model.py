@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
@@ -12,18 +13,23 @@ from adabkb_service.storage.rows import CellRow
 from adabkb_service.storage.tables import cells, dictionary
 
 
+def _upsert(insert: Any) -> Any:
+    query = insert(cells)
+    return query.on_conflict_do_update(index_elements=["study_id", "key"], set_={"status": query.excluded.status})
+
+
+_UPSERT = {"sqlite": _upsert(sqlite_insert), "postgresql": _upsert(postgresql_insert)}
+
+
 def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, str]) -> None:
     """Insert new cells in the order given, and update the status of known ones."""
     if not statuses:
         return
-    dialect_insert = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
-    query = dialect_insert(cells)
-    upsert = query.on_conflict_do_update(index_elements=["study_id", "key"], set_={"status": query.excluded.status})
     rows = [
         {"study_id": study_id, "key": key, "depth": key.count("."), "status": status}
         for key, status in statuses.items()
     ]
-    connection.execute(upsert, rows)
+    connection.execute(_UPSERT[connection.dialect.name], rows)
 
 
 def write_dictionary(connection: Connection, study_id: str, *, added: Iterable[int], removed: Iterable[int]) -> None:
@@ -52,7 +58,7 @@ def read_cells(connection: Connection, study_id: str) -> dict[str, str]:
 def page_of_cells(connection: Connection, study_id: str, after: int, limit: int) -> list[CellRow]:
     """Cells in order of creation, after one id."""
     query = select(cells).where(cells.c.study_id == study_id, cells.c.id > after).order_by(cells.c.id).limit(limit)
-    return [CellRow(**row._mapping) for row in connection.execute(query)]
+    return [CellRow(*row) for row in connection.execute(query)]
 
 
 def read_dictionary(connection: Connection, study_id: str) -> tuple[int, ...]:

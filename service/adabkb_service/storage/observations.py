@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from adabkb_service.errors import ObservationNotFound
-from adabkb_service.storage.rows import ObservationRow
+from adabkb_service.storage.rows import ObservationRow, as_values
 from adabkb_service.storage.tables import observations
 
+_OF_STUDY = select(observations).where(observations.c.study_id == bindparam("study"))
+_ADD = insert(observations)
+_OF_TRIAL = _OF_STUDY.where(observations.c.trial == bindparam("its_trial")).order_by(observations.c.seq)
 
-def add(connection: Connection, row: ObservationRow) -> None:
-    """Insert an observation."""
-    values = {column.name: getattr(row, column.name) for column in observations.columns}
-    connection.execute(insert(observations).values(values))
+
+def add(connection: Connection, rows: Iterable[ObservationRow]) -> None:
+    """Insert observations."""
+    connection.execute(_ADD, [as_values(row) for row in rows])
 
 
 def get(connection: Connection, study_id: str, seq: int) -> ObservationRow:
@@ -28,41 +30,19 @@ def get(connection: Connection, study_id: str, seq: int) -> ObservationRow:
     row = connection.execute(query).one_or_none()
     if row is None:
         raise ObservationNotFound(study_id, seq)
-    return ObservationRow(**row._mapping)
+    return ObservationRow(*row)
 
 
-def change(connection: Connection, row: ObservationRow, **values: Any) -> ObservationRow:
-    """Set columns; the row as it is then."""
+def change(connection: Connection, row: ObservationRow) -> None:
+    """Bring what a correction may change up to date."""
     same = (observations.c.study_id == row.study_id, observations.c.seq == row.seq)
-    connection.execute(update(observations).where(*same).values(**values))
-    return get(connection, row.study_id, row.seq)
-
-
-def last_seq(connection: Connection, study_id: str) -> int:
-    """The highest seq, which is also the number of observations."""
-    query = select(func.max(observations.c.seq)).where(observations.c.study_id == study_id)
-    return connection.execute(query).scalar_one() or 0
-
-
-def counts(connection: Connection, study_ids: Sequence[str]) -> dict[str, int]:
-    """Per study: number of observations (seq has no gaps)."""
-    query = (
-        select(observations.c.study_id, func.max(observations.c.seq).label("last"))
-        .where(observations.c.study_id.in_(study_ids))
-        .group_by(observations.c.study_id)
-    )
-    found = dict.fromkeys(study_ids, 0)
-    return found | {row.study_id: row.last for row in connection.execute(query)}
+    changed = {"value": row.value, "std_error": row.std_error, "excluded": row.excluded}
+    connection.execute(update(observations).where(*same).values(changed))
 
 
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[ObservationRow]:
     """The results of a trial, in order."""
-    query = (
-        select(observations)
-        .where(observations.c.study_id == study_id, observations.c.trial == trial)
-        .order_by(observations.c.seq)
-    )
-    return [ObservationRow(**row._mapping) for row in connection.execute(query)]
+    return [ObservationRow(*row) for row in connection.execute(_OF_TRIAL, {"study": study_id, "its_trial": trial})]
 
 
 def best(connection: Connection, study_id: str, *, maximize: bool) -> ObservationRow | None:
@@ -75,7 +55,7 @@ def best(connection: Connection, study_id: str, *, maximize: bool) -> Observatio
         .limit(1)
     )
     row = connection.execute(query).one_or_none()
-    return None if row is None else ObservationRow(**row._mapping)
+    return None if row is None else ObservationRow(*row)
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:
@@ -86,4 +66,4 @@ def page(connection: Connection, study_id: str, after: int, limit: int) -> list[
         .order_by(observations.c.seq)
         .limit(limit)
     )
-    return [ObservationRow(**row._mapping) for row in connection.execute(query)]
+    return [ObservationRow(*row) for row in connection.execute(query)]

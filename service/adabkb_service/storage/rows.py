@@ -1,4 +1,5 @@
-"""Rows as values: one frozen record per table that operations read. Columns are described in ``tables``."""
+"""Rows as values: one frozen record per table that operations read, its fields in the order of the columns, which
+``tables`` describes."""
 
 from __future__ import annotations
 
@@ -50,6 +51,37 @@ class StudyRow:
     model_error: str | None
     created_at: datetime
     updated_at: datetime
+    active: int
+    queued: int
+    released: int
+    expired: int
+    completed: int
+    failed: int
+    observations: int
+    failures: int
+    best: dict[str, Any] | None
+    failure_limit: int | None
+    max_runtime_seconds: float | None
+
+    @property
+    def version(self) -> tuple[datetime, int, int]:
+        """What changes whenever the log or the model does; a study deleted and created anew has another one too."""
+        return self.created_at, self.head, self.folded
+
+    @property
+    def waiting(self) -> int:
+        """Trials that the next suggest hands out."""
+        return self.queued + self.released + self.expired
+
+    @property
+    def unfinished(self) -> int:
+        """Trials without an outcome."""
+        return self.active + self.waiting
+
+    @property
+    def trials(self) -> int:
+        """All of them, numbered from 1 on without gaps."""
+        return self.unfinished + self.completed + self.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +104,7 @@ class TrialRow:
     reason: str | None
     created_at: datetime
     finished_at: datetime | None
+    started_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +155,11 @@ class KeyRow:
     fingerprint: str
     answer: dict[str, Any]
     created_at: datetime
+
+
+Row = StudyRow | TrialRow | ObservationRow | EventRow | CellRow | KeyRow
+
+
+def as_values(row: Row) -> dict[str, Any]:
+    """A row by column."""
+    return {name: getattr(row, name) for name in row.__slots__}

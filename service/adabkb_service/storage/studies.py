@@ -5,26 +5,31 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import StudyRow, as_values
 from adabkb_service.storage.tables import studies
+
+# Built once: putting a statement together takes longer than SQLite takes to run it.
+_CREATE = insert(studies)
+_GET = select(studies).where(studies.c.id == bindparam("study"))
+_GET_LOCKED = _GET.with_for_update()
+_CHANGE = update(studies).where(studies.c.id == bindparam("study"))
 
 
 def create(connection: Connection, row: StudyRow) -> None:
     """Insert a new study.
 
-    A second of the same key makes the transaction end in ``Collision``.
+    A second of the same key makes the transaction end in ``Contention``.
     """
-    values = {column.name: getattr(row, column.name) for column in studies.columns}
-    connection.execute(insert(studies).values(values))
+    connection.execute(_CREATE, as_values(row))
 
 
 def find(connection: Connection, study_id: str) -> StudyRow | None:
     """The study, or None."""
-    row = connection.execute(select(studies).where(studies.c.id == study_id)).one_or_none()
-    return None if row is None else StudyRow(**row._mapping)
+    row = connection.execute(_GET, {"study": study_id}).one_or_none()
+    return None if row is None else StudyRow(*row)
 
 
 def get(connection: Connection, study_id: str, *, lock: bool = False) -> StudyRow:
@@ -35,11 +40,15 @@ def get(connection: Connection, study_id: str, *, lock: bool = False) -> StudyRo
     Raises:
         StudyNotFound: there is none.
     """
-    query = select(studies).where(studies.c.id == study_id)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    row = connection.execute(_GET_LOCKED if lock else _GET, {"study": study_id}).one_or_none()
     if row is None:
         raise StudyNotFound(study_id)
-    return StudyRow(**row._mapping)
+    return StudyRow(*row)
+
+
+def ids(connection: Connection) -> list[str]:
+    """Of all studies."""
+    return list(connection.execute(select(studies.c.id).order_by(studies.c.id)).scalars())
 
 
 def page(connection: Connection, after: tuple[datetime, str] | None, limit: int) -> list[StudyRow]:
@@ -47,18 +56,12 @@ def page(connection: Connection, after: tuple[datetime, str] | None, limit: int)
     query = select(studies).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
     if after is not None:
         query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
-    return [StudyRow(**row._mapping) for row in connection.execute(query)]
+    return [StudyRow(*row) for row in connection.execute(query)]
 
 
 def change(connection: Connection, study_id: str, **values: Any) -> None:
     """Set columns of a locked study."""
-    connection.execute(update(studies).where(studies.c.id == study_id).values(**values))
-
-
-def advance_fold(connection: Connection, study_id: str, old: int, **values: Any) -> bool:
-    """Set ``folded`` and what goes with it if it is still ``old``; False if another process was faster."""
-    query = update(studies).where(studies.c.id == study_id, studies.c.folded == old).values(**values)
-    return connection.execute(query).rowcount == 1
+    connection.execute(_CHANGE, {"study": study_id, **values})
 
 
 def remove(connection: Connection, study_id: str) -> None:

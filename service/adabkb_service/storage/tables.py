@@ -58,6 +58,10 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)
 
 
+def _count(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default="0")
+
+
 def _study_key() -> Column[str]:
     return Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True)
 
@@ -82,6 +86,18 @@ studies = Table(
     Column("model_error", Text),  # why the model could not follow the log, until it does again
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
+    # Of its trials by state, and of its observations: counted as they change, never by reading them all.
+    _count("active"),
+    _count("queued"),
+    _count("released"),
+    _count("expired"),
+    _count("completed"),
+    _count("failed"),
+    _count("observations"),
+    _count("failures"),  # trials that failed one after the other, up to now
+    Column("best", JSON(none_as_null=True)),  # the best result that counts: parameters, value, trial
+    Column("failure_limit", Integer),
+    Column("max_runtime_seconds", Double),
     Index(None, "created_at", "id"),
 )
 
@@ -104,7 +120,9 @@ trials = Table(
     Column("reason", Text),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
+    Column("started_at", UtcDateTime),  # the current attempt
     Index(None, "study_id", "state", "number"),
+    Index(None, "study_id", "state", "leased_until"),
     Index("ix_trials_leases", "state", "leased_until"),
 )
 
@@ -146,6 +164,7 @@ cells = Table(
     Column("depth", Integer, nullable=False),
     Column("status", String(20), nullable=False),
     UniqueConstraint("study_id", "key"),
+    Index(None, "study_id", "id"),
 )
 
 dictionary = Table(

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, union_all, update
 
 from adabkb_service.errors import TrialNotFound
-from adabkb_service.storage.rows import TrialRow, TrialState
+from adabkb_service.storage.rows import TrialRow, TrialState, as_values
 from adabkb_service.storage.tables import trials
 
+UNCHANGING = {"study_id", "number", "parameters", "origin", "cell", "created_at"}
 CLAIMABLE: tuple[TrialState, ...] = ("expired", "released", "queued")
 
 
-def add(connection: Connection, row: TrialRow) -> None:
-    """Insert a trial."""
-    values = {column.name: getattr(row, column.name) for column in trials.columns}
-    connection.execute(insert(trials).values(values))
+_OF_STUDY = select(trials).where(trials.c.study_id == bindparam("study"))
+_ADD = insert(trials)
+_GET = _OF_STUDY.where(trials.c.number == bindparam("its_number"))
+_CHANGE = update(trials).where(trials.c.study_id == bindparam("study"), trials.c.number == bindparam("its_number"))
+# Asked for several states at once, both databases would rather walk through all trials in order.
+_BY_STATE = (
+    _OF_STUDY.where(trials.c.state == state).order_by(trials.c.number).limit(bindparam("most")).subquery()
+    for state in CLAIMABLE
+)
+_CLAIMABLE = union_all(*map(select, _BY_STATE)).order_by("number").limit(bindparam("most"))
+_IS_OVERDUE = trials.c.state == "active", trials.c.leased_until < bindparam("now")
+_OVERDUE = _OF_STUDY.where(*_IS_OVERDUE)
+_OVERDUE_ANYWHERE = select(trials.c.study_id).where(*_IS_OVERDUE).order_by(trials.c.leased_until)
+
+
+def add(connection: Connection, rows: Iterable[TrialRow]) -> None:
+    """Insert trials."""
+    connection.execute(_ADD, [as_values(row) for row in rows])
 
 
 def get(connection: Connection, study_id: str, number: int) -> TrialRow:
@@ -27,64 +41,39 @@ def get(connection: Connection, study_id: str, number: int) -> TrialRow:
     Raises:
         TrialNotFound: there is none.
     """
-    query = select(trials).where(trials.c.study_id == study_id, trials.c.number == number)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_GET, {"study": study_id, "its_number": number}).one_or_none()
     if row is None:
         raise TrialNotFound(study_id, number)
-    return TrialRow(**row._mapping)
+    return TrialRow(*row)
 
 
-def change(connection: Connection, row: TrialRow, **values: Any) -> TrialRow:
-    """Set columns; the row as it is then."""
-    same = (trials.c.study_id == row.study_id, trials.c.number == row.number)
-    connection.execute(update(trials).where(*same).values(**values))
-    return get(connection, row.study_id, row.number)
-
-
-def last_number(connection: Connection, study_id: str) -> int:
-    """The highest number, 0 without trials."""
-    query = select(func.max(trials.c.number)).where(trials.c.study_id == study_id)
-    return connection.execute(query).scalar_one() or 0
-
-
-def counts(connection: Connection, study_ids: Sequence[str]) -> dict[str, dict[TrialState, int]]:
-    """Per study: state -> number of trials."""
-    found: dict[str, dict[TrialState, int]] = {study_id: {} for study_id in study_ids}
-    query = (
-        select(trials.c.study_id, trials.c.state, func.count())
-        .where(trials.c.study_id.in_(study_ids))
-        .group_by(trials.c.study_id, trials.c.state)
-    )
-    for study_id, state, count in connection.execute(query):
-        found[study_id][state] = count
-    return found
+def change(connection: Connection, row: TrialRow) -> None:
+    """Bring a trial's row up to date."""
+    changed = {name: value for name, value in as_values(row).items() if name not in UNCHANGING}
+    connection.execute(_CHANGE, {"study": row.study_id, "its_number": row.number, **changed})
 
 
 def claimable(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
     """Trials that wait for a worker, by number."""
-    query = (
-        select(trials)
-        .where(trials.c.study_id == study_id, trials.c.state.in_(CLAIMABLE))
-        .order_by(trials.c.number)
-        .limit(limit)
-    )
-    return [TrialRow(**row._mapping) for row in connection.execute(query)]
+    return [TrialRow(*row) for row in connection.execute(_CLAIMABLE, {"study": study_id, "most": limit})]
 
 
 def overdue(connection: Connection, study_id: str, now: datetime) -> list[TrialRow]:
     """Trials whose lease has run out but which are still marked active, by number."""
-    query = (
-        select(trials)
-        .where(trials.c.study_id == study_id, trials.c.state == "active", trials.c.leased_until < now)
-        .order_by(trials.c.number)
-    )
-    return [TrialRow(**row._mapping) for row in connection.execute(query)]
+    found = [TrialRow(*row) for row in connection.execute(_OVERDUE, {"study": study_id, "now": now})]
+    return sorted(found, key=lambda row: row.number)  # the database would give up the index on leases for the order
 
 
 def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
-    """Ids of the studies that have overdue trials."""
-    query = select(trials.c.study_id).where(trials.c.state == "active", trials.c.leased_until < now).distinct()
-    return list(connection.execute(query).scalars())
+    """Ids of the studies that have overdue trials, the longest overdue first."""
+    return list(dict.fromkeys(connection.execute(_OVERDUE_ANYWHERE, {"now": now}).scalars()))
+
+
+def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
+    """Active trials with more of their lease left than its length."""
+    query = select(trials).where(trials.c.state == "active", trials.c.leased_until > now)
+    rows = [TrialRow(*row) for row in connection.execute(query)]
+    return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]
 
 
 def page(connection: Connection, study_id: str, *, state: TrialState | None, after: int, limit: int) -> list[TrialRow]:
@@ -92,5 +81,4 @@ def page(connection: Connection, study_id: str, *, state: TrialState | None, aft
     query = select(trials).where(trials.c.study_id == study_id, trials.c.number > after)
     if state is not None:
         query = query.where(trials.c.state == state)
-    rows = connection.execute(query.order_by(trials.c.number).limit(limit))
-    return [TrialRow(**row._mapping) for row in rows]
+    return [TrialRow(*row) for row in connection.execute(query.order_by(trials.c.number).limit(limit))]

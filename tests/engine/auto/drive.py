@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,15 +14,10 @@ from scipy.spatial.distance import cdist
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.policies import auto
-from adabkb_service.engine.record import Record, of
 from adabkb_service.engine.space import Space
+from tests.engine.drive import record
 
 Array = NDArray[np.float64]
-
-
-def record(points: Sequence[Array] | Array, values: Sequence[float] | Array) -> Record:
-    """Results without standard errors."""
-    return of(np.array(points), np.array(values), np.zeros(len(values)))
 
 
 @dataclass

@@ -21,8 +21,9 @@ from adabkb_service.engine.auto.surrogate import exact
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole
 from adabkb_service.engine.policies import auto
 from adabkb_service.engine.space import IntAxis, Space
-from tests.engine.auto.drive import Run, record, run, sample_path
+from tests.engine.auto.drive import Run, run, sample_path
 from tests.engine.auto.strategies import spaces
+from tests.engine.drive import record
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
@@ -119,7 +120,7 @@ def dense(lengthscale: float, tree: Tree | None = None) -> State:
             children: list[int] = []
             for cell in level:
                 tree = tree.cut([Cut(cell, 0, 2)])
-                children += tree.children(cell)
+                children += np.flatnonzero(tree.parent == cell).tolist()
             level = children
     X = np.linspace(0, 1, 65)[:, None]
     learned = Learned(65, Constants(np.array([lengthscale]), 1e-6, 1.0))

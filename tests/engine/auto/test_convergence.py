@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.policies import auto
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Instance
-from tests.engine.auto.drive import Run, record, sample_path
+from tests.engine.auto.drive import Run, sample_path
+from tests.engine.drive import record
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]

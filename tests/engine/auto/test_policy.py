@@ -13,8 +13,9 @@ from adabkb_service.engine.auto import state as states
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.policies import auto
 from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
-from tests.engine.auto.drive import Run, record, run
+from tests.engine.auto.drive import Run, run
 from tests.engine.auto.strategies import MIXED
+from tests.engine.drive import record
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]

@@ -14,8 +14,9 @@ from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
 from adabkb_service.engine.auto.surrogate import JITTER, Surrogate
 from adabkb_service.engine.policies import auto
 from adabkb_service.engine.space import Space
-from tests.engine.auto.drive import record, run, sample_path
+from tests.engine.auto.drive import run, sample_path
 from tests.engine.auto.strategies import MIXED
+from tests.engine.drive import record
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]

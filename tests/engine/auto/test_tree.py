@@ -55,7 +55,7 @@ def test_children_partition_their_parent(grove: tuple[Domain, Tree, list[Box]]) 
     domain, tree, boxes = grove
     for cell in np.flatnonzero(tree.axis >= 0):
         axis, parent = int(tree.axis[cell]), boxes[cell]
-        parts = [boxes[child] for child in tree.children(int(cell))]
+        parts = [boxes[child] for child in np.flatnonzero(tree.parent == cell)]
         assert len(parts) == parent.parts(axis) >= 2
         edges = [parts[0].low[axis], *(part.high[axis] for part in parts)]
         assert edges[0] == parent.low[axis]

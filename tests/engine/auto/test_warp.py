@@ -14,7 +14,8 @@ from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.policies import auto
-from tests.engine.auto.drive import Run, record, run
+from tests.engine.auto.drive import Run, run
+from tests.engine.drive import record
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]

@@ -25,7 +25,6 @@ from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Box, Tree
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NORM_SAFETY = 2.0
 """The posterior mean has a smaller norm than the objective."""

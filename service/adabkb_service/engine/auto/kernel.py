@@ -11,6 +11,7 @@ of that variance, so what is not known about the mean widens the posterior as it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,24 @@ Bools = NDArray[np.bool_]
 MEAN_VARIANCE = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Metric:
     """Lengthscales, and which axes are categorical; both (d,)."""
 
     lengthscales: Array
     categorical: Bools
 
+    @cached_property
+    def _units(self) -> Array:
+        return np.where(self.categorical, 1.0, self.lengthscales)
+
+    @cached_property
+    def _is_mixed(self) -> bool:
+        return bool(self.categorical.any())
+
     def scaled(self, positions: Array) -> Array:
         """Positions (k, d) in lengthscales; categorical axes keep their positions, which only name the choice."""
-        scaled: Array = positions / np.where(self.categorical, 1.0, self.lengthscales)
+        scaled: Array = positions / self._units
         return scaled
 
     def parts(self, X: Array, Y: Array) -> tuple[Array, Array]:
@@ -40,7 +49,7 @@ class Metric:
         dk/dx_k = -3 (x_k - x'_k) / l_k^2 E along an ordered axis.
         """
         categorical = self.categorical
-        if not categorical.any():
+        if not self._is_mixed:
             r = np.sqrt(3.0) * cdist(X, Y)
             E = np.exp(-r)
             return (1.0 + r) * E, E
@@ -51,3 +60,8 @@ class Metric:
             q += (X[:, k, None] != Y[None, :, k]) / self.lengthscales[k]
         E = np.exp(-r - q)
         return (1.0 + r) * E, E
+
+
+def add_to_diagonal(matrix: Array, values: Array | float) -> None:
+    """In place, of a contiguous square matrix."""
+    matrix.reshape(-1)[:: len(matrix) + 1] += values

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric, add_to_diagonal
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -70,14 +70,16 @@ class Evidence:
         scaled = metric.scaled(self.positions)
         k, E = metric.parts(scaled, scaled)
         K = k + MEAN_VARIANCE
-        K[np.diag_indices(n)] += noise + self.extra
+        add_to_diagonal(K, noise + self.extra)
         L, failed = lapack.dpotrf(K, lower=1, overwrite_a=1)
         if failed:
             return INDEFINITE, np.zeros(d + 1)
         log_determinant = 2.0 * float(np.log(np.diag(L)).sum())
         alpha = lapack.dpotrs(L, self.outputs, lower=1)[0]
         inverse = lapack.dpotri(L, lower=1, overwrite_c=1)[0]
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        diagonal = inverse.diagonal().copy()
+        inverse = inverse + inverse.T  # LAPACK gives the lower triangle, and zeros above it
+        np.fill_diagonal(inverse, diagonal)
         variance = float(self.outputs @ alpha) / n
         fit_weight = 1.0 / variance if variance > SMALLEST_VARIANCE else 0.0
         variance = max(variance, SMALLEST_VARIANCE)
@@ -99,7 +101,7 @@ class Evidence:
         metric = Metric(np.exp(parameters[:d]), self.categorical)
         scaled = metric.scaled(self.positions)
         K = metric.parts(scaled, scaled)[0] + MEAN_VARIANCE
-        K[np.diag_indices(n)] += math.exp(parameters[d]) + self.extra
+        add_to_diagonal(K, math.exp(parameters[d]) + self.extra)
         variance = float(self.outputs @ np.linalg.solve(K, self.outputs)) / n
         return max(variance, SMALLEST_VARIANCE)
 

@@ -81,9 +81,8 @@ def _in_user_units(state: State, outputs: Array) -> Array:
     """Model outputs -> values, within what the warp can give: its range may end beyond the worst (or best) result."""
     if not state.record.size:
         return outputs
-    seen = state.warp.forward(state.record.values)
-    low, high = state.warp.range()
-    lowest = seen.min() - BEYOND * (seen.min() - low)
-    highest = seen.max() + BEYOND * (high - seen.max())
-    values: Array = np.clip(state.warp.inverse(np.clip(outputs, lowest, highest)), -HIGHEST, HIGHEST)
-    return values
+    values, (low, high) = state.record.values, state.warp.range()
+    worst, best = state.warp.forward(np.array([values.min(), values.max()]))
+    lowest, highest = worst - BEYOND * (worst - low), best + BEYOND * (high - best)
+    found: Array = np.clip(state.warp.inverse(np.clip(outputs, lowest, highest)), -HIGHEST, HIGHEST)
+    return found

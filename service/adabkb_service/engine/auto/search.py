@@ -99,7 +99,7 @@ def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
         active, direction, norm = active[moving], direction[moving], norm[moving]
         if not len(active):
             break
-        trial = np.clip(x[active] + (length[active] / norm)[:, None] * direction, 0.0, 1.0)
+        trial = np.minimum(np.maximum(x[active] + (length[active] / norm)[:, None] * direction, 0.0), 1.0)
         trial_value, trial_gradient = view.slopes(trial, beta)
         gain = trial_value - value[active]
         better = gain > 0.0

@@ -5,7 +5,7 @@ With inducing points S (m of them), weights a and a factor W (rows by m),
     mean(x) = k_S(x)' a        variance(x) = sigma_f^2 (k(x, x) - |W k_S(x)|^2),
 
 where k includes the constant mean (see ``kernel``). Exact: S is every row and W'W = (K + N)^-1, N the noise ratios.
-Compressed (Nystrom; paper, section 2): S is a dictionary and W'W = K_SS^-1 - (K_SS + K_Sn N^-1 K_nS)^-1. Either is a
+Compressed (Nystrom; paper, section 3): S is a dictionary and W'W = K_SS^-1 - (K_SS + K_Sn N^-1 K_nS)^-1. Either is a
 Gaussian process in its own right, so later rows condition it exactly, by the same new rows of W, whatever it
 began with: an exact posterior on top of a compressed past. Pending points do the same with their own mean as value.
 (W rather than W'W: with small noise the variance near a result would drown in the rounding of the product.)
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric, add_to_diagonal
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class Surrogate:
         V = K @ self.factor.T
         scaled = self.metric.scaled(positions)
         C = self.metric.parts(scaled, scaled)[0] + MEAN_VARIANCE - V @ V.T
-        C[np.diag_indices(len(C))] += noises
+        add_to_diagonal(C, noises)
         whitening = _inverse_root(C)
         born, old = np.empty((len(C), len(self.weights) + len(C))), len(self.weights)
         born[:, :old], born[:, old:] = whitening @ (V @ -self.factor), whitening
@@ -122,7 +122,7 @@ def compressed(
     """Given rows, (n, d), (n,) and (n,), through a dictionary of cube positions (m, d)."""
     inducing = metric.scaled(dictionary)
     prior = metric.parts(inducing, inducing)[0] + MEAN_VARIANCE
-    prior[np.diag_indices(len(prior))] += JITTER
+    add_to_diagonal(prior, JITTER)
     root = _inverse_root(prior)
     information, target = np.zeros_like(prior), np.zeros(len(prior))
     for first in range(0, len(positions), CHUNK):

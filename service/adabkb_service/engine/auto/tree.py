@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.cells import ROOT
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-ROOT = "0"
 LEAF = -1
 PRUNED = -2
 # Intervals are not cut below this width: a real parameter has about 1e-12 of its range as grid.
@@ -178,14 +178,6 @@ class Tree:
             names.append(part_name(int(self.axis[parent]), int(self.part[cell])))
             cell = parent
         return ".".join([ROOT, *reversed(names)])
-
-    def children(self, cell: int) -> range:
-        """Positions of the children of a cell that was cut."""
-        first = int(self.first[cell])
-        after = first
-        while after < self.size and self.parent[after] == cell:
-            after += 1
-        return range(first, after)
 
 
 def part_name(axis: int, part: int) -> str:

@@ -6,15 +6,14 @@ result; at geometrically growing counts learn the constants anew, prune and cert
 each constant was chosen.
 
 A failed point counts as a vague result on the worse side of the record: its region loses what made it attractive, but a
-single mishap does not close it. In a finite space no point is suggested twice, except as a replicate where results are
-declared to be noisy.
+single mishap does not close it. No point is suggested twice, except as a replicate where results are declared to be
+noisy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,12 +171,12 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
     if tree.axis[found.cell] == PRUNED:  # the posterior thinks otherwise than the certificate: it comes back
         tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
-    for cell, following in pairwise([*(cut.cell for cut in found.cuts), found.cell]):
-        axis = int(tree.axis[cell])
-        names = {child: f"{key}.{part_name(axis, int(tree.part[child]))}" for child in tree.children(cell)}
+    entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
+    for cut, child in zip(found.cuts, entered, strict=True):
+        names = [f"{key}.{part_name(cut.axis, part)}" for part in range(cut.parts)]
         cells[key] = "expanded"
-        cells.update(dict.fromkeys(names.values(), "leaf"))
-        key = names[following]
+        cells.update(dict.fromkeys(names, "leaf"))
+        key = names[tree.part[child]]
     return tree, key, cells
 
 

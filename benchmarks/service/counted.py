@@ -1,0 +1,97 @@
+"""``python -m benchmarks.service.counted DATABASE``: our server, counting what each call does in the database.
+
+``GET /counts`` answers, by the last part of the call's path, with calls, commits of transactions that wrote, and
+statements other than BEGIN.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from collections import Counter, defaultdict
+from contextvars import ContextVar
+from typing import Any
+
+import sqlalchemy as sa
+import uvicorn
+from sqlalchemy import event
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from adabkb_service.app import create_app
+from adabkb_service.cli.server import GRACE_SECONDS, Server
+from adabkb_service.settings import Settings
+
+WRITING = ("INSERT", "UPDATE", "DELETE")
+
+_call: ContextVar[str | None] = ContextVar("call", default=None)
+"""What the present thread or task works for; None for what the server does by itself."""
+
+
+class Counts:
+    """By call; of all threads."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str | None, Counter[str]] = defaultdict(Counter)
+        self._guard = threading.Lock()
+
+    def add(self, name: str) -> None:
+        """One more, of the present call."""
+        with self._guard:
+            self._counts[_call.get()][name] += 1
+
+    def report(self) -> dict[str, dict[str, int]]:
+        """All so far."""
+        with self._guard:
+            return {call: dict(counted) for call, counted in self._counts.items() if call is not None}
+
+
+class CallMiddleware:
+    """Notes which call a request is."""
+
+    def __init__(self, app: ASGIApp, counts: Counts) -> None:
+        self._app = app
+        self._counts = counts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            _call.set(scope["path"].rpartition("/")[2])
+            self._counts.add("calls")
+        await self._app(scope, receive, send)
+
+
+def listen(engine: sa.Engine | type[sa.Engine], counts: Counts) -> None:
+    """Count what goes to a database."""
+
+    def on_statement(connection: sa.Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("BEGIN"):
+            return
+        counts.add("statements")
+        if statement.startswith(WRITING):
+            connection.info["wrote"] = True
+
+    def on_commit(connection: sa.Connection) -> None:
+        if connection.info.pop("wrote", False):
+            counts.add("commits")
+
+    def on_rollback(connection: sa.Connection) -> None:
+        connection.info.pop("wrote", None)
+
+    event.listen(engine, "before_cursor_execute", on_statement)
+    event.listen(engine, "commit", on_commit)
+    event.listen(engine, "rollback", on_rollback)
+
+
+def main() -> None:
+    counts = Counts()
+    listen(sa.Engine, counts)
+    app = create_app(Settings(database=sys.argv[1]))
+    app.add_middleware(CallMiddleware, counts=counts)
+    app.add_api_route("/counts", counts.report)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS)
+    Server(config, app.state.service.stopping).run(sockets=[socket.create_server(("127.0.0.1", 0))])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""``python -m benchmarks.service.load CLIENTS RESULTS ADDRESS...``: the clients of a server, in a process of their own.
+
+A thread and a kept connection per client and server, and no more HTTP than that takes: what the clients use of the
+machine the server does not have. As our own client does, each call carries an idempotency key, and is made again when
+the server asks for it; that time counts. With several servers each call goes to one of them by chance.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.service.measured import Pair, summary
+from benchmarks.service.workload import BOUNDS, STUDIES, WARM_UP, dealt, value
+
+Json = dict[str, Any]
+
+
+class Worker:
+    """One client."""
+
+    def __init__(self, number: int, clients: int, addresses: Sequence[str]) -> None:
+        self.retries = 0
+        self._number = number
+        self._clients = clients
+        self._servers = [HTTPConnection(urlsplit(address).netloc, timeout=60) for address in addresses]
+        self._chance = random.Random(number)
+
+    def create(self, study: str, seed: int) -> None:
+        """Create a study."""
+        parameters = [{"name": name, "kind": "float", "low": a, "high": b} for name, (a, b) in BOUNDS.items()]
+        self._post("/v1/studies", {"id": study, "direction": "minimize", "parameters": parameters, "seed": seed})
+
+    def run(self, studies: str, results: int) -> list[Pair]:
+        """Its pairs, one after the other."""
+        return [self._pair(f"/v1/studies/{studies}-{k}") for k in dealt(self._number, self._clients, results)]
+
+    def _pair(self, study: str) -> Pair:
+        asked = time.perf_counter()
+        (trial,) = self._post(f"{study}/suggest", {"count": 1, "worker": f"worker-{self._number}"})["trials"]
+        suggested = time.perf_counter()
+        result = {"trial": trial["number"], "value": value(trial["parameters"]), "attempt": trial["attempt"]}
+        told = time.perf_counter()
+        self._post(f"{study}/observe", result)
+        return Pair(asked, suggested, told, time.perf_counter())
+
+    def _post(self, path: str, body: Json) -> Json:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
+        while True:
+            server = self._chance.choice(self._servers)
+            server.request("POST", path, json.dumps(body).encode(), headers)
+            response = server.getresponse()
+            answer: Json = json.loads(response.read())
+            if response.status < 300:
+                return answer
+            if not answer.get("retryable"):
+                raise RuntimeError(f"POST {path}: {response.status} {answer}")
+            self.retries += 1
+            time.sleep(float(response.headers.get("Retry-After", "0")))
+
+
+def main() -> None:
+    clients, results, addresses = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    workers = [Worker(number, clients, addresses) for number in range(clients)]
+    for seed in range(STUDIES):
+        workers[0].create(f"warm-up-{seed}", seed)
+        workers[0].create(f"study-{seed}", seed)
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(lambda worker: worker.run("warm-up", WARM_UP), workers))
+        before = time.process_time()
+        pairs = [pair for done in pool.map(lambda worker: worker.run("study", results), workers) for pair in done]
+        used = time.process_time() - before
+    measured = summary(pairs)
+    retries = sum(worker.retries for worker in workers)
+    print(json.dumps({**measured, "client_cores": used / measured["seconds"], "retries": retries}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""What is measured of a run: its pairs per second, and how long calls take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """When a suggestion was asked for and had, and its result was told and taken: seconds by one clock."""
+
+    asked: float
+    suggested: float
+    told: float
+    observed: float
+
+
+def summary(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Pairs per second, of the first and the last half of the pairs as well, and milliseconds of calls."""
+    first = min(pair.asked for pair in pairs)
+    ends = np.sort([pair.observed for pair in pairs]) - first
+    half = len(pairs) // 2
+    suggest = np.array([pair.suggested - pair.asked for pair in pairs])
+    observe = np.array([pair.observed - pair.told for pair in pairs])
+    return {
+        "pairs": len(pairs),
+        "seconds": float(ends[-1]),
+        "pairs_per_second": len(pairs) / float(ends[-1]),
+        "halves": [half / float(ends[half - 1]), (len(pairs) - half) / float(ends[-1] - ends[half - 1])],
+        **{
+            name: [1e3 * float(quantile) for quantile in np.quantile(seconds, [0.5, 0.99])]
+            for name, seconds in (("suggest_ms", suggest), ("observe_ms", observe), ("pair_ms", suggest + observe))
+        },
+    }

@@ -1,0 +1,71 @@
+"""What is measured: ours, the floor and Optuna, each a run on an empty database."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.request import urlopen
+
+import sqlalchemy as sa
+
+from benchmarks.service.processes import SERVE, measured, module, serving, text
+
+Counts = dict[str, dict[str, float]]
+"""Call -> its commits and statements, on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run is made under."""
+
+    servers: int
+    clients: int
+    results: int
+    """Per study."""
+
+
+Method = Callable[[sa.URL, Setting, Counts], dict[str, Any]]
+"""A run on an empty database, of which the floor needs to know what ours does there."""
+
+
+def ours(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
+    """``adabkb serve`` as it is."""
+    del counts
+    with serving([[*SERVE, text(url)]] * setting.servers) as addresses:
+        return measured(module("load", setting.clients, setting.results, *addresses))
+
+
+def floor(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
+    """As many commits of one row by the same web stack."""
+    command = module("floor", text(url), counts["suggest"]["commits"], counts["observe"]["commits"])
+    with serving([command] * setting.servers) as addresses:
+        return measured(module("load", setting.clients, setting.results, *addresses))
+
+
+def optuna(sampler: str) -> Method:
+    """Ask and tell by one of Optuna's samplers."""
+
+    def run(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
+        del counts
+        return measured(module("peers", sampler, setting.clients, setting.results, text(url)))
+
+    return run
+
+
+SERVICES: dict[str, Method] = {"ours": ours, "floor": floor}
+PEERS: dict[str, Method] = {"tpe": optuna("tpe"), "random": optuna("random")}
+
+
+def counted(url: sa.URL, setting: Setting) -> Counts:
+    """What a call of ours does in the database, on average over a run."""
+    with serving([module("counted", text(url))] * setting.servers) as addresses:
+        measured(module("load", setting.clients, setting.results, *addresses))
+        found = [json.load(urlopen(f"{address}/counts")) for address in addresses]
+    totals = {call: sum((Counter(counts[call]) for counts in found), Counter()) for call in ("suggest", "observe")}
+    return {
+        call: {name: round(total[name] / total["calls"], 3) for name in ("commits", "statements")}
+        for call, total in totals.items()
+    }

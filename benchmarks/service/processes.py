@@ -1,0 +1,53 @@
+"""Servers and their clients as processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+SERVE = [str(Path(sys.executable).with_name("adabkb")), "serve", "--port", "0", "--database"]
+
+
+def text(url: sa.URL) -> str:
+    """A database URL as a command takes it."""
+    return url.render_as_string(hide_password=False)
+
+
+def module(name: str, *arguments: object) -> list[str]:
+    """The command of a module of this package."""
+    return [sys.executable, "-m", f"benchmarks.service.{name}", *map(str, arguments)]
+
+
+@contextmanager
+def serving(commands: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Servers, one started after the other; yields the addresses that they print once they listen."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(_server(command)) for command in commands]
+
+
+@contextmanager
+def _server(command: Sequence[str]) -> Iterator[str]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            if "listening on http://" not in line:
+                raise RuntimeError(f"{' '.join(command)} did not start: {line!r}")
+            yield line.split()[-1]
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def measured(command: Sequence[str]) -> dict[str, Any]:
+    """What a command prints as JSON."""
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer

@@ -1,0 +1,130 @@
+"""Tables of the results, and whether the bars are met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+FLOOR_SHARE = 0.5
+PEER_RATIO = 5.0
+CALL_MS, CALL_CLIENTS = 250.0, 32
+MEDIANS = ("pairs_per_second", "halves", "suggest_ms", "observe_ms", "pair_ms", "client_cores")
+INCIDENTS = ("retries", "workers_lost", "error")
+
+Cell = Mapping[str, Any]
+"""Backend, servers and clients, and what each method came to under them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What ours is to reach."""
+
+    name: str
+    measured: float
+    met: bool
+
+    def __str__(self) -> str:
+        return f"{'met   ' if self.met else 'MISSED'} {self.name}: {self.measured:.3g}"
+
+
+def combined(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The repeats of a method: medians, pairs per second of each, and what went wrong in any."""
+    return {
+        "repeats": [round(run["pairs_per_second"], 2) for run in runs],
+        "pairs": [run["pairs"] for run in runs],
+        **{
+            name: np.median([run[name] for run in runs], axis=0).round(2).tolist()
+            for name in MEDIANS
+            if name in runs[0]
+        },
+        **{name: [run[name] for run in runs] for name in INCIDENTS if any(run.get(name) for run in runs)},
+    }
+
+
+def ratio(cell: Cell, method: str) -> float | None:
+    """Pairs per second of ours over those of another method: the median over the repeats, each run one after the
+    other."""
+    if method not in cell["methods"]:
+        return None
+    ours, others = (cell["methods"][name]["repeats"] for name in ("ours", method))
+    return float(np.median(np.divide(ours, others)))
+
+
+def bars(cells: Sequence[Cell]) -> Iterator[Bar]:
+    """Each bar under each setting that it is for."""
+    for cell in cells:
+        where = f"{cell['backend']}, {cell['clients']} clients, {cell['servers']} server(s)"
+        for method, least in (("floor", FLOOR_SHARE), ("tpe", PEER_RATIO), ("random", PEER_RATIO)):
+            reached = ratio(cell, method)
+            if reached is not None:
+                yield Bar(f"{where}: at least {least:g} times {method}", reached, reached >= least)
+        if cell["clients"] == CALL_CLIENTS:
+            for call in ("suggest", "observe"):
+                tail = cell["methods"]["ours"][f"{call}_ms"][1]
+                yield Bar(f"{where}: 99% of {call} under {CALL_MS:g} ms", tail, tail < CALL_MS)
+
+
+THROUGHPUT = (
+    "database",
+    "servers",
+    "clients",
+    "pairs/s",
+    "spread",
+    "floor",
+    "of it",
+    "TPE",
+    "times",
+    "random",
+    "times",
+)
+
+
+def throughput(cells: Sequence[Cell]) -> Iterator[list[str]]:
+    """Pairs per second, beside the others'; a bar that is missed in bold."""
+    for cell in cells:
+        yield [
+            *_setting(cell),
+            *_rates(cell, "ours"),
+            *_beside(cell, "floor", FLOOR_SHARE),
+            *_beside(cell, "tpe", PEER_RATIO),
+            *_beside(cell, "random", PEER_RATIO),
+        ]
+
+
+CALLS = (
+    *("database", "servers", "clients", "first half", "last half", "suggest ms", "99%", "observe ms", "99%"),
+    *("pair ms", "99%", "commits", "statements"),
+)
+
+
+def calls(cells: Sequence[Cell]) -> Iterator[list[str]]:
+    """Of ours: pairs per second in either half of the results, milliseconds of calls, and what a pair of calls does
+    in the database (suggest + observe)."""
+    for cell in cells:
+        ours = cell["methods"]["ours"]
+        times = [f"{ms:.0f}" for call in ("suggest", "observe", "pair") for ms in ours[f"{call}_ms"]]
+        done = [
+            " + ".join(f"{cell['counts'][call][name]:.3g}" for call in ("suggest", "observe"))
+            for name in ("commits", "statements")
+        ]
+        yield [*_setting(cell), *(f"{rate:.0f}" for rate in ours["halves"]), *times, *done]
+
+
+def _setting(cell: Cell) -> list[str]:
+    return [cell["backend"], str(cell["servers"]), str(cell["clients"])]
+
+
+def _rates(cell: Cell, method: str) -> list[str]:
+    found = cell["methods"][method]
+    return [f"{found['pairs_per_second']:.0f}", f"{min(found['repeats']):.0f}-{max(found['repeats']):.0f}"]
+
+
+def _beside(cell: Cell, method: str, least: float) -> list[str]:
+    reached = ratio(cell, method)
+    if reached is None:
+        return ["", ""]
+    text = f"{reached:.2g}"
+    return [f"{cell['methods'][method]['pairs_per_second']:.3g}", text if reached >= least else f"**{text}**"]

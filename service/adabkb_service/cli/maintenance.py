@@ -1,0 +1,120 @@
+"""Commands that work on the database itself, with or without servers running on it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from threadpoolctl import threadpool_limits
+
+from adabkb_service.cli.database import DatabaseUrl, opened
+from adabkb_service.cli.output import AsJson, fail, settings, show
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.replay import replay as replay_study
+from adabkb_service.operations.service import service
+from adabkb_service.storage import copying, migration
+
+StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False)]
+Export = Annotated[
+    Path, typer.Argument(help="what adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
+]
+
+
+def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
+    """Bring a database to this version's schema. Back it up first."""
+    with opened(settings(database=database).database) as old:
+        migration.upgrade(old)
+    head = migration.head()
+    show({"schema": head}, f"The schema is at {head}.", as_json=as_json)
+
+
+def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False) -> None:
+    """Rebuild a study's cells and dictionary from its log, and compare every suggestion with it."""
+    chosen = settings(database=database)
+    # As many threads as the server has: with another number, sums come out different in the last digits.
+    with opened(chosen.database, existing=True) as found, threadpool_limits(chosen.blas_threads):
+        migration.require(found)
+        done = replay_study(service(found), study)
+    outcome = "they differed before" if done.changed else "they were the same before"
+    lines = [f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."]
+    if done.diverged:
+        trials = ", ".join(map(str, done.diverged))
+        lines.append(f"Of {done.suggestions} suggestions these now come out different: trials {trials}.")
+    else:
+        lines.append(f"All {done.suggestions} suggestions come out the same, bit for bit.")
+    show(asdict(done), "\n".join(lines), as_json=as_json)
+    if done.diverged:
+        raise typer.Exit(1)
+
+
+def doctor(
+    study: Annotated[str | None, typer.Argument(help="only this study", show_default=False)] = None,
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a database is what its logs say, and say what is broken; exit code 1 if anything is."""
+    with opened(settings(database=database).database, existing=True) as found:
+        migration.require(found)
+        findings = list(examine(found, study))
+    lines = [f"{finding.study or 'database'}: {finding.what} ({finding.remedy})" for finding in findings]
+    show([asdict(finding) for finding in findings], "\n".join(lines) or "All is well.", as_json=as_json)
+    if findings:
+        raise typer.Exit(1)
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="file to make", show_default=False)],
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the whole database, as of one moment, into a SQLite file; servers may go on."""
+    if file.exists():
+        fail(f"{file} exists already; give the name of a new file")
+    url, part = settings(database=database).database, file.with_name(f"{file.name}.part")
+    part.unlink(missing_ok=True)
+    with opened(url, existing=True) as source, opened(f"sqlite:///{part}") as target:
+        migration.require(source)
+        migration.upgrade(target)
+        copied = copying.copy(source, target)
+    part.rename(file)
+    show(copied, f"{file} holds {copied['studies']} studies with {copied['events']} events.", as_json=as_json)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="file that backup made", show_default=False)],
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a backup into a database that is empty, SQLite or PostgreSQL."""
+    url = settings(database=database).database
+    with opened(f"sqlite:///{file}", existing=True) as source, opened(url) as target:
+        migration.require(source)
+        if not copying.is_empty(target):
+            fail(f"the database {target.url.database} has studies already; restore into an empty one with --database")
+        migration.upgrade(target)
+        copied = copying.copy(source, target)
+    show(copied, f"{copied['studies']} studies with {copied['events']} events are restored.", as_json=as_json)
+
+
+def import_(
+    file: Annotated[
+        Path, typer.Argument(help="what adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
+    ],
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write an exported study into a database; it goes on where it was."""
+    with opened(settings(database=database).database) as target:
+        migration.prepare(target)
+        try:
+            with sys.stdin if str(file) == "-" else file.open(encoding="utf-8") as lines:
+                study = import_study(target, lines)
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"cannot read {file}: {error}")
+    counts = study.counts
+    line = f"Study {study.id} is {study.state}, with {counts.trials} trials and {counts.observations} observations."
+    show(study.model_dump(mode="json"), line, as_json=as_json)

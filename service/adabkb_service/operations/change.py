@@ -1,0 +1,144 @@
+"""One transaction on one study: its row is locked, and what changes is collected and written at the end, in about one
+statement per table. Meanwhile the rows are read as they will be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+
+from adabkb_service.operations import render
+from adabkb_service.operations.clock import Clock
+from adabkb_service.storage import events, observations, studies, trials
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, StudyRow, TrialRow, as_values
+
+
+class Store(Protocol):
+    """Whatever has the database and the time."""
+
+    @property
+    def database(self) -> Database:
+        """Where studies are."""
+
+    @property
+    def clock(self) -> Clock:
+        """What the time is."""
+
+
+@contextmanager
+def changing(store: Store, study_id: str) -> Iterator[Change]:
+    """A transaction on a study, for the block: committed durably at its end, or without any effect.
+
+    Raises:
+        StudyNotFound: there is no such study.
+        Contention, Busy, Unavailable: nothing was written.
+    """
+    with store.database.writing() as connection:
+        change = Change(connection, studies.get(connection, study_id, lock=True), store.clock())
+        yield change
+        change.write()
+
+
+@contextmanager
+def trying(store: Store, study_id: str) -> Iterator[Change]:
+    """A change that is never written: to see what would become of it.
+
+    Raises:
+        StudyNotFound: there is no such study.
+    """
+    with store.database.reading() as connection:
+        yield Change(connection, studies.get(connection, study_id), store.clock())
+
+
+class Change:
+    """What happens to a study in a transaction."""
+
+    def __init__(self, connection: Connection, study: StudyRow, now: datetime) -> None:
+        self.connection = connection
+        self.study = study
+        """As it will be."""
+        self.now = now
+        self.log: list[EventRow] = []
+        """What is added to the log."""
+        self._before = study
+        self._trials: dict[int, TrialRow] = {}
+        self._new_trials: set[int] = set()
+        self._results: dict[int, ObservationRow] = {}
+
+    def set(self, **values: Any) -> None:
+        """Columns of the study."""
+        self.study = replace(self.study, **values)
+
+    def note(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> None:
+        """Add an event to the log."""
+        seq = self.study.head + 1
+        self.log.append(EventRow(self.study.id, seq, kind, trial, payload, self.now))
+        self.set(head=seq, updated_at=self.now)
+
+    def trial(self, number: int) -> TrialRow:
+        """A trial.
+
+        Raises:
+            TrialNotFound: there is none.
+        """
+        return self._trials.get(number) or trials.get(self.connection, self.study.id, number)
+
+    def results_of(self, trial: int) -> list[ObservationRow]:
+        """The results of a trial, in order."""
+        known = observations.of_trial(self.connection, self.study.id, trial)
+        return [*known, *(row for row in self._results.values() if row.trial == trial)]
+
+    def add_trial(self, row: TrialRow) -> None:
+        """A new trial, with the number after the last one."""
+        assert row.number == self.study.trials + 1
+        self._trials[row.number] = row
+        self._new_trials.add(row.number)
+        self._count(row.state, 1)
+
+    def move(self, trial: TrialRow, **values: Any) -> TrialRow:
+        """Change a trial; as it is then."""
+        row = replace(trial, **values)
+        self._trials[row.number] = row
+        if row.state != trial.state:
+            self._count(trial.state, -1)
+            self._count(row.state, 1)
+        return row
+
+    def add_result(self, row: ObservationRow) -> None:
+        """A new observation, with the seq after the last one."""
+        assert row.seq == self.study.observations + 1
+        self._results[row.seq] = row
+        self._count("observations", 1)
+        best, sign = self.study.best, 1.0 if self.study.definition["direction"] == "maximize" else -1.0
+        if best is None or sign * row.value > sign * best["value"]:
+            self.set(best=render.as_best(row))
+
+    def correct(self, row: ObservationRow) -> None:
+        """Another value, error or standing for an observation that was there before."""
+        observations.change(self.connection, row)
+        maximize = self.study.definition["direction"] == "maximize"
+        best = observations.best(self.connection, self.study.id, maximize=maximize)
+        self.set(best=None if best is None else render.as_best(best))
+
+    def write(self) -> None:
+        """Bring the rows up to date."""
+        if self._new_trials:
+            trials.add(self.connection, [self._trials[number] for number in sorted(self._new_trials)])
+        for number in self._trials.keys() - self._new_trials:
+            trials.change(self.connection, self._trials[number])
+        if self._results:
+            observations.add(self.connection, self._results.values())
+        if self.log:
+            events.add(self.connection, self.log)
+        before, after = as_values(self._before), as_values(self.study)
+        changed = {name: value for name, value in after.items() if value != before[name]}
+        if changed:
+            studies.change(self.connection, self.study.id, **changed)
+
+    def _count(self, name: str, by: int) -> None:
+        self.set(**{name: getattr(self.study, name) + by})

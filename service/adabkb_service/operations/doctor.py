@@ -1,0 +1,172 @@
+"""``adabkb doctor``: whether a database is what its logs say, and consistent in itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from sqlalchemy import Connection, text
+
+from adabkb_service.engine.cells import ROOT
+from adabkb_service.errors import Invalid
+from adabkb_service.operations import ledger, lifecycle, render
+from adabkb_service.operations.definitions import CHANGEABLE
+from adabkb_service.operations.ledger import Ledger
+from adabkb_service.operations.model import NEW_TREE
+from adabkb_service.operations.points import checked_point
+from adabkb_service.storage import events, observations, studies, trials
+from adabkb_service.storage import model as rows
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow, TrialState, as_values
+
+EVERYTHING = 2**31 - 1
+NOT_IN_THE_LOG = {"lease_seconds", "leased_until"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it should be."""
+
+    study: str | None
+    """None: of the database as a whole."""
+    what: str
+    remedy: str
+
+
+REPLAY = "adabkb replay rebuilds it from the log"
+RESTORE = "restore a backup, or export the study and look into it; its log is what happened"
+
+
+def examine(database: Database, study_id: str | None = None) -> Iterator[Finding]:
+    """All findings, of one study or of the whole database; each study in a snapshot of its own.
+
+    Raises:
+        StudyNotFound: there is no such study.
+    """
+    if study_id is not None:
+        with database.reading() as connection:
+            yield from examine_study(connection, studies.get(connection, study_id))
+        return
+    with database.reading() as connection:
+        if database.is_sqlite:
+            yield from _file(connection)
+        study_ids = studies.ids(connection)
+    for name in study_ids:
+        with database.reading() as connection:
+            study = studies.find(connection, name)
+            if study is not None:
+                yield from examine_study(connection, study)
+
+
+def _file(connection: Connection) -> Iterator[Finding]:
+    """SQLite's own checks; PostgreSQL has ``pg_amcheck`` for what is below the tables."""
+    for (message,) in connection.execute(text("PRAGMA integrity_check")):
+        if message != "ok":
+            yield Finding(None, f"SQLite finds the file damaged: {message}", "restore a backup")
+    for broken in connection.execute(text("PRAGMA foreign_key_check")):
+        yield Finding(None, f"a row of {broken[0]} belongs to no {broken[2]}", "restore a backup")
+
+
+def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
+    """All findings of one study, whose row this is."""
+    told = ledger.read(study.id, events.page(connection, study.id, 0))
+    their_trials = trials.page(connection, study.id, state=None, after=0, limit=EVERYTHING)
+    results = observations.page(connection, study.id, 0, EVERYTHING)
+    for what in [
+        *told.faults,
+        *_row(study, told, their_trials, results),
+        *_trials(study, told, their_trials),
+        *_differences("observation", told.observations, {row.seq: row for row in results}),
+        *_points(study, told),
+    ]:
+        yield Finding(study.id, what, RESTORE)
+    for what in _model(connection, study, told):
+        yield Finding(study.id, what, REPLAY)
+
+
+def _row(study: StudyRow, told: Ledger, their_trials: list[TrialRow], results: list[ObservationRow]) -> Iterator[str]:
+    """The study's own row: what is counted there, and what it was last changed to."""
+    states = Counter[str](trial.state for trial in their_trials)
+    best = told.best()
+    expected: dict[str, Any] = {
+        **{state: states[state] for state in get_args(TrialState)},
+        "observations": len(results),
+        "head": told.head,
+        "definition": told.definition,
+        "seed": told.seed,
+        "paused": told.paused,
+        "failures": told.failures,
+        "best": None if best is None else render.as_best(best),
+        **{name: told.limits.get(name) for name in CHANGEABLE},
+    }
+    for name, value in expected.items():
+        if getattr(study, name) != value:
+            yield f"the study's {name} is {getattr(study, name)!r}, but should be {value!r}"
+    state, _ = lifecycle.standing(study)
+    if study.state != state:
+        yield f"the study's state is {study.state}, but should be {state}"
+
+
+def _trials(study: StudyRow, told: Ledger, their_trials: list[TrialRow]) -> Iterator[str]:
+    yield from _differences("trial", told.trials, {row.number: row for row in their_trials})
+    for trial in their_trials:
+        if trial.state == "active" and trial.leased_until is None:
+            yield f"trial {trial.number} is active without a lease"
+        if not 0 <= trial.expirations <= max(trial.attempt, study.max_attempts):
+            yield f"trial {trial.number} has {trial.attempt} attempts of which {trial.expirations} ran out"
+
+
+def _differences(
+    name: str, told: dict[int, TrialRow] | dict[int, ObservationRow], found: dict[int, Any]
+) -> Iterator[str]:
+    """Rows against the log."""
+    for number in sorted(told.keys() | found.keys()):
+        if number not in found:
+            yield f"{name} {number} is in the log, but has no row"
+        elif number not in told:
+            yield f"{name} {number} has a row, but is not in the log"
+        else:
+            was, now = as_values(told[number]), as_values(found[number])
+            for field in was.keys() - NOT_IN_THE_LOG:
+                if was[field] != now[field]:
+                    yield f"{name} {number} has the {field} {now[field]!r}, but {was[field]!r} in the log"
+
+
+def _points(study: StudyRow, told: Ledger) -> Iterator[str]:
+    """Every point is one of the space, in the form that is stored."""
+    space = lifecycle.definition_of(study).space()
+    for name, found in (("trial", told.trials), ("observation", told.observations)):
+        for number, row in found.items():
+            try:
+                sound = checked_point(space, row.parameters, "") == row.parameters
+            except Invalid:
+                sound = False
+            if not sound:
+                yield f"{name} {number} is at {row.parameters}, which is no point of the space"
+
+
+def _model(connection: Connection, study: StudyRow, told: Ledger) -> Iterator[str]:
+    """The cells are a tree, and the dictionary is of points that there are."""
+    if study.folded > study.head:
+        yield f"the model is at event {study.folded}, beyond the log's end at {study.head}"
+    cells = rows.read_cells(connection, study.id)
+    if next(iter(cells), None) != ROOT:
+        yield "the first cell is not the root"
+    for key in cells:
+        parent = key.rpartition(".")[0]
+        if parent and cells.get(parent) != "expanded":
+            yield f"cell {key} has no expanded parent"
+    parents = {key.rpartition(".")[0] for key in cells}
+    for key, status in cells.items():
+        if status == "expanded" and key not in parents:
+            yield f"cell {key} is expanded, but has no children"
+    for trial in told.trials.values():
+        if trial.cell is not None and trial.cell not in cells:
+            yield f"trial {trial.number} is of cell {trial.cell}, which is not there"
+    if study.folded <= 1 and cells != NEW_TREE:
+        yield "there are cells, but nothing was folded"
+    for ordinal in rows.read_dictionary(connection, study.id):
+        if ordinal >= len(told.observations):
+            yield f"the dictionary has point {ordinal} of {len(told.observations)}"

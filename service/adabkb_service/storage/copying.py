@@ -1,0 +1,45 @@
+"""A whole database into another one, of either kind: backup and restore."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, insert, inspect, select, text
+
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
+
+ROWS = 1000
+"""Copied at a time."""
+
+
+def copy(source: Database, target: Database) -> dict[str, int]:
+    """Copy everything, as of one moment, into a database that has the same schema and no rows.
+
+    Others may go on reading and writing the source.
+
+    Returns:
+        Table -> rows copied.
+    """
+    copied: dict[str, int] = {}
+    with source.reading() as old, target.writing() as new:
+        for table in metadata.sorted_tables:
+            copied[table.name] = 0
+            with old.execute(select(table), execution_options={"yield_per": ROWS}) as found:
+                for part in found.mappings().partitions():
+                    new.execute(insert(table), [dict(row) for row in part])
+                    copied[table.name] += len(part)
+        if not target.is_sqlite:
+            _continue_numbering(new)
+    return copied
+
+
+def is_empty(database: Database) -> bool:
+    """Whether there is no study in it, or no table at all."""
+    with database.reading() as connection:
+        if not inspect(connection).has_table("studies"):
+            return True
+        return connection.execute(select(func.count()).select_from(metadata.tables["studies"])).scalar_one() == 0
+
+
+def _continue_numbering(connection: Connection) -> None:
+    """New cells come after those copied; SQLite sees to it by itself."""
+    connection.execute(text("SELECT setval(pg_get_serial_sequence('cells', 'id'), (SELECT max(id) FROM cells))"))

@@ -1,0 +1,130 @@
+"""While the database cannot be used the server lives, says why, and asks to come again; then it goes on by itself."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import sqlalchemy as sa
+
+from adabkb_service.app import create_app
+from adabkb_service.operations.doctor import examine
+from adabkb_service.settings import Settings
+from adabkb_service.storage.database import Database
+from tests.api.conftest import DEFINITION
+from tests.servers import server_on, server_process, serving
+
+KEY = {"Idempotency-Key": "k-1"}
+
+
+def check_outage(api: httpx.Client, cause: str) -> None:
+    """Every request is told to come again; the process lives; readiness says why."""
+    for path, body in [
+        ("/v1/studies/s/observe", {"trial": 1, "value": 1.0}),
+        ("/v1/studies/s/suggest", {}),
+        ("/v1/studies", {**DEFINITION, "id": "t"}),
+    ]:
+        refused = api.post(path, json=body, headers=KEY)
+        assert (refused.status_code, refused.json()["retryable"]) == (503, True), refused.text
+        assert refused.headers["retry-after"] == "1"
+    assert api.get("/healthz").status_code == 200
+    unready = api.get("/readyz")
+    assert unready.status_code == 503
+    assert cause in unready.json()["detail"]
+
+
+def check_recovery(api: httpx.Client, url: str) -> None:
+    """Ready again; what was refused is done, once."""
+    assert api.get("/readyz").status_code == 200
+    told = api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
+    assert (told.status_code, "idempotent-replayed" in told.headers) == (200, False)
+    assert api.post("/v1/studies/s/suggest").json()["trials"][0]["number"] == 2
+    assert api.get("/v1/studies/s").json()["counts"]["observations"] == 1
+    database = Database(url)
+    assert list(examine(database)) == []
+    database.close()
+
+
+@contextmanager
+def client(address: str) -> Iterator[httpx.Client]:
+    """With a study of which one trial is handed out."""
+    with httpx.Client(base_url=address, timeout=60) as api:
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        assert api.post("/v1/studies/s/suggest").status_code == 200
+        yield api
+
+
+def test_a_full_disk(tmp_path: Any) -> None:
+    """The operating system refuses every write of the server to a file, then allows them again."""
+    url = f"sqlite:///{tmp_path}/adabkb.db"
+    with server_process(url) as server, client(server.address) as api:
+        _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, most))
+        check_outage(api, "disk")
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        check_recovery(api, url)
+
+
+def test_a_database_that_is_away(other_postgresql: str, postgresql_server: sa.Engine) -> None:
+    """PostgreSQL ends all connections and takes no new ones, then does again."""
+    name = sa.make_url(other_postgresql).database
+    with server_on(other_postgresql) as address, client(address) as api, postgresql_server.connect() as admin:
+        admin.exec_driver_sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
+        admin.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+        check_outage(api, "not currently accepting connections")
+        admin.exec_driver_sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
+        check_recovery(api, other_postgresql)
+
+
+def test_all_connections_in_use(database_url: str) -> None:
+    app = create_app(Settings(database=database_url, database_connections=2, lock_seconds=0.2, model_processes=0))
+    engine: sa.Engine = app.state.service.database.engine
+    with serving(app) as address, client(address) as api:
+        held = [engine.connect(), engine.connect()]
+        check_outage(api, "All connections to the database are in use")
+        for connection in held:
+            connection.close()
+        check_recovery(api, database_url)
+
+
+def test_what_the_database_undoes_for_anothers_sake_is_done_again(other_postgresql: str) -> None:
+    """PostgreSQL undoes the first three tries of each transaction; the client notices nothing."""
+    with server_on(other_postgresql) as address, client(address) as api:
+        database = Database(other_postgresql)
+        with database.writing() as connection:
+            connection.exec_driver_sql("CREATE SEQUENCE tries")
+            connection.exec_driver_sql(
+                "CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                "IF mod(nextval('tries'), 4) <> 0 THEN RAISE EXCEPTION 'undone' USING ERRCODE = '40001'; END IF; "
+                "RETURN NEW; END $$"
+            )
+            connection.exec_driver_sql(
+                "CREATE TRIGGER undo BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION undo()"
+            )
+        posts: list[Callable[[], httpx.Response]] = [
+            lambda: api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}),
+            lambda: api.post("/v1/studies/s/suggest"),
+            lambda: api.post("/v1/studies/s/trials/2/release"),
+            lambda: api.post("/v1/studies/s/trials", json={"parameters": {"x": 0, "n": 1}}),
+            lambda: api.patch("/v1/studies/s/observations/1", json={"value": 2.0}),
+            lambda: api.patch("/v1/studies/s", json={"budget": 9}),
+            lambda: api.post("/v1/studies", json={**DEFINITION, "id": "t"}),
+        ]
+        assert [post().status_code for post in posts] == [200, 200, 200, 201, 200, 200, 201]
+        with database.reading() as connection:
+            tries = connection.exec_driver_sql("SELECT last_value FROM tries").scalar_one()
+        assert tries >= 4 * len(posts)
+        assert list(examine(database)) == []
+        database.close()
+
+
+def test_a_schema_of_another_version_is_not_ready(api: httpx.Client, database_url: str) -> None:
+    database = Database(database_url)
+    with database.writing() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
+    unready = api.get("/readyz")
+    assert (unready.status_code, "adabkb migrate" in unready.json()["detail"]) == (503, True)
+    database.close()

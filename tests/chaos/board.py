@@ -1,0 +1,113 @@
+"""The studies at work: some slots, and in each the study whose turn it is. When it is complete, the next one is."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from adabkb_client import Categorical, Float, Int, Parameter
+from adabkb_client.models import Direction, Parameters
+
+LEASE_SECONDS = 3.0
+"""Short, so that many run out."""
+MAX_ATTEMPTS = 4
+
+SPACES: list[dict[str, Parameter]] = [
+    {"x": Float(0, 1), "y": Float(1e-3, 1e3, log=True)},
+    {"x": Float(-2, 2), "n": Int(1, 9), "y": Float(0, 1)},
+    {"x": Float(0, 1), "kind": Categorical(["a", "b", "c"]), "y": Float(-1, 1)},
+]
+"""All continuous: no two suggestions of one study need ever be the same point."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study as it is to be created; the same for everybody who does."""
+
+    id: str
+    slot: int
+    parameters: dict[str, Parameter]
+    direction: Direction
+    budget: int
+    seed: int
+    profile: Literal["auto", "paper"]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keywords of ``Client.create_study`` beside id, parameters and direction."""
+        return {
+            "budget": self.budget,
+            "seed": self.seed,
+            "algorithm": {"profile": self.profile},
+            "lease_seconds": LEASE_SECONDS,
+            "max_attempts": MAX_ATTEMPTS,
+        }
+
+    @property
+    def may_repeat_points(self) -> bool:
+        """Whether a point may be suggested again once its result is known."""
+        return self.profile == "paper"
+
+    def point(self, dice: random.Random) -> Parameters:
+        """Some point of the space."""
+        return {name: _draw(parameter, dice) for name, parameter in self.parameters.items()}
+
+
+class Board:
+    """Which studies are at work; threads share it."""
+
+    def __init__(self, slots: int, seed: int, budgets: range) -> None:
+        self._seed = seed
+        self._budgets = budgets
+        self._lock = threading.Lock()
+        self._current = [self._plan(slot, 0) for slot in range(slots)]
+        self.plans = list(self._current)
+        """Every study there ever was."""
+
+    def pick(self, dice: random.Random) -> Plan:
+        """One of the studies at work."""
+        return dice.choice(self._current)
+
+    def complete(self, plan: Plan) -> None:
+        """A study is over: another one takes its place, unless somebody noticed before."""
+        with self._lock:
+            if self._current[plan.slot] is plan:
+                self._current[plan.slot] = self._plan(plan.slot, len(self.plans))
+                self.plans.append(self._current[plan.slot])
+
+    def _plan(self, slot: int, generation: int) -> Plan:
+        dice = random.Random(f"{self._seed} {slot} {generation}")
+        return Plan(
+            id=f"slot{slot}-{generation}",
+            slot=slot,
+            parameters=dice.choice(SPACES),
+            direction="maximize" if dice.random() < 0.5 else "minimize",
+            budget=dice.choice(self._budgets),
+            seed=dice.randrange(1 << 31),
+            profile="paper" if slot % 4 == 3 else "auto",
+        )
+
+
+def objective(parameters: Parameters) -> float:
+    """Something smooth, between -1 and 1, that costs nothing."""
+    return math.sin(sum(_coordinate(value) * (place + 1) for place, value in enumerate(parameters.values())))
+
+
+def _coordinate(value: Any) -> float:
+    if isinstance(value, str):
+        return float("abc".index(value))
+    return math.asinh(value)
+
+
+def _draw(parameter: Parameter, dice: random.Random) -> Any:
+    match parameter:
+        case Float(low=low, high=high):
+            return dice.uniform(low, high)
+        case Int(low=low, high=high):
+            return dice.randint(low, high)
+        case Categorical(choices=choices):
+            return dice.choice(choices)
+    raise AssertionError(f"no study here has a {parameter}")

@@ -1,0 +1,171 @@
+"""What a study's log says: its events, taken one by one by the rules of docs/http.md, and where they break one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from adabkb_client import Event
+from adabkb_client.models import Parameters, TrialState
+
+WAITING = ("queued", "released", "expired")
+HELD = ("active", "expired")
+
+
+@dataclass
+class LoggedTrial:
+    """A trial, as far as the log has come."""
+
+    parameters: Parameters
+    state: TrialState
+    attempt: int = 0
+    leased_at: datetime | None = None
+    holders: dict[int, str | None] = field(default_factory=dict)
+    """Attempt -> worker."""
+    results: dict[int, int] = field(default_factory=dict)
+    """Attempt -> observation, the first one first."""
+    failures: list[int | None] = field(default_factory=list)
+    """Attempts that failed; None where too many leases ran out."""
+    releases: list[int] = field(default_factory=list)
+    expiries: list[tuple[int, datetime]] = field(default_factory=list)
+
+
+@dataclass
+class LoggedObservation:
+    """An observation, as far as the log has come."""
+
+    trial: int | None
+    attempt: int | None
+    parameters: Parameters
+    told: float
+    """The value it came with."""
+    value: float
+    std_error: float | None
+    excluded: bool = False
+    corrections: list[float] = field(default_factory=list)
+    """Values it was given since."""
+
+
+class Log:
+    """The outcome of all events; ``faults`` are the rules they break."""
+
+    def __init__(self, events: Iterable[Event], lease: timedelta, *, may_repeat_points: bool) -> None:
+        self.trials: dict[int, LoggedTrial] = {}
+        self.queued: dict[int, Parameters] = {}
+        """By trial: the points that users queued."""
+        self.observations: dict[int, LoggedObservation] = {}
+        self.faults: list[str] = []
+        self._lease = lease
+        self._may_repeat_points = may_repeat_points
+        self._suggested: dict[frozenset[tuple[str, Any]], int] = {}
+        """Point -> trial."""
+        self._paused = False
+        for event in events:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        match event.kind:
+            case "suggested" | "queued":
+                self._begin(event)
+            case "leased" | "expired" | "released" | "failed":
+                self._move(event)
+            case "observed":
+                self._observe(event)
+            case "corrected":
+                self._correct(event)
+            case "paused" | "resumed":
+                self._check(self._paused == (event.kind == "resumed"), event, "it was so already")
+                self._paused = event.kind == "paused"
+            case "model_failed":
+                self._check(False, event, f"the model failed: {event.payload}")
+
+    def _begin(self, event: Event) -> None:
+        number, point = _number(event), event.payload["parameters"]
+        self._check(number not in self.trials, event, "the trial's number was used before")
+        if event.kind == "queued":
+            self.trials[number] = LoggedTrial(point, "queued")
+            self.queued[number] = point
+            return
+        key = frozenset(point.items())
+        before = self._suggested.get(key)
+        if before is not None and not self._may_come_again(self.trials[before]):
+            self._check(False, event, f"it has the same point as trial {before}: {point}")
+        self._suggested[key] = number
+        worker = event.payload["worker"]
+        self.trials[number] = LoggedTrial(point, "active", 1, event.created_at, holders={1: worker})
+
+    def _may_come_again(self, trial: LoggedTrial) -> bool:
+        """Whether a trial has results, and either none of them counts or the study repeats points."""
+        results = [self.observations[seq] for seq in trial.results.values()]
+        return bool(results) and (self._may_repeat_points or all(result.excluded for result in results))
+
+    def _move(self, event: Event) -> None:
+        trial = self._trial(event)
+        if trial is None:
+            return
+        attempt: int | None = event.payload["attempt"]
+        was = f"the trial was {trial.state} at attempt {trial.attempt}"
+        match event.kind:
+            case "leased" if event.payload["renewed"]:
+                self._check(trial.state == "expired" and attempt == trial.attempt, event, was)
+                trial.state, trial.leased_at = "active", event.created_at
+            case "leased":
+                self._check(trial.state in WAITING and attempt == trial.attempt + 1, event, was)
+                trial.state, trial.leased_at, trial.attempt = "active", event.created_at, attempt or 0
+                trial.holders[trial.attempt] = event.payload["worker"]
+            case "expired":
+                self._check(trial.state == "active" and attempt == trial.attempt, event, was)
+                lasted = event.created_at - (trial.leased_at or event.created_at)
+                self._check(lasted >= self._lease, event, f"the lease was {lasted} old")
+                trial.state = "expired"
+                trial.expiries.append((trial.attempt, event.created_at))
+            case "released":
+                self._check(trial.state in HELD and attempt == trial.attempt, event, was)
+                trial.state = "released"
+                trial.releases.append(trial.attempt)
+            case "failed":
+                self._check(trial.state not in ("completed", "failed"), event, was)
+                self._check(attempt in (None, trial.attempt), event, was)
+                trial.state = "failed"
+                trial.failures.append(attempt)
+
+    def _observe(self, event: Event) -> None:
+        told = event.payload
+        seq, attempt = told["observation"], told["attempt"]
+        self._check(seq not in self.observations, event, f"observation {seq} was there already")
+        self.observations[seq] = LoggedObservation(
+            event.trial, attempt, told["parameters"], told["value"], told["value"], told["std_error"]
+        )
+        if event.trial is not None and (trial := self._trial(event)):
+            self._check(0 < attempt <= trial.attempt, event, f"the trial had {trial.attempt} attempts")
+            self._check(attempt not in trial.results, event, f"it is the second result of attempt {attempt}")
+            trial.results[attempt] = seq
+            trial.state = "completed"
+
+    def _correct(self, event: Event) -> None:
+        told = event.payload
+        observation = self.observations.get(told["observation"])
+        if observation is None:
+            self._check(False, event, f"there was no observation {told['observation']}")
+            return
+        if "value" in told["was"]:
+            observation.corrections.append(told["value"])
+        observation.value, observation.std_error = told["value"], told["std_error"]
+        observation.excluded = told["excluded"]
+
+    def _trial(self, event: Event) -> LoggedTrial | None:
+        trial = self.trials.get(_number(event))
+        self._check(trial is not None, event, "there was no such trial")
+        return trial
+
+    def _check(self, right: bool, event: Event, explanation: str) -> None:
+        if not right:
+            concerned = "" if event.trial is None else f" of trial {event.trial}"
+            self.faults.append(f"event {event.seq}, {event.kind}{concerned}: {explanation}")
+
+
+def _number(event: Event) -> int:
+    assert event.trial is not None, event
+    return event.trial

@@ -1,0 +1,147 @@
+"""One run: servers on one database, clients, faults; then calm, and the check."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from adabkb_client import Client
+from tests.chaos.aftermath import finish, replay
+from tests.chaos.board import Board
+from tests.chaos.check import check
+from tests.chaos.cluster import Cluster, ServerDied, cluster
+from tests.chaos.ledger import Books, Kind
+from tests.chaos.proxy import proxy
+from tests.chaos.worker import Worker
+
+RETURN_SECONDS = 120.0
+"""How long the clients may take to come home once everything is calm."""
+PATIENT, IMPATIENT = 60.0, 1.0
+"""Seconds for which a client repeats a call; every fourth gives up soon, and does not know what happened."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What a run is to be: it ends after so many kills and so many answered operations, or after so many seconds."""
+
+    clients: int = 64
+    kills: int = 200
+    operations: int = 100_000
+    seconds: float = float("inf")
+    seed: int = 1
+    studies: int = 8
+    """At work at any time."""
+    budgets: range = range(100, 301)
+    replays: int = 10
+    """Studies to replay."""
+
+
+@dataclass
+class Outcome:
+    """What a run was."""
+
+    seconds: float = 0.0
+    """Of the storm alone."""
+    kills: int = 0
+    freezes: int = 0
+    answered: int = 0
+    """Operations that were not given up: what the plot counts."""
+    operations: Counter[Kind] = field(default_factory=Counter)
+    """All, by kind."""
+    fates: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    studies: int = 0
+    trials: int = 0
+    observations: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    longest_silence: float = 0.0
+    violations: list[str] = field(default_factory=list)
+
+
+Progress = Callable[[float, int, int], None]
+"""Is told the seconds, the kills and the operations so far."""
+
+
+def run(database: str, servers: int, plot: Plot, progress: Progress = lambda *_: None) -> Outcome:
+    """Storm and check."""
+    outcome = Outcome()
+    board = Board(plot.studies, plot.seed, plot.budgets)
+    with tempfile.TemporaryDirectory() as folder, cluster(database, servers, Path(folder)) as running:
+        try:
+            books = _storm(running, board, plot, outcome, progress)
+            with Client(running.servers[0].url) as client:
+                _look(client, board, books, outcome)
+            outcome.violations += replay(database, list(board.plans), random.Random(plot.seed), plot.replays)
+            running.check_alive()
+        except ServerDied as death:
+            outcome.violations.append(str(death))
+        outcome.violations += running.complaints()
+    return outcome
+
+
+def _storm(running: Cluster, board: Board, plot: Plot, outcome: Outcome, progress: Progress) -> Books:
+    """Let the clients work while everything dies.
+
+    Raises:
+        ServerDied: a server did so by itself.
+    """
+    started = time.monotonic()
+    calm, home = threading.Event(), threading.Event()
+    with proxy([server.port for server in running.servers], plot.seed) as spoiler:
+        workers = [
+            Worker(index, spoiler.url, board, plot.seed, IMPATIENT if index % 4 == 3 else PATIENT)
+            for index in range(plot.clients)
+        ]
+        books = Books([worker.ledger for worker in workers])
+        with ThreadPoolExecutor(plot.clients + 1) as pool:
+            nemesis = pool.submit(running.storm, random.Random(plot.seed), calm)
+            clients = [pool.submit(worker.work, home) for worker in workers]
+            while not nemesis.done() and not _enough(plot, time.monotonic() - started, running, books):
+                time.sleep(0.5)
+                progress(time.monotonic() - started, running.kills, books.answered)
+            outcome.seconds = time.monotonic() - started
+            calm.set()
+            death = nemesis.exception()
+            outcome.faults = spoiler.calm()
+            home.set()
+            late = wait(clients, RETURN_SECONDS).not_done
+    outcome.kills, outcome.freezes = running.kills, running.freezes
+    outcome.answered = books.answered
+    outcome.operations, outcome.fates = books.operations, books.fates
+    outcome.longest_silence = books.longest_silence()
+    outcome.violations += books.surprises
+    if late:
+        outcome.violations.append(f"calls of {len(late)} clients had not ended {RETURN_SECONDS:.0f} s after the storm")
+    if death:
+        raise death
+    return books
+
+
+def _enough(plot: Plot, seconds: float, running: Cluster, books: Books) -> bool:
+    reached = running.kills >= plot.kills and books.answered >= plot.operations
+    return reached or seconds >= plot.seconds
+
+
+def _look(client: Client, board: Board, books: Books, outcome: Outcome) -> None:
+    """Compare what is stored with what the clients know."""
+    there = {info.id for info in client.studies()}
+    outcome.violations += [
+        f"an acknowledged study is lost: {entry}" for entry in books.created() if entry.study not in there
+    ]
+    plans = [plan for plan in board.plans if plan.id in there]
+    finisher, records = finish(client, plans)
+    outcome.violations += finisher.surprises
+    entries = Books([*books.ledgers, finisher]).by_study()
+    for plan, record in zip(plans, records, strict=True):
+        outcome.violations += check(record, entries[plan.id], plan)
+        outcome.trials += len(record.trials)
+        outcome.observations += len(record.observations)
+        outcome.events.update(event.kind for event in record.events)
+    outcome.studies = len(plans)

@@ -1,0 +1,218 @@
+"""The ledger check finds what it is for: a true record passes, and each falsification of it is named."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+
+from adabkb_client import Client, Event
+from tests.chaos.aftermath import finish
+from tests.chaos.board import Board, Plan
+from tests.chaos.check import check
+from tests.chaos.ledger import Entry, Ledger
+from tests.chaos.record import Record
+from tests.chaos.session import Session
+from tests.servers import server_on
+
+
+@dataclass(frozen=True)
+class Story:
+    """A study, and what its clients know of it."""
+
+    plan: Plan
+    record: Record
+    entries: list[Entry]
+
+    def violations(self) -> list[str]:
+        return check(self.record, self.entries, self.plan)
+
+    def first(self, kind: str, trial: int | None = None) -> Event:
+        """The first event of a kind."""
+        return next(event for event in self.record.events if event.kind == kind and trial in (None, event.trial))
+
+    def entry(self, kind: str) -> Entry:
+        """The first acknowledged entry of a kind."""
+        return next(entry for entry in self.entries if entry.kind == kind and entry.fate == "acknowledged")
+
+    def with_events(self, change: Callable[[Event], Event | None]) -> Story:
+        """The story with other events; None takes one out."""
+        events = [changed for event in self.record.events if (changed := change(event))]
+        return replace(self, record=replace(self.record, events=events))
+
+    def without(self, kind: str) -> Story:
+        """The story without the first event of a kind."""
+        return self.with_events(lambda event: None if event is self.first(kind) else event)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """One worker's use of every call, on a real server."""
+    dice, board = random.Random(1), Board(1, seed=1, budgets=range(20, 21))
+    plan, ledger = board.pick(dice), Ledger("worker-0")
+    database = f"sqlite:///{tmp_path_factory.mktemp('check')}/adabkb.db"
+    with server_on(database) as address, Client(address) as client:
+        session = Session(client, ledger)
+        study = session.create(plan)
+        assert study is not None
+        handed_out = session.suggest(study, 4).answer
+        assert handed_out is not None
+        told, failed, released, kept = handed_out
+        session.observe(study, told, 0.25)
+        session.observe(study, told, 0.25)
+        session.contradict(study, told, 0.5)
+        session.fail(study, failed)
+        session.release(study, released)
+        session.heartbeat(study, kept)
+        session.queue(study, plan.point(dice))
+        session.observe_point(study, plan.point(dice), 0.75)
+        session.correct(study, 1, 0.125)
+        session.exclude(study, 2)
+        session.pause(study)
+        session.resume(study)
+        finisher, (record,) = finish(client, [plan])
+    assert not ledger.surprises
+    return Story(plan, record, [*ledger.entries, *finisher.entries])
+
+
+def test_a_true_record_passes(story: Story) -> None:
+    assert story.violations() == []
+    assert {event.kind for event in story.record.events} >= {"expired", "released", "failed", "corrected", "leased"}
+
+
+def lost(story: Story) -> Story:
+    shorter = replace(story.record, observations=story.record.observations[1:])
+    return replace(story, record=shorter).without("observed")
+
+
+def lost_row(story: Story) -> Story:
+    return replace(story, record=replace(story.record, observations=story.record.observations[1:]))
+
+
+def doubled(story: Story) -> Story:
+    first, last = story.first("observed"), story.record.events[-1]
+    seq = len(story.record.observations) + 1
+    again = replace(first, seq=last.seq + 1, trial=None, payload={**first.payload, "observation": seq, "attempt": None})
+    row = replace(story.record.observations[0], seq=seq, trial=None, attempt=None)
+    record = replace(
+        story.record,
+        events=[*story.record.events, again],
+        observations=[*story.record.observations, row],
+    )
+    return replace(story, record=record)
+
+
+def second_of_an_attempt(story: Story) -> Story:
+    first, last = story.first("observed"), story.record.events[-1]
+    again = replace(first, seq=last.seq + 1, payload={**first.payload, "observation": 99, "value": 0.5})
+    return replace(story, record=replace(story.record, events=[*story.record.events, again]))
+
+
+def refused_but_there(story: Story) -> Story:
+    told = story.entry("observe")
+    refused = [replace(entry, fate="refused") if entry.value == told.value else entry for entry in story.entries]
+    return replace(story, entries=refused)
+
+
+def invented(story: Story) -> Story:
+    return replace(story, entries=[entry for entry in story.entries if entry.kind != "point"])
+
+
+def overshot(story: Story) -> Story:
+    return replace(story, plan=replace(story.plan, budget=len(story.record.trials) - 1))
+
+
+def reused_number(story: Story) -> Story:
+    return story.with_events(lambda event: replace(event, trial=1) if event.kind == "suggested" else event)
+
+
+def gap(story: Story) -> Story:
+    return story.without("paused")
+
+
+def doubled_event(story: Story) -> Story:
+    return replace(story, record=replace(story.record, events=[*story.record.events, story.record.events[0]]))
+
+
+def handed_out_twice(story: Story) -> Story:
+    return replace(story, entries=[*story.entries, replace(story.entry("suggest"), worker="worker-1")])
+
+
+def never_told(story: Story) -> Story:
+    known = story.entry("suggest")
+    return replace(story, entries=[entry for entry in story.entries if entry is not known])
+
+
+def same_point(story: Story) -> Story:
+    point = story.first("suggested", trial=1).payload["parameters"]
+
+    def change(event: Event) -> Event:
+        if event.kind == "suggested" and event.trial == 2:
+            return replace(event, payload={**event.payload, "parameters": point})
+        return event
+
+    return story.with_events(change)
+
+
+def ran_out_early(story: Story) -> Story:
+    early = story.first("expired")
+    return story.with_events(
+        lambda event: replace(event, created_at=event.created_at - timedelta(seconds=2)) if event is early else event
+    )
+
+
+def renewal_forgotten(story: Story) -> Story:
+    expired, renewed = story.first("expired"), story.entry("heartbeat")
+    late = timedelta(seconds=1)
+    claimed = replace(renewed, started=expired.created_at - late, ended=expired.created_at - late / 2)
+    return replace(story, entries=[*story.entries, replace(claimed, trial=expired.trial)])
+
+
+def unfinished(story: Story) -> Story:
+    first, *others = story.record.trials
+    return replace(story, record=replace(story.record, trials=[replace(first, state="active"), *others]))
+
+
+def not_complete(story: Story) -> Story:
+    return replace(story, record=replace(story.record, info=replace(story.record.info, state="running")))
+
+
+def wrong_best(story: Story) -> Story:
+    return replace(story, record=replace(story.record, info=replace(story.record.info, best=None)))
+
+
+@pytest.mark.parametrize(
+    ("falsify", "named"),
+    [
+        (lost, "an acknowledged result is lost"),
+        (lost_row, "observation 1 is in the log only"),
+        (doubled, "told once, is there 2 times"),
+        (second_of_an_attempt, "it is the second result of attempt 1"),
+        (refused_but_there, "is there though it was refused"),
+        (invented, "which nobody told"),
+        (overshot, "overshoot the budget"),
+        (reused_number, "the trial's number was used before"),
+        (gap, "not numbered without gaps"),
+        (doubled_event, "event 1 is there 2 times"),
+        (handed_out_twice, "an attempt was handed out twice"),
+        (never_told, "without ever having been told"),
+        (same_point, "it has the same point as trial 1"),
+        (ran_out_early, "the lease was 0:00:01"),
+        (renewal_forgotten, "a renewed lease ran out too soon"),
+        (unfinished, "trial 1 is still active"),
+        (not_complete, "not complete"),
+        (wrong_best, "the best observation is"),
+        (lambda story: story.without("corrected"), "an acknowledged correction is lost"),
+        (lambda story: story.without("released"), "an acknowledged release is not in the log"),
+        (lambda story: story.without("failed"), "an acknowledged failure is not in the log"),
+        (lambda story: story.without("queued"), "an acknowledged point is not in the queue"),
+        (lambda story: story.without("leased"), "by the log it is"),
+    ],
+)
+def test_a_falsified_record_is_named(story: Story, falsify: Callable[[Story], Story], named: str) -> None:
+    violations = falsify(story).violations()
+    assert any(named in violation for violation in violations), violations
+    assert all(violation.startswith(f"{story.plan.id}: ") for violation in violations)

@@ -1,0 +1,141 @@
+"""A server process that does one operation and may be killed in it, at a point of our choice.
+
+A database holds nothing of a transaction but from its commit on. So between two commits all instructions are alike, and
+a death before and one after each commit stand for every instruction. The reply divides them once more: who has it does
+not ask again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Literal
+
+from sqlalchemy import Engine, PoolProxiedConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tests.crash.server import Answer, Call, Operation, application, running
+
+KEY = "the-same-for-every-try"
+
+_PROCESSES = multiprocessing.get_context("forkserver")  # forks where no thread runs, with the imports done
+_PROCESSES.set_forkserver_preload([__name__, "sqlite3", "psycopg"])
+
+
+@dataclass(frozen=True)
+class Point:
+    """A moment in an operation."""
+
+    when: Literal["before commit", "after commit", "before reply", "after reply"]
+    commit: int = 0
+    """Which commit of the process, from 1."""
+
+    def __str__(self) -> str:
+        return f"{self.when} {self.commit or ''}".rstrip()
+
+
+BEFORE_REPLY, AFTER_REPLY = Point("before reply"), Point("after reply")
+
+
+@dataclass(frozen=True)
+class Survival:
+    """What a process that nobody killed did."""
+
+    answer: Answer
+    commits: int
+
+
+def points(operation: Operation, survival: Survival) -> Iterator[Point]:
+    """All at which the process that survived could have been killed."""
+    for commit in range(1, survival.commits + 1):
+        yield Point("before commit", commit)
+        yield Point("after commit", commit)
+    if isinstance(operation, Call):
+        yield BEFORE_REPLY
+        yield AFTER_REPLY
+
+
+def survive(database_url: str, operation: Operation) -> Survival:
+    """Let a new process do the operation."""
+    reports, exit_code = _process(database_url, operation, None)
+    assert exit_code == 0, f"the process ended with {exit_code}"
+    survival = reports[-1]
+    assert isinstance(survival, Survival)
+    return survival
+
+
+def die(database_url: str, operation: Operation, death: Point) -> bool:
+    """Let a new process begin the operation and be killed in it; whether the client got the reply before."""
+    reports, exit_code = _process(database_url, operation, death)
+    assert exit_code == -signal.SIGKILL, f"not killed {death}; the process ended with {exit_code}"
+    return AFTER_REPLY in reports
+
+
+def _process(database_url: str, operation: Operation, death: Point | None) -> tuple[list[Point | Survival], int | None]:
+    """What the process reported before its end, and its exit code."""
+    receiver, sender = _PROCESSES.Pipe(duplex=False)
+    process = _PROCESSES.Process(target=_main, args=(database_url, operation, death, sender), daemon=True)
+    process.start()
+    sender.close()
+    reports: list[Point | Survival] = []
+    with receiver:
+        try:
+            while True:
+                reports.append(receiver.recv())
+        except EOFError:
+            process.join()
+    return reports, process.exitcode
+
+
+def _main(database_url: str, operation: Operation, death: Point | None, sender: Connection) -> None:
+    def reach(point: Point) -> None:
+        if point == AFTER_REPLY:
+            sender.send(point)
+        if point == death:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sender.send(asyncio.run(_perform(database_url, operation, reach)))
+
+
+async def _perform(database_url: str, operation: Operation, reach: Callable[[Point], None]) -> Survival:
+    app = application(database_url)
+    commits = _Commits(app.state.service.database.engine, reach)
+    async with running(app, _door(app, reach)) as server:
+        return Survival(await server.perform(operation, KEY), commits.count)
+
+
+class _Commits:
+    """Counts the commits of an engine; each is a point before it and one after it."""
+
+    def __init__(self, engine: Engine, reach: Callable[[Point], None]) -> None:
+        self.count = 0
+        self._reach = reach
+        self._commit = engine.dialect.do_commit
+        engine.dialect.do_commit = self._do_commit  # type: ignore[method-assign]
+
+    def _do_commit(self, dbapi_connection: PoolProxiedConnection) -> None:
+        self.count += 1
+        self._reach(Point("before commit", self.count))
+        self._commit(dbapi_connection)
+        self._reach(Point("after commit", self.count))
+
+
+def _door(app: ASGIApp, reach: Callable[[Point], None]) -> ASGIApp:
+    """The application, whose reply is a point before it and one after it."""
+
+    async def door(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_at_points(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                reach(BEFORE_REPLY)
+            await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                reach(AFTER_REPLY)
+
+        await app(scope, receive, send_at_points)
+
+    return door

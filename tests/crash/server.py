@@ -1,0 +1,97 @@
+"""The real application in this process, asked over ASGI: no socket, no thread but its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from anyio.to_thread import run_sync
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from adabkb_service.app import create_app
+from adabkb_service.operations.service import Service
+from adabkb_service.settings import Settings
+
+TRIES = 20
+
+
+@dataclass(frozen=True)
+class Call:
+    """An HTTP request."""
+
+    method: str
+    path: str
+    body: dict[str, Any] | None = None
+
+
+Operation = Call | Callable[[Service], None]
+"""What a server does: answer a request, or a chore of its own."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of an operation; a chore's answer is empty."""
+
+    status: int = 0
+    document: Any = None
+
+
+class Server:
+    """A running application."""
+
+    def __init__(self, service: Service, client: httpx.AsyncClient) -> None:
+        self._service = service
+        self._client = client
+
+    async def perform(self, operation: Operation, key: str | None = None) -> Answer:
+        """Do it, and wait for the answer; with an idempotency key, as a client that may have to repeat it."""
+        if not isinstance(operation, Call):
+            await run_sync(operation, self._service)
+            return Answer()
+        headers = {} if key is None else {"Idempotency-Key": key}
+        response = await self._ask(operation.method, operation.path, json=operation.body, headers=headers)
+        return Answer(response.status_code, response.json() if response.content else None)
+
+    async def read(self, path: str) -> Any:
+        """The document at a path; one of JSON lines is a list."""
+        response = await self._ask("GET", path)
+        assert response.status_code == 200, response.text
+        if response.headers["content-type"].startswith("application/x-ndjson"):
+            return [json.loads(line) for line in response.text.splitlines()]
+        return response.json()
+
+    async def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """The response; a busy server is asked again, as the client does."""
+        for _ in range(TRIES):
+            response = await self._client.request(method, path, **request)
+            if response.status_code != 503:
+                assert response.status_code < 500, response.text
+                return response
+        raise AssertionError(f"{method} {path}: {response.text}")
+
+
+def application(database_url: str) -> FastAPI:
+    """A new application, which sweeps when it is told to only."""
+    return create_app(Settings(database=database_url, sweep_seconds=3600, model_processes=0))
+
+
+@asynccontextmanager
+async def running(app: FastAPI, door: ASGIApp | None = None) -> AsyncIterator[Server]:
+    """The application between its start and its stop; requests enter through the door, if it is not the app's own."""
+    transport = httpx.ASGITransport(app=door or app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://adabkb") as client,
+    ):
+        yield Server(app.state.service, client)
+
+
+async def perform_all(database_url: str, operations: Iterable[Operation], key: str | None = None) -> list[Answer]:
+    """Let a new server do operations in turn."""
+    async with running(application(database_url)) as server:
+        return [await server.perform(operation, key) for operation in operations]

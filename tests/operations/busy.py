@@ -1,0 +1,55 @@
+"""A study in which everything has happened that can: for tests of what must hold whatever happened."""
+
+from __future__ import annotations
+
+from adabkb_service.operations.correct import correct
+from adabkb_service.operations.idempotency import Key
+from adabkb_service.operations.lease import heartbeat, release
+from adabkb_service.operations.manage import change, create
+from adabkb_service.operations.observe import observe, observe_batch
+from adabkb_service.operations.queue import queue
+from adabkb_service.operations.record import Failure, Value
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.sweep import sweep
+from adabkb_service.operations.views import BatchItem
+from tests.operations.conftest import ManualClock, definition
+
+
+def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
+    """Study "s": trials in every state, failures, replicates, corrections, limits changed, answers kept under keys."""
+    create(running, definition(budget=40, max_attempts=2, failure_limit=3, **changes))
+
+    def ask(count: int = 1) -> list[int]:
+        trials = suggest(running, "s", SuggestRequest(count, worker="w")).view.trials
+        clock.advance(1)
+        return [trial.number for trial in trials]
+
+    for value in (3.0, 1.5, 2.25, 0.5, 4.0, 0.75):
+        observe(running, "s", Value(value, ask()[0], std_error=0.125))
+    observe(running, "s", Failure(ask()[0], reason="no such file"))
+    queue(running, "s", {"x": 0.5, "y": 1.0})
+    (queued,) = ask()
+    observe(running, "s", Value(-1.0, queued, parameters={"x": 0.25, "y": 1.0}))
+    correct(running, "s", 2, {"value": 1.25}, "misread")
+    correct(running, "s", 7, {"excluded": True}, "wrong plate")
+    lost, twice = ask(2)
+    clock.advance(61)
+    sweep(running)
+    assert ask(2) == [lost, twice]
+    observe(running, "s", Value(0.625, lost, attempt=1))
+    observe(running, "s", Value(0.875, lost, attempt=2))
+    clock.advance(61)
+    sweep(running)  # the last attempt of ``twice``: it fails
+    (revived,) = ask()
+    clock.advance(61)
+    sweep(running)
+    heartbeat(running, "s", revived, attempt=1)
+    points = [Value(1.0, parameters={"x": 0.125, "y": 2.0}), Value(1.0, trial=99)]
+    observe_batch(running, "s", points, lambda refusal: BatchItem(status=404, detail=refusal.detail))
+    change(running, "s", {"state": "paused", "tags": {"lab": "b"}, "budget": 30})
+    change(running, "s", {"state": "running"})
+    suggest(running, "s", SuggestRequest(1), Key("s", "kept", "f"))
+    release(running, "s", ask()[0])
+    ask(2)
+    queue(running, "s", {"x": -0.5, "y": 50.0})

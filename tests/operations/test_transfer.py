@@ -1,0 +1,146 @@
+"""A study leaves by export, or with its database by backup, and goes on elsewhere as if nothing had happened."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adabkb_service.errors import Invalid, StudyExists
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.idempotency import Key
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.manage import create, get
+from adabkb_service.operations.observe import observe
+from adabkb_service.operations.record import Value
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service, service
+from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.storage import migration
+from adabkb_service.storage.copying import copy, is_empty
+from adabkb_service.storage.database import Database
+from tests.operations.busy import busy_study
+from tests.operations.conftest import ManualClock, definition
+
+
+@pytest.fixture
+def elsewhere(
+    request: pytest.FixtureRequest, database_url: str, tmp_path: Path, clock: ManualClock
+) -> Iterator[Service]:
+    """A service on an empty database of the other kind."""
+    url = f"sqlite:///{tmp_path}/elsewhere.db"
+    if database_url.startswith("sqlite"):
+        url = request.getfixturevalue("other_postgresql")
+    opened = Database(url)
+    migration.upgrade(opened)
+    yield service(opened, clock=clock)
+    opened.close()
+
+
+def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
+    """What a study suggests next, told values in between."""
+    points = []
+    for _ in range(rounds):
+        (trial,) = suggest(running, "s", SuggestRequest()).view.trials
+        points.append({"number": trial.number, "attempt": trial.attempt, **trial.parameters})
+        observe(running, "s", Value(0.1 * trial.number, trial.number))
+    return points
+
+
+@pytest.mark.parametrize("profile", ["auto", "paper"])
+def test_a_study_goes_on_in_another_kind_of_database(
+    running: Service, elsewhere: Service, clock: ManualClock, profile: str
+) -> None:
+    busy_study(running, clock, algorithm={"profile": profile})
+    lines = list(json_lines(running, "s"))
+    before = get(running, "s")
+    assert import_study(elsewhere.database, lines) == before
+    assert get(elsewhere, "s") == before
+    assert list(json_lines(elsewhere, "s")) == lines
+    assert list(examine(elsewhere.database)) == []
+    kept = suggest(elsewhere, "s", SuggestRequest(1), Key("s", "kept", "f"))
+    assert kept.replayed, "an answer that was kept is still given again"
+    assert goes_on(elsewhere) == goes_on(running)
+    assert replay(elsewhere, "s").diverged == []
+
+
+def test_a_study_is_not_imported_over_another(running: Service, clock: ManualClock) -> None:
+    busy_study(running, clock)
+    with pytest.raises(StudyExists, match="delete it first"):
+        import_study(running.database, list(json_lines(running, "s")))
+
+
+def without(lines: list[str], kind: str) -> list[str]:
+    return [line for line in lines if json.loads(line)["type"] != kind]
+
+
+def changed(lines: list[str], number: int, /, **fields: Any) -> list[str]:
+    """With one line altered, counted from 1."""
+    line = json.dumps({**json.loads(lines[number - 1]), **fields})
+    return [*lines[: number - 1], line, *lines[number:]]
+
+
+def test_an_export_that_is_damaged_is_refused_as_a_whole(
+    running: Service, elsewhere: Service, clock: ManualClock
+) -> None:
+    busy_study(running, clock)
+    lines = list(json_lines(running, "s"))
+    kinds = [json.loads(line)["type"] for line in lines]
+    event = kinds.index("event") + 3
+    for damaged, sentence in [
+        ([], "one whole study"),
+        (lines[:5], "one whole study"),
+        (["{"], "line 1 is not one"),
+        (["x,y"], "line 1 is not one"),
+        (lines[1:], "line 1 is not one"),
+        (changed(lines, 1, format=99), "format 1"),
+        (changed(lines, 2, number="two"), "line 2 is not one"),
+        (changed(lines, 2, type="parrot"), "line 2 is not one"),
+        ([line for i, line in enumerate(lines) if i != event], "follows event"),
+        (without(lines, "trial"), "trials are not those of its log"),
+        (without(lines, "cell"), "the first cell is not the root"),
+        (changed(lines, event, payload={}), "does not fit"),
+    ]:
+        with pytest.raises(Invalid, match=sentence):
+            import_study(elsewhere.database, damaged)
+    assert is_empty(elsewhere.database)
+
+
+def test_a_backup_of_a_database_in_use_is_of_one_moment_and_can_be_restored(
+    running: Service, elsewhere: Service, clock: ManualClock, tmp_path: Path
+) -> None:
+    """To a SQLite file, and from there into either kind."""
+    busy_study(running, clock)
+    create(running, definition(id="t"))
+    file = Database(f"sqlite:///{tmp_path}/backup.db")
+    migration.upgrade(file)
+    done = threading.Event()
+
+    def write() -> int:
+        for count in itertools.count():
+            if done.is_set():
+                return count
+            observe(running, "t", Value(float(count), parameters={"x": 0.5, "y": 1.0}))
+        raise AssertionError
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not get(running, "t").counts.observations:
+            pass
+        copied = copy(running.database, file)
+        done.set()
+    assert writing.result() > 0
+    assert copied["studies"] == 2
+    assert list(examine(file)) == []
+    assert copy(file, elsewhere.database) == copied
+    file.close()
+    assert get(elsewhere, "s") == get(running, "s")
+    assert goes_on(elsewhere) == goes_on(running)
+    assert list(examine(elsewhere.database)) == []

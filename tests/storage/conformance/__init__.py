@@ -1,0 +1,1 @@
+"""What every operation relies on, whatever the database: each test runs on SQLite and on PostgreSQL."""

@@ -1,0 +1,55 @@
+"""A database with one study, and a transaction on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.storage import migration, studies
+from adabkb_service.storage.database import Database
+from tests.conftest import BACKENDS, empty_postgresql
+from tests.storage.rows import study
+
+
+class Undone(Exception):
+    """Ends a transaction that leaves nothing behind."""
+
+
+@contextmanager
+def prepared(url: str) -> Iterator[Database]:
+    """With the schema, and the study "s"."""
+    database = Database(url)
+    migration.upgrade(database)
+    with database.writing() as connection:
+        studies.create(connection, study("s"))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """One of the test's own, for tests of what is committed."""
+    with prepared(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """One for many tests, none of which commits; on SQLite and on PostgreSQL."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            url = f"sqlite:///{tmp_path_factory.mktemp('undisturbed')}/adabkb.db"
+        else:
+            url = stack.enter_context(empty_postgresql(request.getfixturevalue("postgresql_server")))
+        yield stack.enter_context(prepared(url))
+
+
+@pytest.fixture
+def connection(undisturbed: Database) -> Iterator[sa.Connection]:
+    """A transaction of the test's own, for tests of queries: it reads what it has written, and is rolled back."""
+    with suppress(Undone), undisturbed.writing() as opened:
+        yield opened
+        raise Undone

@@ -1,0 +1,136 @@
+"""A whole database into another one, of the same kind or of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.errors import Contention
+from adabkb_service.storage import events, idempotency, migration, model, observations, studies, trials
+from adabkb_service.storage.copying import ROWS, copy, is_empty
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
+from tests.conftest import BACKENDS
+from tests.storage.conformance.conftest import prepared
+from tests.storage.rows import event, key, observation, study, trial
+
+
+@pytest.fixture(params=BACKENDS)
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty database with the schema, on SQLite and on PostgreSQL."""
+    url = f"sqlite:///{tmp_path}/target.db"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("other_postgresql")
+    database = Database(url)
+    migration.upgrade(database)
+    yield database
+    database.close()
+
+
+def fill(database: Database) -> None:
+    """Two studies with rows in every table; cells that were cleared leave a hole in their numbering."""
+    with database.writing() as connection:
+        studies.create(connection, study("t", tags={"ünï": "🧪"}, model={"gap": 0.1}, tolerance=5e-324))
+        trials.add(connection, [trial(1), trial(2, "t", state="failed", leased_until=None)])
+        observations.add(connection, [observation(1, 0.1 + 0.2, trial=1, attempt=1), observation(2, 1e-300)])
+        events.add(connection, [event(1), event(1, "t", payload={"z": 1, "a": [None]})])
+        for name in ("s", "t", "s"):
+            model.clear(connection, name)
+            model.write_cells(connection, name, {"0": "expanded", "0.1": "leaf"})
+            model.write_dictionary(connection, name, added=[0, 5], removed=[])
+        idempotency.add(connection, key("k", answer={"a": 1}))
+        idempotency.add(connection, key("k", scope=""))
+
+
+def content(database: Database) -> dict[str, list[sa.Row[tuple[object, ...]]]]:
+    """Table -> its rows."""
+    with database.reading() as connection:
+        return {
+            table.name: list(connection.execute(sa.select(table).order_by(*table.primary_key.columns)))
+            for table in metadata.sorted_tables
+        }
+
+
+def test_a_copy_has_everything_as_it_was(database: Database, target: Database) -> None:
+    fill(database)
+    copied = copy(database, target)
+    assert content(target) == content(database)
+    assert copied == {name: len(rows) for name, rows in content(database).items()}
+
+
+def test_a_copy_of_nothing_has_nothing(database: Database, target: Database) -> None:
+    with database.writing() as connection:
+        studies.remove(connection, "s")
+    assert copy(database, target) == dict.fromkeys(metadata.tables, 0)
+    assert is_empty(target)
+
+
+def test_new_cells_come_after_those_copied(database: Database, target: Database) -> None:
+    fill(database)
+    copy(database, target)
+    with target.writing() as connection:
+        model.write_cells(connection, "s", {"0.2": "leaf", "0": "pruned"})
+        assert list(model.read_cells(connection, "s")) == ["0", "0.1", "0.2"]
+
+
+def test_the_first_cells_after_a_copy_without_any_are_in_order(database: Database, target: Database) -> None:
+    copy(database, target)
+    with target.writing() as connection:
+        model.write_cells(connection, "s", {"0": "leaf", "0.1": "leaf"})
+        assert list(model.read_cells(connection, "s")) == ["0", "0.1"]
+
+
+def test_a_copy_of_more_than_is_copied_at_a_time_is_whole(database: Database, target: Database) -> None:
+    with database.writing() as connection:
+        events.add(connection, [event(seq) for seq in range(1, 2 * ROWS + 2)])
+    copy(database, target)
+    assert content(target)["events"] == content(database)["events"]
+
+
+def test_a_copy_is_of_one_moment(database: Database, target: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody writes to the source as its first table is being copied."""
+    before = content(database)
+    read = sa.Connection.execute
+    written: list[bool] = []
+
+    def execute(connection: sa.Connection, *arguments: object, **options: object) -> object:
+        result = read(connection, *arguments, **options)  # type: ignore[call-overload]
+        if connection.engine is database.engine and not written:
+            written.append(True)
+            with database.writing() as other:
+                events.add(other, [event(1)])
+        return result
+
+    monkeypatch.setattr(sa.Connection, "execute", execute)
+    copy(database, target)
+    monkeypatch.undo()
+    assert content(target) == before
+    assert len(content(database)["events"]) == 1
+
+
+def test_into_a_database_that_has_the_same_study_nothing_is_copied(tmp_path: Path, target: Database) -> None:
+    with prepared(f"sqlite:///{tmp_path}/source.db") as source:
+        fill(source)
+        with target.writing() as connection:
+            studies.create(connection, study("s", seed=7))
+        before = content(target)
+        with pytest.raises(Contention):
+            copy(source, target)
+        assert content(target) == before
+
+
+def test_a_database_is_empty_without_tables_and_without_studies(database_url: str) -> None:
+    database = Database(database_url)
+    assert is_empty(database)
+    migration.upgrade(database)
+    assert is_empty(database)
+    with database.writing() as connection:
+        studies.create(connection, study("s"))
+    assert not is_empty(database)
+    with database.writing() as connection:
+        studies.remove(connection, "s")
+    assert is_empty(database)
+    database.close()

@@ -1,0 +1,131 @@
+"""Queries of idempotency keys."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import sqlalchemy as sa
+
+from adabkb_service.storage import idempotency, studies
+from tests.storage.rows import NOW, TICK, key, study
+
+SECOND = timedelta(seconds=1)
+LATER = NOW + timedelta(days=1)
+
+
+def add(connection: sa.Connection, **ages: int) -> None:
+    """Keys by name, and how many seconds before ``NOW`` they were stored."""
+    for name, seconds in ages.items():
+        idempotency.add(connection, key(name, created_at=NOW - seconds * SECOND))
+
+
+def names(connection: sa.Connection) -> list[str]:
+    return [row.key for row in idempotency.of_study(connection, "s")]
+
+
+def test_a_key_that_nobody_used_is_not_found(connection: sa.Connection) -> None:
+    add(connection, other=0)
+    assert idempotency.find(connection, "s", "k") is None
+
+
+def test_a_key_is_found_in_its_scope_only(connection: sa.Connection) -> None:
+    studies.create(connection, study("S"))
+    add(connection, k=0)
+    assert idempotency.find(connection, "s", "k") == key("k")
+    assert [idempotency.find(connection, scope, "k") for scope in ("", "S", "k")] == [None, None, None]
+
+
+def test_changing_an_answer_changes_it_alone(connection: sa.Connection) -> None:
+    idempotency.add(connection, key("k", answer={"first": [1]}))
+    idempotency.change(connection, "s", "k", {"second": None})
+    assert idempotency.find(connection, "s", "k") == key("k", answer={"second": None})
+
+
+def test_changing_an_answer_concerns_one_key_of_one_scope(connection: sa.Connection) -> None:
+    others = [key("K"), key("k", scope="")]
+    for row in (key("k"), *others):
+        idempotency.add(connection, row)
+    idempotency.change(connection, "s", "k", {"changed": True})
+    assert [idempotency.find(connection, row.scope, row.key) for row in others] == others
+
+
+def test_changing_the_answer_of_no_key_stores_none(connection: sa.Connection) -> None:
+    idempotency.change(connection, "s", "k", {})
+    assert idempotency.find(connection, "s", "k") is None
+
+
+def test_keys_of_a_study_come_oldest_first_and_by_name_at_the_same_moment(connection: sa.Connection) -> None:
+    add(connection, b=1, c=0, d=2, a=1)
+    assert names(connection) == ["d", "a", "b", "c"]
+
+
+def test_keys_of_a_study_include_the_one_it_was_created_with(connection: sa.Connection) -> None:
+    studies.create(connection, study("S"))
+    idempotency.add(connection, key("k", "S"))
+    assert idempotency.of_study(connection, "s") == []
+    creating = key("k", scope="")
+    idempotency.add(connection, creating)
+    assert idempotency.of_study(connection, "s") == [creating]
+
+
+def test_where_there_are_no_keys_none_is_outdated(connection: sa.Connection) -> None:
+    assert idempotency.outdated(connection, NOW, 10) == []
+
+
+def test_a_key_is_outdated_after_the_moment_and_not_at_it(connection: sa.Connection) -> None:
+    add(connection, k=0)
+    assert idempotency.outdated(connection, NOW, 10) == []
+    assert idempotency.outdated(connection, NOW + TICK, 10) == [("s", "k")]
+
+
+def test_outdated_keys_come_oldest_first(connection: sa.Connection) -> None:
+    add(connection, b=1, c=0, d=2, a=3)
+    assert idempotency.outdated(connection, NOW + SECOND, 10) == [("s", name) for name in "adbc"]
+
+
+def test_outdated_keys_up_to_the_limit_are_the_oldest(connection: sa.Connection) -> None:
+    add(connection, b=1, c=0, d=2, a=3)
+    assert idempotency.outdated(connection, NOW + SECOND, 2) == [("s", "a"), ("s", "d")]
+
+
+def test_outdated_keys_are_of_all_studies_and_scopes(connection: sa.Connection) -> None:
+    studies.create(connection, study("S"))
+    for row in (key("k"), key("k", "S"), key("k", "S", scope="")):
+        idempotency.add(connection, row)
+    assert sorted(idempotency.outdated(connection, NOW + TICK, 10)) == [("", "k"), ("S", "k"), ("s", "k")]
+
+
+def test_forgetting_deletes_the_keys_named_and_no_others(connection: sa.Connection) -> None:
+    add(connection, a=0, b=0, c=0)
+    idempotency.add(connection, key("a", scope=""))
+    idempotency.forget(connection, [("s", "a"), ("s", "c")], LATER)
+    assert names(connection) == ["a", "b"]
+    assert idempotency.find(connection, "", "a") is not None
+
+
+def test_forgetting_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
+    """Another server has been quicker."""
+    add(connection, a=0)
+    idempotency.forget(connection, [("s", "b"), ("S", "a")], LATER)
+    assert names(connection) == ["a"]
+
+
+def test_forgetting_what_is_outdated_until_nothing_is_leaves_the_rest(connection: sa.Connection) -> None:
+    add(connection, **{f"k{seconds}": seconds for seconds in range(10)})
+    for _ in range(3):
+        idempotency.forget(connection, idempotency.outdated(connection, NOW - 4 * SECOND, 2), LATER)
+    assert idempotency.outdated(connection, NOW - 4 * SECOND, 2) == []
+    assert names(connection) == ["k4", "k3", "k2", "k1", "k0"]
+
+
+def test_a_forgotten_key_can_be_used_again(connection: sa.Connection) -> None:
+    add(connection, k=0)
+    idempotency.forget(connection, [("s", "k")], LATER)
+    add(connection, k=1)
+    assert names(connection) == ["k"]
+
+
+def test_a_key_that_came_anew_meanwhile_is_not_forgotten(connection: sa.Connection) -> None:
+    add(connection, k=0)
+    idempotency.forget(connection, [("s", "k")], NOW)
+    assert names(connection) == ["k"]

@@ -1,0 +1,61 @@
+"""Opening a database: which URLs can work, and what is said of a database that is not there."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from adabkb_service.errors import Busy, Unavailable
+from adabkb_service.storage.database import Database
+
+
+@pytest.mark.parametrize("url", ["", "adabkb.db", "sqlite://", "sqlite:///:memory:", "mysql://localhost/x"])
+def test_a_url_that_cannot_work_is_refused_with_one_that_can(url: str) -> None:
+    with pytest.raises(ValueError, match="sqlite:///"):
+        Database(url)
+
+
+@pytest.mark.parametrize("url", ["sqlite:////nowhere/x.db", "postgresql://nobody@127.0.0.1:1/nothing"])
+def test_a_database_that_is_not_there_is_unavailable(url: str) -> None:
+    database = Database(url)
+    with pytest.raises(Unavailable), database.reading():
+        pass
+    assert database.trouble
+    database.close()
+
+
+def test_the_clock_is_in_utc_and_goes_forward(database: Database) -> None:
+    first, second = database.now(), database.now()
+    assert first.utcoffset() == timedelta(0)
+    assert first <= second
+    assert abs(second - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> tuple[str, sqlite3.Connection]:
+    """A SQLite file that is not in WAL mode yet, and a connection that writes in it."""
+    file = tmp_path / "held.db"
+    holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    return f"sqlite:///{file}", holder
+
+
+def test_a_file_that_another_server_is_opening_is_waited_for(held: tuple[str, sqlite3.Connection]) -> None:
+    url, holder = held
+    database = Database(url)
+    threading.Timer(0.3, holder.rollback).start()
+    with database.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+    database.close()
+
+
+def test_a_file_that_another_program_keeps_is_busy(held: tuple[str, sqlite3.Connection]) -> None:
+    url, _ = held
+    database = Database(url, lock_seconds=0.2)
+    with pytest.raises(Busy), database.reading():
+        pass
+    database.close()

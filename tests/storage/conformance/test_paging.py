@@ -1,0 +1,136 @@
+"""Pages, of every list that has them: without gaps and without repeats, whatever their length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.storage import events, model, observations, studies, trials
+from adabkb_service.storage.rows import StudyRow
+from tests.storage.rows import NOW, event, observation, study, trial
+
+ROWS = 7
+BEYOND = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list that is read by pages."""
+
+    fill: Callable[[sa.Connection, str], Any]
+    """Write ``ROWS`` rows below a study."""
+    page: Callable[[sa.Connection, int, int], list[Any]]
+    """After a cursor, up to a limit, of the study "s"."""
+    cursor: Callable[[Any], int]
+    """Of a row."""
+
+
+NUMBERS = range(1, ROWS + 1)
+LISTINGS = {
+    "trials": Listing(
+        lambda connection, name: trials.add(connection, [trial(number, name) for number in NUMBERS]),
+        lambda connection, after, limit: trials.page(connection, "s", state=None, after=after, limit=limit),
+        lambda row: row.number,
+    ),
+    "trials of a state": Listing(
+        lambda connection, name: trials.add(
+            connection,
+            [trial(2 * number, name, state="failed") for number in NUMBERS]
+            + [trial(2 * number + 1, name) for number in NUMBERS],
+        ),
+        lambda connection, after, limit: trials.page(connection, "s", state="failed", after=after, limit=limit),
+        lambda row: row.number,
+    ),
+    "observations": Listing(
+        lambda connection, name: observations.add(connection, [observation(seq, study_id=name) for seq in NUMBERS]),
+        lambda connection, after, limit: observations.page(connection, "s", after, limit),
+        lambda row: row.seq,
+    ),
+    "events": Listing(
+        lambda connection, name: events.add(connection, [event(seq, name) for seq in NUMBERS]),
+        lambda connection, after, limit: events.page(connection, "s", after, limit),
+        lambda row: row.seq,
+    ),
+    "cells": Listing(
+        lambda connection, name: model.write_cells(connection, name, {f"0.{9 - seq}": "leaf" for seq in NUMBERS}),
+        lambda connection, after, limit: model.page_of_cells(connection, "s", after, limit),
+        lambda row: row.id,
+    ),
+}
+
+
+@pytest.fixture(params=LISTINGS)
+def listing(request: pytest.FixtureRequest) -> Listing:
+    return LISTINGS[request.param]
+
+
+def test_an_empty_list_has_an_empty_page(connection: sa.Connection, listing: Listing) -> None:
+    assert listing.page(connection, 0, 10) == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, ROWS - 1, ROWS, ROWS + 1])
+def test_pages_together_are_the_list(connection: sa.Connection, listing: Listing, limit: int) -> None:
+    listing.fill(connection, "s")
+    whole, after = listing.page(connection, 0, 1000), 0
+    pages: list[list[Any]] = []
+    while (page := listing.page(connection, after, limit)) and len(pages) <= ROWS:
+        pages.append(page)
+        after = listing.cursor(page[-1])
+    assert [row for page in pages for row in page] == whole
+    assert len(whole) == ROWS
+    assert all(len(page) == limit for page in pages[:-1])
+
+
+def test_a_list_is_in_order_of_its_cursor(connection: sa.Connection, listing: Listing) -> None:
+    listing.fill(connection, "s")
+    cursors = [listing.cursor(row) for row in listing.page(connection, 0, 1000)]
+    assert cursors == sorted(set(cursors))
+
+
+def test_beyond_the_end_there_is_nothing(connection: sa.Connection, listing: Listing) -> None:
+    listing.fill(connection, "s")
+    last = listing.cursor(listing.page(connection, 0, 1000)[-1])
+    assert listing.page(connection, last, 10) == []
+    assert listing.page(connection, BEYOND, 10) == []
+
+
+def test_a_list_is_of_one_study(connection: sa.Connection, listing: Listing) -> None:
+    for name in ("s.b", "S", "ss"):
+        studies.create(connection, study(name))
+        listing.fill(connection, name)
+    assert listing.page(connection, 0, 1000) == []
+    listing.fill(connection, "s")
+    assert {row.study_id for row in listing.page(connection, 0, 1000)} == {"s"}
+
+
+def test_what_is_added_meanwhile_comes_after_the_page_that_was_read(
+    connection: sa.Connection, listing: Listing
+) -> None:
+    listing.fill(connection, "s")
+    first = listing.page(connection, 0, ROWS - 1)
+    model.write_cells(connection, "s", {"0.99": "leaf"})
+    trials.add(connection, [trial(99, state="failed")])
+    observations.add(connection, [observation(99)])
+    events.add(connection, [event(99)])
+    rest = listing.page(connection, listing.cursor(first[-1]), 1000)
+    assert len(rest) == 2
+    assert first + rest == listing.page(connection, 0, 1000)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, ROWS])
+def test_pages_of_studies_together_are_all_studies(connection: sa.Connection, limit: int) -> None:
+    """Some of which were created at the same moment."""
+    for number in NUMBERS:
+        studies.create(connection, study(f"t{number}", created_at=NOW + timedelta(seconds=number // 3)))
+    pages: list[list[StudyRow]] = []
+    after = None
+    while (page := studies.page(connection, after, limit)) and len(pages) <= ROWS + 1:
+        pages.append(page)
+        after = (page[-1].created_at, page[-1].id)
+    assert [row for page in pages for row in page] == studies.page(connection, None, 1000)
+    assert sorted(row.id for page in pages for row in page) == studies.ids(connection)

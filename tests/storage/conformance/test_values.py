@@ -1,0 +1,186 @@
+"""Values: what is read is what was written, bit for bit, in a column and in JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.tables import metadata
+from tests.storage.rows import NOW, event, key, observation, study, trial
+
+FLOATS = [
+    0.1 + 0.2,
+    math.pi,
+    -1e-300,
+    5e-324,  # the smallest
+    sys.float_info.min,
+    math.nextafter(1.0, 2.0),
+    2.0**53 + 2.0,  # an integer that a float just holds
+    1e22,
+    sys.float_info.max,
+    -sys.float_info.max,
+    math.inf,
+    -math.inf,
+]
+
+DOCUMENTS: dict[str, Any] = {
+    "empty": {},
+    "nested": {"a": [{"b": [[], {}, [None, True, False, 0, 0.0, ""]]}]},
+    "deep": json.loads("[" * 200 + "]" * 200),
+    "null": {"a": None},
+    "integers": [2**53 + 1, 2**63 - 1, -(2**63), 2**100],
+    "negative zero": [-0.0],
+    "keys like numbers": {"10": 1, "9": 2, "": 3},
+    "long": ["x" * 100_000],
+}
+
+
+@pytest.fixture(params=DOCUMENTS)
+def document(request: pytest.FixtureRequest) -> Any:
+    return DOCUMENTS[request.param]
+
+
+def put(connection: sa.Connection, **values: Any) -> StudyRow:
+    """The study after columns of it were set."""
+    studies.change(connection, "s", **values)
+    return studies.get(connection, "s")
+
+
+@pytest.mark.parametrize("value", FLOATS)
+def test_a_float_in_a_column_comes_back_bit_for_bit(connection: sa.Connection, value: float) -> None:
+    tolerance = put(connection, tolerance=value).tolerance
+    assert tolerance is not None
+    assert tolerance.hex() == value.hex()
+
+
+@pytest.mark.parametrize("value", [*filter(math.isfinite, FLOATS), -0.0])
+def test_a_float_in_json_comes_back_bit_for_bit(connection: sa.Connection, value: float) -> None:
+    """A point that is read is the point that was suggested."""
+    found = put(connection, tags={"value": value}).tags["value"]
+    assert float(found).hex() == value.hex()
+
+
+def test_negative_zero_in_a_column_comes_back_as_a_zero(connection: sa.Connection) -> None:
+    """SQLite keeps no sign of it, so nothing may depend on the sign."""
+    tolerance = put(connection, tolerance=-0.0).tolerance
+    assert tolerance == 0.0
+
+
+def test_a_whole_float_comes_back_as_a_float(connection: sa.Connection) -> None:
+    """SQLite writes it as an integer."""
+    assert isinstance(put(connection, tolerance=3.0).tolerance, float)
+    assert isinstance(put(connection, tags={"value": 3.0}).tags["value"], float)
+
+
+@pytest.mark.parametrize("seed", [0, -1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)])
+def test_a_seed_may_take_64_bits(connection: sa.Connection, seed: int) -> None:
+    assert put(connection, seed=seed).seed == seed
+
+
+@pytest.mark.parametrize("number", [2**31 - 1, 0, -1])
+def test_a_count_may_take_32_bits(connection: sa.Connection, number: int) -> None:
+    assert put(connection, budget=number).budget == number
+
+
+def test_a_boolean_comes_back_as_a_boolean(connection: sa.Connection) -> None:
+    assert put(connection, paused=True).paused is True
+    assert put(connection, paused=False).paused is False
+
+
+def test_json_comes_back_as_it_was_written(connection: sa.Connection, document: Any) -> None:
+    assert put(connection, tags=document).tags == document
+
+
+def test_json_keeps_the_order_of_keys(connection: sa.Connection) -> None:
+    found = put(connection, tags={"z": "", "a": "", "m": "", "B": ""}).tags
+    assert list(found) == ["z", "a", "m", "B"]
+
+
+def test_json_tells_integers_from_floats_and_booleans(connection: sa.Connection) -> None:
+    found = put(connection, best={"parameters": [1, 1.0, True], "value": 0}).best
+    assert found is not None
+    assert [type(value) for value in found["parameters"]] == [int, float, bool]
+
+
+def test_no_model_and_no_best_are_null_for_sql_too(connection: sa.Connection) -> None:
+    put(connection, model={"gap": 1.0}, best={"value": 1.0})
+    assert put(connection, model=None, best=None).model is None
+    assert is_null(connection, "model", "best")
+
+
+def test_a_json_null_is_not_null_for_sql(connection: sa.Connection) -> None:
+    put(connection, tags=None)
+    assert not is_null(connection, "tags")
+
+
+def is_null(connection: sa.Connection, *columns: str) -> bool:
+    table = metadata.tables["studies"]
+    query = sa.select(sa.and_(*(sa.type_coerce(table.c[name], sa.Text).is_(None) for name in columns)))
+    return bool(connection.execute(query).scalar_one())
+
+
+FULL_STUDY = study(
+    "full",
+    definition={"direction": "minimize"},
+    state="complete",
+    paused=True,
+    budget=1,
+    tolerance=0.2,
+    pending_limit=3,
+    tags={"a": "b"},
+    head=4,
+    folded=5,
+    model={"gap": 0.6},
+    model_error="singular",
+    active=7,
+    queued=8,
+    released=9,
+    expired=10,
+    completed=11,
+    failed=12,
+    observations=13,
+    failures=14,
+    best={"value": 0.15},
+    failure_limit=16,
+    max_runtime_seconds=17.5,
+)
+FULL_TRIAL = trial(1, state="failed", value=0.5, failed_attempt=2, reason="diverged", finished_at=NOW)
+FULL_OBSERVATION = observation(1, 0.5, trial=1, attempt=2, std_error=0.25, excluded=True)
+
+
+@pytest.mark.parametrize("row", [study("t"), FULL_STUDY], ids=["few columns", "all columns"])
+def test_a_study_comes_back_as_it_was_written(connection: sa.Connection, row: StudyRow) -> None:
+    studies.create(connection, row)
+    assert studies.get(connection, row.id) == row
+
+
+@pytest.mark.parametrize("row", [trial(1, cell=None, worker=None, leased_until=None, started_at=None), FULL_TRIAL])
+def test_a_trial_comes_back_as_it_was_written(connection: sa.Connection, row: TrialRow) -> None:
+    trials.add(connection, [row])
+    assert trials.get(connection, "s", 1) == row
+
+
+@pytest.mark.parametrize("row", [observation(1), FULL_OBSERVATION])
+def test_an_observation_comes_back_as_it_was_written(connection: sa.Connection, row: ObservationRow) -> None:
+    trials.add(connection, [trial(1)])
+    observations.add(connection, [row])
+    assert observations.get(connection, "s", 1) == row
+
+
+@pytest.mark.parametrize("row", [event(1), event(1, kind="observed", trial=3, payload={"value": 0.5})])
+def test_an_event_comes_back_as_it_was_written(connection: sa.Connection, row: EventRow) -> None:
+    events.add(connection, [row])
+    assert events.page(connection, "s", 0) == [row]
+
+
+@pytest.mark.parametrize("row", [key("k"), key("k", scope="", fingerprint="0" * 64, answer={"trials": [1]})])
+def test_a_key_comes_back_as_it_was_written(connection: sa.Connection, row: KeyRow) -> None:
+    idempotency.add(connection, row)
+    assert idempotency.find(connection, row.scope, "k") == row

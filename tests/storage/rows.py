@@ -1,0 +1,98 @@
+"""Rows for tests of storage: complete ones by default, so that a test says only what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
+
+NOW = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
+TICK = timedelta(microseconds=1)
+"""The smallest difference between two times."""
+
+
+def study(name: str, **changed: Any) -> StudyRow:
+    """A study that has just been created."""
+    row = StudyRow(
+        id=name,
+        definition={},
+        seed=2**53 - 1,
+        state="running",
+        paused=False,
+        budget=None,
+        tolerance=None,
+        pending_limit=None,
+        lease_seconds=60.0,
+        max_attempts=3,
+        tags={},
+        head=0,
+        folded=0,
+        model=None,
+        model_error=None,
+        created_at=NOW,
+        updated_at=NOW,
+        active=0,
+        queued=0,
+        released=0,
+        expired=0,
+        completed=0,
+        failed=0,
+        observations=0,
+        failures=0,
+        best=None,
+        failure_limit=None,
+        max_runtime_seconds=None,
+    )
+    return replace(row, **changed)
+
+
+def trial(number: int, study_id: str = "s", **changed: Any) -> TrialRow:
+    """A trial of which somebody holds a lease."""
+    row = TrialRow(
+        study_id=study_id,
+        number=number,
+        state="active",
+        parameters={"x": 0.5},
+        origin="policy",
+        cell="0.1",
+        worker="w",
+        attempt=1,
+        expirations=0,
+        lease_seconds=60.0,
+        leased_until=NOW + timedelta(seconds=60),
+        value=None,
+        failed_attempt=None,
+        reason=None,
+        created_at=NOW,
+        finished_at=None,
+        started_at=NOW,
+    )
+    return replace(row, **changed)
+
+
+def observation(seq: int, value: float = 0.0, study_id: str = "s", **changed: Any) -> ObservationRow:
+    """An observation of a point that nobody suggested."""
+    row = ObservationRow(
+        study_id=study_id,
+        seq=seq,
+        trial=None,
+        attempt=None,
+        parameters={"x": 0.5},
+        value=value,
+        std_error=None,
+        excluded=False,
+        observed_at=NOW,
+    )
+    return replace(row, **changed)
+
+
+def event(seq: int, study_id: str = "s", **changed: Any) -> EventRow:
+    """An event about no trial."""
+    return replace(EventRow(study_id, seq, "updated", None, {}, NOW), **changed)
+
+
+def key(name: str, study_id: str = "s", **changed: Any) -> KeyRow:
+    """An idempotency key of a request below a study."""
+    return replace(KeyRow(study_id, name, study_id, "f", {}, NOW), **changed)
