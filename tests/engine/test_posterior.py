@@ -31,8 +31,14 @@ def exact_gp(kernel: Kernel, X: Array, y: Array, at: Array, ridge: float) -> tup
 @pytest.mark.parametrize("kernel", [Gaussian(), Matern(0.5), Matern(1.5), Matern(2.5)])
 @pytest.mark.parametrize("dimension", [1, 3])
 def test_full_dictionary_equals_the_exact_gp(kernel: Kernel, dimension: int) -> None:
-    """Mean and variance to 1e-8 relative, folded one by one, with repeats as counts."""
-    rng = np.random.default_rng(1)
+    """Mean and variance to 1e-8 relative, folded one by one, with repeats as counts. Not quite where the features of
+    close points are the same in floating point, as the Gaussian kernel's are in one dimension."""
+    tolerance = 1e-6 if isinstance(kernel, Gaussian) and dimension == 1 else 1e-8
+    for seed in range(10):
+        assert_exact_gp(kernel, dimension, np.random.default_rng(seed), tolerance)
+
+
+def assert_exact_gp(kernel: Kernel, dimension: int, rng: np.random.Generator, tolerance: float) -> None:
     name = "gaussian" if isinstance(kernel, Gaussian) else "matern"
     smoothness = 2.5 if isinstance(kernel, Gaussian) else getattr(kernel, "nu", 2.5)
     config = Config(
@@ -52,8 +58,8 @@ def test_full_dictionary_equals_the_exact_gp(kernel: Kernel, dimension: int) -> 
     at = rng.random((40, dimension))
     mean, variance = exact_gp(kernel, positions / 0.3, values, at / 0.3, 0.05)
     prediction = ada_bkb.predict(state, at)
-    np.testing.assert_allclose(prediction.mean, mean, rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(prediction.std**2, variance, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(prediction.mean, mean, rtol=tolerance, atol=tolerance / 10)
+    np.testing.assert_allclose(prediction.std**2, variance, rtol=tolerance, atol=tolerance / 100)
 
 
 def scenario(qbar: float) -> State:
