@@ -23,7 +23,7 @@ LOCAL = 100
 STARTS = 6
 EVALUATIONS = 60
 """Of f~, per start."""
-SMALL_GAIN = 1e-6
+SMALL_GAIN = 1e-4
 FIRST_STEP = 0.3
 """Of an ascent, in lengthscales."""
 ATTEMPTS = 20
@@ -51,15 +51,17 @@ def largest_bound(
         taken: whether a point is out of the question; if every one that was found is, that is overruled.
     """
     if domain.size <= LISTED_POINTS:
-        return _first_free(domain.points, view.bound(domain.points, beta), taken)
+        values = view.bound(domain.points, beta)
+        free = _first_free(domain.points, values, taken)
+        return _best(domain.points, values) if free is None else free
     found = candidates(domain, around, draw)
     values = view.bound(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
     ends = np.concatenate([domain.snap(ascend(view, starts, beta)), starts])
     for attempt in range(ATTEMPTS):
-        free = np.array([point for point in ends if not taken(domain.exact(point))]).reshape(-1, domain.dimension)
-        if len(free):
-            return _best(free, view.bound(free, beta))
+        free = _first_free(ends, view.bound(ends, beta), lambda point: taken(domain.exact(point)))
+        if free is not None:
+            return free
         ends, found = found, domain.snap(uniforms(draw[0], -1 - attempt, found.size).reshape(found.shape))
     return _best(ends, view.bound(ends, beta))
 
@@ -116,7 +118,5 @@ def _best(points: Array, values: Array) -> Array:
     return best
 
 
-def _first_free(points: Array, values: Array, taken: Callable[[Array], bool]) -> Array:
-    order = np.argsort(-values, kind="stable")
-    free: Array = next((point for point in points[order] if not taken(point)), points[order[0]])
-    return free
+def _first_free(points: Array, values: Array, taken: Callable[[Array], bool]) -> Array | None:
+    return next((point for point in points[np.argsort(-values, kind="stable")] if not taken(point)), None)

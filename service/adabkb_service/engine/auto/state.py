@@ -78,12 +78,16 @@ def absorb(state: State, position: Array, value: float, error: float) -> State:
 
 
 def learn(state: State, record: Record) -> State:
-    """A checkpoint: the constants learned anew from a whole record, starting from the present ones."""
+    """A checkpoint: the constants learned anew from a whole record, starting from the present ones, and whenever the
+    count of results passes a power of two also from the prior's."""
     problem, constants = state.problem, state.learned.constants
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.FEWEST:
         evidence = _evidence(problem, record, rows, constants)
-        constants = likelihood.learn(evidence, [constants, likelihood.prior(problem.domain.dimension)])
+        starts = [constants]
+        if record.size.bit_length() > state.learned.count.bit_length():  # the optimum they are in may not be the best
+            starts.append(likelihood.prior(problem.domain.dimension))
+        constants = likelihood.learn(evidence, starts)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
     seen_from_afar = overview.learn(problem, record, rows)
     return fitted(problem, record, state.tree, Learned(record.size, constants, dictionary, seen_from_afar))

@@ -82,7 +82,7 @@ def fit(values: Array) -> Warp:
     spread = min(spread, HIGHEST / 4.0) if spread > rounding else 0.25
     raw = Warp(float(middle * 4.0), float(spread * 4.0))
     u = raw._costs(values)
-    transformed = np.stack([_transform(u, power) for power in POWERS])
+    transformed = _transform(u, POWERS[:, None])
     scales = transformed.std(axis=1)
     usable = scales > CONSTANT
     if not usable.any():
@@ -94,12 +94,12 @@ def fit(values: Array) -> Warp:
     return Warp(raw.middle, raw.spread, float(POWERS[best]), float(transformed[best].mean()), float(scales[best]))
 
 
-def _transform(u: Array, power: float) -> Array:
-    high, low = np.log1p(np.maximum(u, 0.0)), np.log1p(np.maximum(-u, 0.0))
-    above = high if power == 0.0 else np.expm1(power * high) / power
-    below = low if power == 2.0 else np.expm1((2.0 - power) * low) / (2.0 - power)
-    result: Array = np.where(u >= 0, above, -below)
-    return result
+def _transform(u: Array, power: float | Array) -> Array:
+    size = np.log1p(np.abs(u))
+    exponent = np.where(u >= 0, power, 2.0 - power)
+    with np.errstate(invalid="ignore"):
+        grown = np.where(exponent == 0.0, size, np.expm1(exponent * size) / exponent)
+    return np.copysign(grown, u)
 
 
 def _inverse(t: Array, power: float) -> Array:
