@@ -63,8 +63,8 @@ QUERIES = {
         lambda connection: trials.page(connection, "s", state="completed", after=MIDDLE, limit=100), 100
     ),
     "observations of a trial": Query(lambda connection: observations.of_trial(connection, "s", MIDDLE), 1),
-    "best, smallest": Query(lambda connection: observations.best(connection, "s", maximize=False), 1),
-    "best, largest": Query(lambda connection: observations.best(connection, "s", maximize=True), 1),
+    "best, smallest": Query(lambda connection: observations.best(connection, "s", maximize=False, but=1), 1),
+    "best, largest": Query(lambda connection: observations.best(connection, "s", maximize=True, but=1), 1),
     "observations": Query(lambda connection: observations.page(connection, "s", MIDDLE, 100), 100),
     "events": Query(lambda connection: events.page(connection, "s", TRIALS, 100), 100),
     "events, the last": Query(lambda connection: events.page(connection, "s", 2 * TRIALS - 3), 3),

@@ -1,5 +1,5 @@
-"""One transaction on one study: its row is locked, and what changes is collected and written at the end, in about one
-statement per table. Meanwhile the rows are read as they will be."""
+"""A change of one study: what changes is collected and written at the end, in about one statement per table, while the
+study's row is locked. Meanwhile the rows are read as they will be."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from adabkb_service.errors import Contention
 from adabkb_service.operations import render
 from adabkb_service.operations.clock import Clock
 from adabkb_service.storage import events, observations, studies, trials
@@ -46,13 +47,28 @@ def changing(store: Store, study_id: str) -> Iterator[Change]:
 
 @contextmanager
 def trying(store: Store, study_id: str) -> Iterator[Change]:
-    """A change that is never written: to see what would become of it.
+    """A change that is only thought of, to see what would become of it: ``keeping`` may write it later.
 
     Raises:
         StudyNotFound: there is no such study.
     """
     with store.database.reading() as connection:
         yield Change(connection, studies.get(connection, study_id), store.clock())
+
+
+@contextmanager
+def keeping(store: Store, change: Change) -> Iterator[None]:
+    """The transaction that writes what was thought of, with whatever the block adds.
+
+    Raises:
+        Contention: the study is not what it was then; nothing was written.
+        StudyNotFound: it is gone.
+        Busy, Unavailable: nothing was written.
+    """
+    with store.database.writing() as connection:
+        change.rest_on(connection)
+        yield
+        change.write()
 
 
 class Change:
@@ -65,10 +81,22 @@ class Change:
         self.now = now
         self.log: list[EventRow] = []
         """What is added to the log."""
-        self._before = study
+        self.before = study
+        """As it was."""
         self._trials: dict[int, TrialRow] = {}
         self._new_trials: set[int] = set()
         self._results: dict[int, ObservationRow] = {}
+        self._corrected: ObservationRow | None = None
+
+    def rest_on(self, connection: Connection) -> None:
+        """Go on in a transaction that locks the study.
+
+        Raises:
+            Contention: it is not what it was.
+        """
+        if studies.get(connection, self.study.id, lock=True).version != self.before.version:
+            raise Contention(f"Study {self.study.id!r} changed meanwhile; try again.")
+        self.connection = connection
 
     def set(self, **values: Any) -> None:
         """Columns of the study."""
@@ -91,7 +119,8 @@ class Change:
     def results_of(self, trial: int) -> list[ObservationRow]:
         """The results of a trial, in order."""
         known = observations.of_trial(self.connection, self.study.id, trial)
-        return [*known, *(row for row in self._results.values() if row.trial == trial)]
+        anew = {row.seq: row for row in (*self._results.values(), self._corrected) if row and row.trial == trial}
+        return list(({row.seq: row for row in known} | anew).values())
 
     def add_trial(self, row: TrialRow) -> None:
         """A new trial, with the number after the last one."""
@@ -114,15 +143,18 @@ class Change:
         assert row.seq == self.study.observations + 1
         self._results[row.seq] = row
         self._count("observations", 1)
-        best, sign = self.study.best, 1.0 if self.study.definition["direction"] == "maximize" else -1.0
-        if best is None or sign * row.value > sign * best["value"]:
+        best = self.study.best
+        if best is None or self._merit(row.value) > self._merit(best["value"]):
             self.set(best=render.as_best(row))
 
     def correct(self, row: ObservationRow) -> None:
-        """Another value, error or standing for an observation that was there before."""
-        observations.change(self.connection, row)
+        """Another value, error or standing for an observation that was there before; one in a change."""
+        assert self._corrected is None
+        self._corrected = row
         maximize = self.study.definition["direction"] == "maximize"
-        best = observations.best(self.connection, self.study.id, maximize=maximize)
+        other = observations.best(self.connection, self.study.id, maximize=maximize, but=row.seq)
+        counting = [found for found in (other, row) if found is not None and not found.excluded]
+        best = max(counting, key=lambda found: (self._merit(found.value), -found.seq), default=None)
         self.set(best=None if best is None else render.as_best(best))
 
     def write(self) -> None:
@@ -133,12 +165,17 @@ class Change:
             trials.change(self.connection, self._trials[number])
         if self._results:
             observations.add(self.connection, self._results.values())
+        if self._corrected is not None:
+            observations.change(self.connection, self._corrected)
         if self.log:
             events.add(self.connection, self.log)
-        before, after = as_values(self._before), as_values(self.study)
+        before, after = as_values(self.before), as_values(self.study)
         changed = {name: value for name, value in after.items() if value != before[name]}
         if changed:
             studies.change(self.connection, self.study.id, **changed)
+
+    def _merit(self, value: float) -> float:
+        return value if self.study.definition["direction"] == "maximize" else -value
 
     def _count(self, name: str, by: int) -> None:
         self.set(**{name: getattr(self.study, name) + by})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from adabkb_service.operations import idempotency, lifecycle, render, views
-from adabkb_service.operations.change import changing
+from adabkb_service.operations import lifecycle, render, views
+from adabkb_service.operations.absorb import absorb
+from adabkb_service.operations.change import Change
 from adabkb_service.operations.idempotency import Key, Outcome
-from adabkb_service.operations.observe import follow_up
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations
@@ -37,9 +37,8 @@ def correct(
     Raises:
         StudyNotFound, ObservationNotFound: there is no such thing.
     """
-    with service.models.soon(study_id), changing(service, study_id) as change:
-        if known := idempotency.recall(change.connection, key, views.Corrected):
-            return known
+
+    def told(change: Change) -> ObservationRow:
         was = observations.get(change.connection, study_id, seq)
         differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
         row = replace(was, **differing)
@@ -58,10 +57,9 @@ def correct(
             if row.trial is not None:
                 first = change.results_of(row.trial)[0]
                 change.move(change.trial(row.trial), value=first.value)
-        lifecycle.settle(change)
-        outcome = Outcome(_answer(change.study, row))
-        idempotency.store(change, key, outcome)
-    return follow_up(service, change, key, outcome, lambda study: _answer(study, row))
+        return row
+
+    return absorb(service, study_id, key, views.Corrected, told, _answer)
 
 
 def _answer(study: StudyRow, row: ObservationRow) -> views.Corrected:

@@ -219,6 +219,7 @@ def _serve(pipes: list[Pipe], blas_threads: int) -> None:
 class Known:
     """What the server knows of a model on a shelf."""
 
-    created_at: datetime
-    """Of the study, which tells it from an earlier one of the same id."""
     seq: int
+    """The last event it has folded, ..."""
+    at: datetime
+    """... and when that was logged: another study of the same id has another log."""

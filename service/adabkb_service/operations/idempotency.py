@@ -1,7 +1,6 @@
 """Idempotency keys: the same request twice has one effect and one answer.
 
-A key and the answer are stored in the transaction of the effect. Only an observation's answer is replaced later,
-by the one that shows the study after the model's update.
+A key and the answer are stored in the transaction of the effect.
 """
 
 from __future__ import annotations
@@ -61,12 +60,6 @@ def store(change: Change, key: Key | None, outcome: Outcome[View]) -> None:
     if key is not None:
         row = KeyRow(key.scope, key.key, change.study.id, key.fingerprint, _answer(outcome), change.now)
         idempotency.add(change.connection, row)
-
-
-def update(change: Change, key: Key | None, outcome: Outcome[View]) -> None:
-    """Replace the answer of a stored key by a later one."""
-    if key is not None:
-        idempotency.change(change.connection, key.scope, key.key, _answer(outcome))
 
 
 def _answer(outcome: Outcome[View]) -> dict[str, Any]:

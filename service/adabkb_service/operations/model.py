@@ -62,10 +62,10 @@ class Model:
     """The engine's state and what it was made of; owned by whoever holds the study's lock."""
 
     definition: StudyDefinition
-    created_at: datetime
-    """Of the study, which tells it from an earlier one of the same id."""
     seq: int
-    """The last event folded."""
+    """The last event folded, ..."""
+    at: datetime
+    """... and when that was logged."""
     state: Any
     history: History
     cells: dict[str, str]
@@ -101,16 +101,14 @@ class Model:
                 moved = moved or changed is not None
                 cells.update(changed or {})  # a cell that changes again keeps its place
                 self.cells.update(changed or {})
-            self.history.apply(event)
-            self.seq = event.seq
+            self._count(event)
         after = frozenset(self.policy.dictionary(self.state))
         return Changes(cells, added=after - before, removed=before - after, moved=moved)
 
     def accept(self, log: Iterable[EventRow]) -> None:
         """Take in events whose part in the engine is done, or that do not concern it."""
         for event in log:
-            self.history.apply(event)
-            self.seq = event.seq
+            self._count(event)
 
     def figures(self, state: Any, awaited: Array) -> dict[str, Any]:
         """A state in numbers, for ``studies.model``: finite, in the objective's units and sign.
@@ -130,6 +128,10 @@ class Model:
             "stopped": self.policy.stopped(state),
             "exhausted": self.policy.exhausted(state, awaited),
         }
+
+    def _count(self, event: EventRow) -> None:
+        self.history.apply(event)
+        self.seq, self.at = event.seq, event.created_at
 
     def _move(self, event: EventRow) -> dict[str, str] | None:
         """The engine's part of one event: the cells it changed, or None if it has no part in it."""
@@ -156,7 +158,7 @@ def start(study: StudyRow) -> Model:
     definition = definition_of(study)
     space = definition.space()
     state = definition.policy.start(space, definition.config(), study.seed)
-    return Model(definition, study.created_at, 0, state, History(space, definition.sign), dict(NEW_TREE))
+    return Model(definition, 0, study.created_at, state, History(space, definition.sign), dict(NEW_TREE))
 
 
 def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dictionary: tuple[int, ...]) -> Model:

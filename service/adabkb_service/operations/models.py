@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import RLock
@@ -72,13 +72,23 @@ class Followed:
 class Fold:
     """A slice of the log, folded; or why it cannot be."""
 
-    seq: int
+    known: Known
     """Where the model is then."""
     changes: Changes
     figures: dict[str, Any]
     behind: int
     """Events left to fold."""
     error: str | None = None
+
+    def write(self, change: Change) -> None:
+        """Bring the study's rows on with the model."""
+        if not self.changes.moved:
+            return
+        recovered = change.study.model_error is not None
+        change.set(folded=self.known.seq, model=self.figures, model_error=None)
+        self.changes.write(change.connection, change.study.id)
+        if recovered:
+            change.note("model_recovered", {})
 
 
 def fold_slice(shelf: Shelf, seen: Seen, size: int) -> Fold:
@@ -105,9 +115,9 @@ def fold_slice(shelf: Shelf, seen: Seen, size: int) -> Fold:
     except Exception as error:
         logger.exception("study %s: the model cannot follow the log", study.id)
         shelf.drop(study.id)
-        return Fold(0, Changes(), {}, 0, error=f"{type(error).__name__}: {error}"[:500])
+        return Fold(Known(0, study.created_at), Changes(), {}, 0, error=f"{type(error).__name__}: {error}"[:500])
     shelf.models[study.id] = model
-    return Fold(model.seq, changes, figures, len(later))
+    return Fold(Known(model.seq, model.at), changes, figures, len(later))
 
 
 def take_in(shelf: Shelf, study_id: str, seq: int, log: list[EventRow], decided: bool) -> None:
@@ -150,13 +160,13 @@ class Models:
             lock.release()
 
     @contextmanager
-    def soon(self, study_id: str) -> Iterator[None]:
-        """The lock if it can be had soon, else without it: what arrives in the midst of a decision undoes it, and
-        most decisions are made in a moment."""
+    def soon(self, study_id: str) -> Iterator[bool]:
+        """The lock if it can be had soon, else without it, and whether it is held: what arrives in the midst of a
+        decision undoes it, and most decisions are made in a moment."""
         lock = self._lock_of(study_id)
         held = lock.acquire(timeout=SOON_SECONDS)
         try:
-            yield
+            yield held
         finally:
             if held:
                 lock.release()
@@ -167,30 +177,45 @@ class Models:
 
     def read(self, connection: Connection, study: StudyRow) -> Seen:
         """What there is to know before the model of a study follows its log."""
-        model = self._cached(study)
-        if model is not None:
-            log = events.page(connection, study.id, model.seq) if model.seq < study.head else []
-            return Seen(study, model, log, {}, ())
+        if model := self._cached(study):
+            if model.seq < study.head:
+                last, *log = events.page(connection, study.id, model.seq - 1)
+                at = last.created_at
+            else:
+                log, at = [], study.updated_at
+            if at == model.at:
+                return Seen(study, model, log, {}, ())
         log = events.page(connection, study.id, 0)
         return Seen(study, None, log, rows.read_cells(connection, study.id), rows.read_dictionary(connection, study.id))
 
     def seen_by(self, change: Change) -> Seen | None:
-        """The same after a change that was just committed, without reading it back; None if that does not do."""
-        model = self._cached(change.study)
-        if model is None or model.seq + len(change.log) != change.study.head:
+        """The same of a change, written or not, without reading it; None if that does not do."""
+        before = change.before
+        model = self._cached(before)
+        if model is None or (model.seq, model.at) != (before.head, before.updated_at):
             return None
         return Seen(change.study, model, change.log, {}, ())
 
-    def follow(
-        self, study_id: str, seen: Seen | None = None, finishing: Callable[[Change], None] | None = None
-    ) -> Followed:
+    @contextmanager
+    def ahead(self, change: Change, most: int) -> Iterator[Fold | None]:
+        """The model takes in a change that the block then writes; None if there is more to take in than so many
+        events, or none, or if it cannot. The caller holds the lock."""
+        seen = self.seen_by(change) if 0 < len(change.log) <= most else None
+        fold = None
+        with suppress(ModelGone):
+            fold = None if seen is None or change.study.model_error else self._fold(seen)
+        try:
+            yield None if fold is None or fold.error else fold
+        except BaseException:
+            self.drop(change.study.id)  # it is ahead of the rows
+            raise
+
+    def follow(self, study_id: str, seen: Seen | None = None) -> Followed:
         """Fold what the log has beyond the model, and keep the rows up with it. The caller holds the lock.
 
         Args:
             study_id: which study.
             seen: it as the caller just saw it, to spare reading it.
-            finishing: what else to do in the transaction that brings the rows up to the end of the log, if this
-                call has to make one.
 
         Raises:
             StudyNotFound: there is no such study.
@@ -203,8 +228,8 @@ class Models:
             if fold.error is not None and now.study.model_error is None:
                 self._record_failure(now.study, fold.error)
             elif fold.changes.moved:
-                study = self._persist(now.study, fold, None if fold.behind else finishing)
-                if study is not None and study.head == fold.seq:
+                study = self._persist(now.study, fold)
+                if study is not None and study.head == fold.known.seq:
                     return Followed(study, in_order=True)
             elif not fold.behind:
                 return Followed(now.study, in_order=fold.error is None)
@@ -229,7 +254,7 @@ class Models:
         with suppress(ModelGone):
             self.call(study, take_in, log, decided)
             if log:
-                self._keep(study.id, Known(study.created_at, log[-1].seq))
+                self._keep(study.id, Known(log[-1].seq, log[-1].created_at))
 
     def drop(self, study_id: str) -> None:
         """Forget a model that no longer belongs to the rows."""
@@ -252,7 +277,7 @@ class Models:
             self.drop(study.id)
             raise
         if fold.error is None:
-            self._keep(study.id, Known(study.created_at, fold.seq))
+            self._keep(study.id, fold.known)
         else:
             self.drop(study.id)
         return fold
@@ -260,9 +285,7 @@ class Models:
     def _cached(self, study: StudyRow) -> Known | None:
         with self._guard:
             known = self._known.get(study.id)
-        if known is None or known.created_at != study.created_at:
-            return None
-        return known if study.folded - SLICE <= known.seq <= study.head else None
+        return known if known and study.folded - SLICE <= known.seq <= study.head else None
 
     def _keep(self, study_id: str, known: Known) -> None:
         with self._guard:
@@ -272,20 +295,14 @@ class Models:
         if oldest is not None:
             self.drop(oldest)
 
-    def _persist(self, seen: StudyRow, fold: Fold, finishing: Callable[[Change], None] | None) -> StudyRow | None:
+    def _persist(self, seen: StudyRow, fold: Fold) -> StudyRow | None:
         """Write what the fold changed; None if another process did so first."""
         try:
             with changing(self, seen.id) as change:
                 overtaken = (change.study.created_at, change.study.folded) != (seen.created_at, seen.folded)
                 if not overtaken:
-                    recovered = change.study.model_error is not None
-                    change.set(folded=fold.seq, model=fold.figures, model_error=None)
-                    fold.changes.write(change.connection, seen.id)
-                    if recovered:
-                        change.note("model_recovered", {})
+                    fold.write(change)
                     lifecycle.settle(change)
-                    if finishing is not None:
-                        finishing(change)
         except BaseException:
             self.drop(seen.id)  # it is ahead of the rows, whose changes it no longer knows
             raise

@@ -1,49 +1,42 @@
-"""POST /v1/studies/{id}/observe, and the batch of it.
-
-1. One transaction: the result, the trial's completion, the events and the idempotency key. It is durable now,
-   whatever else goes on in the study: this waits for a decision no longer than a moment.
-2. The model follows the log. The transaction that writes its rows also replaces the answer kept under the key, by the
-   one that shows the study after that. Should the engine fail, the result stays, and so does the first answer.
-"""
+"""POST /v1/studies/{id}/observe, and the batch of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from typing import Any
 
-from adabkb_service.errors import AdaBKBError, Busy, StudyNotFound, Unavailable
-from adabkb_service.operations import idempotency, lifecycle, render
-from adabkb_service.operations.change import Change, changing, trying
-from adabkb_service.operations.idempotency import Key, Outcome, View
+from adabkb_service.errors import AdaBKBError
+from adabkb_service.operations import lifecycle, render
+from adabkb_service.operations.absorb import absorb
+from adabkb_service.operations.change import Change, trying
+from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.record import Recorded, Result, record
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.views import BatchItem, Observed, ObservedBatch
 from adabkb_service.storage.rows import StudyRow
 
-AFTERWARDS = (Busy, Unavailable, StudyNotFound)
-"""What may go wrong once the result is durable: the answer of step 1 then stands, the next request does the rest."""
-
 
 @retried
 def observe(service: Service, study_id: str, result: Result, key: Key | None = None) -> Outcome[Observed]:
-    """Store a result durably, then update the model.
+    """Store a result durably, with what the model makes of it.
 
     Raises:
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing
             is written.
         Unavailable, Busy: nothing is acknowledged.
     """
-    with service.metrics.observe_seconds.time(), service.models.soon(study_id):
-        with changing(service, study_id) as change:
-            if known := idempotency.recall(change.connection, key, Observed):
-                return known
-            recorded = record(change, lifecycle.definition_of(change.study).space(), result)
-            lifecycle.settle(change)
-            outcome = Outcome(_answer(change.study, recorded))
-            idempotency.store(change, key, outcome)
-        _count(service, [recorded])
-        return follow_up(service, change, key, outcome, lambda study: _answer(study, recorded))
+
+    recorded: list[Recorded] = []
+
+    def told(change: Change) -> Recorded:
+        recorded[:] = [record(change, lifecycle.definition_of(change.study).space(), result)]
+        return recorded[0]
+
+    with service.metrics.observe_seconds.time():
+        outcome = absorb(service, study_id, key, Observed, told, _answer)
+    _count(service, outcome, recorded)
+    return outcome
 
 
 @retried
@@ -66,42 +59,26 @@ def observe_batch(
         dry_run: only say what would become of each item; write nothing.
         key: of the request.
     """
-    with service.metrics.observe_seconds.time(), service.models.soon(study_id):
-        with (trying if dry_run else changing)(service, study_id) as change:
-            if known := idempotency.recall(change.connection, key, ObservedBatch):
-                return known
-            before, space = change.study, lifecycle.definition_of(change.study).space()
-            recorded: list[Recorded] = []
-            items: list[BatchItem] = []
-            for result in results:
-                try:
-                    recorded.append(record(change, space, result))
-                    items.append(_item(recorded[-1]))
-                except AdaBKBError as refusal:
-                    items.append(describe(refusal))
-            lifecycle.settle(change)
-            if dry_run:
-                return Outcome(_batch_answer(before, items, dry_run=True))
-            outcome = Outcome(_batch_answer(change.study, items, dry_run=False))
-            idempotency.store(change, key, outcome)
-        _count(service, recorded)
-        return follow_up(service, change, key, outcome, lambda study: _batch_answer(study, items, dry_run=False))
+    recorded: list[Recorded] = []
 
+    def told(change: Change) -> list[BatchItem]:
+        recorded.clear()
+        space, items = lifecycle.definition_of(change.study).space(), []
+        for result in results:
+            try:
+                recorded.append(record(change, space, result))
+                items.append(_item(recorded[-1]))
+            except AdaBKBError as refusal:
+                items.append(describe(refusal))
+        return items
 
-def follow_up(
-    service: Service, change: Change, key: Key | None, outcome: Outcome[View], answer: Callable[[StudyRow], View]
-) -> Outcome[View]:
-    """Step 2: what the change is answered with in the end."""
-    final = outcome
-
-    def replace_answer(folding: Change) -> None:
-        nonlocal final
-        final = Outcome(answer(folding.study))
-        idempotency.update(folding, key, final)
-
-    with suppress(*AFTERWARDS), service.models.lock(change.study.id):
-        service.models.follow(change.study.id, service.models.seen_by(change), replace_answer)
-        return final
+    if dry_run:
+        with trying(service, study_id) as change:
+            now = change.study
+            return Outcome(_batch_answer(now, told(change), dry_run=True))
+    with service.metrics.observe_seconds.time():
+        outcome = absorb(service, study_id, key, ObservedBatch, told, _batch_answer)
+    _count(service, outcome, recorded)
     return outcome
 
 
@@ -110,7 +87,7 @@ def _answer(study: StudyRow, recorded: Recorded) -> Observed:
     return Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(study))
 
 
-def _batch_answer(study: StudyRow, items: Sequence[BatchItem], *, dry_run: bool) -> ObservedBatch:
+def _batch_answer(study: StudyRow, items: Sequence[BatchItem], *, dry_run: bool = False) -> ObservedBatch:
     summary = lifecycle.summary(study)
     shown = [item.model_copy(update={"study": summary}) if item.status == 200 else item for item in items]
     return ObservedBatch(items=shown, dry_run=dry_run, study=summary)
@@ -124,8 +101,8 @@ def _item(recorded: Recorded) -> BatchItem:
     )
 
 
-def _count(service: Service, recorded: Sequence[Recorded]) -> None:
+def _count(service: Service, outcome: Outcome[Any], recorded: Sequence[Recorded]) -> None:
     for result in recorded:
-        if result.new:
+        if result.new and not outcome.replayed:
             status = "failed" if result.observation is None else "completed"
             service.metrics.observations.labels(status).inc()

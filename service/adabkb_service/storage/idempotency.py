@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from adabkb_service.storage.rows import KeyRow, as_values
 from adabkb_service.storage.tables import idempotency_keys as keys
@@ -14,7 +13,6 @@ from adabkb_service.storage.tables import idempotency_keys as keys
 _THIS = keys.c.scope == bindparam("its_scope"), keys.c.key == bindparam("its_key")
 _FIND = select(keys).where(*_THIS)
 _ADD = insert(keys)
-_CHANGE = update(keys).where(*_THIS)
 
 
 def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
@@ -29,11 +27,6 @@ def add(connection: Connection, row: KeyRow) -> None:
     A second of the same key makes the transaction end in ``Contention``.
     """
     connection.execute(_ADD, as_values(row))
-
-
-def change(connection: Connection, scope: str, key: str, answer: dict[str, Any]) -> None:
-    """Replace the answer of a stored key."""
-    connection.execute(_CHANGE, {"its_scope": scope, "its_key": key, "answer": answer})
 
 
 def of_study(connection: Connection, study_id: str) -> list[KeyRow]:

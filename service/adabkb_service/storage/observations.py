@@ -45,12 +45,12 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[Observat
     return [ObservationRow(*row) for row in connection.execute(_OF_TRIAL, {"study": study_id, "its_trial": trial})]
 
 
-def best(connection: Connection, study_id: str, *, maximize: bool) -> ObservationRow | None:
-    """The best result that counts, the earliest of equals."""
+def best(connection: Connection, study_id: str, *, maximize: bool, but: int) -> ObservationRow | None:
+    """The best result that counts, the earliest of equals, other than observation ``but``."""
     value = observations.c.value
     query = (
         select(observations)
-        .where(observations.c.study_id == study_id, observations.c.excluded.is_(False))
+        .where(observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.seq != but)
         .order_by(value.desc() if maximize else value, observations.c.seq)
         .limit(1)
     )

@@ -65,8 +65,8 @@ class StudyRow:
 
     @property
     def version(self) -> tuple[datetime, int, int]:
-        """What changes whenever the log or the model does; a study deleted and created anew has another one too."""
-        return self.created_at, self.head, self.folded
+        """What changes whenever the log or the model does; another study of the same id has another one too."""
+        return self.updated_at, self.head, self.folded
 
     @property
     def waiting(self) -> int:

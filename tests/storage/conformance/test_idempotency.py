@@ -35,25 +35,6 @@ def test_a_key_is_found_in_its_scope_only(connection: sa.Connection) -> None:
     assert [idempotency.find(connection, scope, "k") for scope in ("", "S", "k")] == [None, None, None]
 
 
-def test_changing_an_answer_changes_it_alone(connection: sa.Connection) -> None:
-    idempotency.add(connection, key("k", answer={"first": [1]}))
-    idempotency.change(connection, "s", "k", {"second": None})
-    assert idempotency.find(connection, "s", "k") == key("k", answer={"second": None})
-
-
-def test_changing_an_answer_concerns_one_key_of_one_scope(connection: sa.Connection) -> None:
-    others = [key("K"), key("k", scope="")]
-    for row in (key("k"), *others):
-        idempotency.add(connection, row)
-    idempotency.change(connection, "s", "k", {"changed": True})
-    assert [idempotency.find(connection, row.scope, row.key) for row in others] == others
-
-
-def test_changing_the_answer_of_no_key_stores_none(connection: sa.Connection) -> None:
-    idempotency.change(connection, "s", "k", {})
-    assert idempotency.find(connection, "s", "k") is None
-
-
 def test_keys_of_a_study_come_oldest_first_and_by_name_at_the_same_moment(connection: sa.Connection) -> None:
     add(connection, b=1, c=0, d=2, a=1)
     assert names(connection) == ["d", "a", "b", "c"]

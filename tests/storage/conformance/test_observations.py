@@ -20,7 +20,7 @@ def seqs(rows: list[ObservationRow]) -> list[int]:
 
 
 def best(connection: sa.Connection, maximize: bool) -> int | None:
-    found = observations.best(connection, "s", maximize=maximize)
+    found = observations.best(connection, "s", maximize=maximize, but=0)
     return None if found is None else found.seq
 
 
@@ -98,7 +98,7 @@ def test_of_no_results_none_is_best(connection: sa.Connection, maximize: bool) -
 def test_the_only_result_is_best(connection: sa.Connection, maximize: bool) -> None:
     row = observation(1, 0.5, std_error=0.1)
     observations.add(connection, [row])
-    assert observations.best(connection, "s", maximize=maximize) == row
+    assert observations.best(connection, "s", maximize=maximize, but=0) == row
 
 
 @pytest.mark.parametrize(("maximize", "expected"), [(False, 2), (True, 3)])
@@ -112,6 +112,14 @@ def test_of_equal_results_the_earliest_is_best(connection: sa.Connection, maximi
     """Whatever order they were written in."""
     observations.add(connection, [observation(seq, 1.0) for seq in (4, 2, 3)])
     assert best(connection, maximize) == 2
+
+
+@pytest.mark.parametrize(("but", "expected"), [(1, 2), (2, 1), (3, 1)])
+def test_the_best_other_than_one(connection: sa.Connection, but: int, expected: int) -> None:
+    observations.add(connection, [observation(seq, float(seq)) for seq in (1, 2, 3)])
+    found = observations.best(connection, "s", maximize=False, but=but)
+    assert found is not None
+    assert found.seq == expected
 
 
 @DIRECTIONS
