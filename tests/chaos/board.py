@@ -87,7 +87,7 @@ class Board:
             direction="maximize" if dice.random() < 0.5 else "minimize",
             budget=dice.choice(self._budgets),
             seed=dice.randrange(1 << 31),
-            profile="paper" if slot % 4 == 3 else "auto",
+            profile="auto" if slot % 4 == 3 else "paper",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import subprocess
@@ -37,19 +38,22 @@ class ServerDied(Exception):
 
 
 class Server:
-    """One server; what it writes to standard error is kept in a file."""
+    """One server, with its models in so many processes; what it writes to standard error is kept in a file."""
 
-    def __init__(self, database: str, errors: Path) -> None:
+    def __init__(self, database: str, model_processes: int, errors: Path) -> None:
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [ADABKB, "serve", "--port", str(self.port), "--database", database]
+        self._environment = {**os.environ, "ADABKB_MODEL_PROCESSES": str(model_processes)}
         self._errors = errors
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Start it, without waiting."""
         with self._errors.open("a") as errors:
-            self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=errors, text=True)
+            self._process = subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=errors, text=True, env=self._environment
+            )
 
     def wait_ready(self) -> None:
         """Wait for the line that says it listens.
@@ -148,8 +152,8 @@ class Cluster:
 
 @contextmanager
 def cluster(database: str, count: int, folder: Path) -> Iterator[Cluster]:
-    """``count`` servers, running; they are stopped at the end."""
-    servers = [Server(database, folder / f"server-{index}.log") for index in range(count)]
+    """``count`` servers, running, every second one with its models in its own process; they are stopped at the end."""
+    servers = [Server(database, (index + 1) % 2, folder / f"server-{index}.log") for index in range(count)]
     try:
         for server in servers:
             server.start()

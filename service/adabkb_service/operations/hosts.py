@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.errors import Contention
+from adabkb_service.errors import Busy, Contention
 from adabkb_service.operations.model import Model
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ R = TypeVar("R")
 GONE = "The model has to be restored; try again."
 AT_ONCE = 16
 """Calls that one process is at."""
+CALL_SECONDS = 10.0
+"""How long anyone waits for one of them; what was asked for goes on, and until it is done its study has no model."""
+HANG_SECONDS = 120.0
+"""What takes longer will never be done: its process is ended with it."""
+CLOSE_SECONDS = 5.0
 TURN_SECONDS = 0.05
 """How long one of them waits for another to end before they share the processor. Most end sooner, and threads that
 share it lose time at every change; but a study that takes long must not hold up the others."""
@@ -70,6 +75,10 @@ class ModelGone(Contention):
     """The process that had the model is gone, or began anew; done again, the model is restored from its rows."""
 
 
+class ModelLate(Busy):
+    """The process is still at an earlier call about the same model, which took too long to wait for."""
+
+
 Work = Callable[Concatenate[Shelf, P], R]
 
 
@@ -80,7 +89,11 @@ class Host(Protocol):
         """Calls are about to come."""
 
     def call(self, study_id: str, work: Work[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Do it, and wait for what it gives."""
+        """Do it, and wait for what it gives.
+
+        Raises:
+            ModelGone, ModelLate: there is nothing to wait for any more.
+        """
 
     def close(self) -> None:
         """No more calls will come."""
@@ -106,8 +119,19 @@ class Here:
 class Beside:
     """Processes of our own. One that dies is replaced; what it was at is ``ModelGone``."""
 
-    def __init__(self, count: int, blas_threads: int) -> None:
+    def __init__(
+        self,
+        count: int,
+        blas_threads: int,
+        *,
+        call_seconds: float = CALL_SECONDS,
+        hang_seconds: float = HANG_SECONDS,
+    ) -> None:
         self._blas_threads = blas_threads
+        self._call_seconds = call_seconds
+        self._hang_seconds = hang_seconds
+        self._late: set[str] = set()
+        """Studies with a call that nobody waits for any more."""
         self._guard = threading.Lock()
         self._closed = False
         self._homes: list[_Home | None] = [None] * count
@@ -118,15 +142,22 @@ class Beside:
             self._replace(index, None)
         for home in self._homes:
             if home is not None:
-                home.ask((Shelf.drop, ("",), {}))
+                home.ask((Shelf.drop, ("",), {}), self._hang_seconds)
 
     def call(self, study_id: str, work: Work[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Do it in the study's process."""
         index = zlib.crc32(study_id.encode()) % len(self._homes)
         home = self._homes[index]
         assert home is not None, "open comes first"
+        late = ModelLate(f"The model of study {study_id!r} takes long; try again later.")
+        if study_id in self._late:
+            raise late
         try:
-            done, outcome = home.ask((work, args, kwargs))
+            done, outcome = home.ask((work, args, kwargs), self._call_seconds)
+        except Unanswered as unanswered:
+            self._late.add(study_id)
+            threading.Thread(target=self._outwait, args=(study_id, index, home, unanswered.pipe), daemon=True).start()
+            raise late from unanswered
         except (EOFError, OSError) as error:
             self._replace(index, home)
             raise ModelGone(GONE) from error
@@ -143,14 +174,35 @@ class Beside:
             if home is not None:
                 home.close()
 
+    def _outwait(self, study_id: str, index: int, home: _Home, pipe: Pipe) -> None:
+        """Wait for an answer that comes too late to be of use."""
+        try:
+            if pipe.poll(self._hang_seconds - self._call_seconds):
+                pipe.recv()
+                home.free(pipe)
+            else:
+                self._replace(index, home)
+        except (EOFError, OSError):
+            pass  # the process is gone, as others will find out
+        finally:
+            self._late.discard(study_id)
+
     def _replace(self, index: int, gone: _Home | None) -> None:
         with self._guard:
             if self._closed or self._homes[index] is not gone:
                 return  # another call was faster
             if gone is not None:
                 logger.warning("a process of models ended; its studies are restored in another")
-                gone.close()
+                gone.kill()
             self._homes[index] = _Home(self._blas_threads)
+
+
+class Unanswered(Exception):
+    """A call that goes on, and the pipe that its answer will come by."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        super().__init__()
+        self.pipe = pipe
 
 
 class _Home:
@@ -169,23 +221,39 @@ class _Home:
         for pipe in theirs:
             pipe.close()
 
-    def ask(self, request: Any) -> Any:
+    def ask(self, request: Any, seconds: float) -> Any:
         """Send it, and wait for what comes back.
 
         Raises:
+            Unanswered: nothing does in time.
             EOFError, OSError: the process is gone.
         """
-        pipe = self._free.get()
+        pipe, answered = self._free.get(), True
         try:
             pipe.send(request)
+            answered = pipe.poll(seconds)
+            if not answered:
+                raise Unanswered(pipe)
             return pipe.recv()
         finally:
-            self._free.put(pipe)
+            if answered:
+                self._free.put(pipe)
+
+    def free(self, pipe: Pipe) -> None:
+        """Its answer was fetched."""
+        self._free.put(pipe)
+
+    def kill(self) -> None:
+        """End it whatever it is at; those who wait for it are told by its pipes."""
+        self._process.kill()
+        self._process.join()
 
     def close(self) -> None:
+        """Nobody waits for it any more."""
         for pipe in self._pipes:
             pipe.close()
-        self._process.join()
+        self._process.join(CLOSE_SECONDS)
+        self.kill()
 
 
 def _serve(pipes: list[Pipe], blas_threads: int) -> None:

@@ -25,7 +25,7 @@ from adabkb_service.errors import Busy
 from adabkb_service.operations import lifecycle
 from adabkb_service.operations.change import Change, changing
 from adabkb_service.operations.clock import Clock
-from adabkb_service.operations.hosts import GONE, Host, Known, ModelGone, R, Shelf, Work
+from adabkb_service.operations.hosts import GONE, Host, Known, ModelGone, ModelLate, R, Shelf, Work
 from adabkb_service.operations.metrics import Metrics
 from adabkb_service.operations.model import Changes, restore
 from adabkb_service.storage import events, studies
@@ -202,7 +202,7 @@ class Models:
         events, or none, or if it cannot. The caller holds the lock."""
         seen = self.seen_by(change) if 0 < len(change.log) <= most else None
         fold = None
-        with suppress(ModelGone):
+        with suppress(ModelGone, ModelLate):
             fold = None if seen is None or change.study.model_error else self._fold(seen)
         try:
             yield None if fold is None or fold.error else fold
@@ -242,16 +242,17 @@ class Models:
 
         Raises:
             ModelGone: it is not there any more.
+            ModelLate: it takes too long.
         """
         try:
             return self._host.call(study.id, work, study.id, study.head, *args)
-        except ModelGone:
+        except (ModelGone, ModelLate):
             self.drop(study.id)
             raise
 
     def accept(self, study: StudyRow, log: list[EventRow], *, decided: bool) -> None:
         """The model takes in what a decision on ``study`` came to."""
-        with suppress(ModelGone):
+        with suppress(ModelGone, ModelLate):
             self.call(study, take_in, log, decided)
             if log:
                 self._keep(study.id, Known(log[-1].seq, log[-1].created_at))
@@ -260,7 +261,7 @@ class Models:
         """Forget a model that no longer belongs to the rows."""
         with self._guard:
             self._known.pop(study_id, None)
-        with suppress(ModelGone):
+        with suppress(ModelGone, ModelLate):
             self._host.call(study_id, Shelf.drop, study_id)
 
     def _read(self, study_id: str) -> Seen:
@@ -273,7 +274,7 @@ class Models:
         try:
             with self._metrics.model_fold_seconds.time():
                 fold = self._host.call(study.id, fold_slice, seen, SLICE)
-        except ModelGone:
+        except (ModelGone, ModelLate):
             self.drop(study.id)
             raise
         if fold.error is None:
