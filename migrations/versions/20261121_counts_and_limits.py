@@ -70,21 +70,19 @@ def _fill_from_events() -> None:
     studies = sa.table("studies", *map(sa.column, ("id", "failures")))
     connection = op.get_bind()
     kinds = ("suggested", "leased", "failed", "observed", "resumed")
-    query = sa.select(events).where(events.c.kind.in_(kinds)).order_by(events.c.study_id, events.c.seq)
-    failures: dict[str, int] = {}
-    told: set[tuple[str, int]] = set()
-    for event in connection.execute(query).all():
-        trial = (event.study_id, event.trial)
-        if event.kind == "failed":
-            failures[event.study_id] = failures.get(event.study_id, 0) + 1
-        elif event.kind == "resumed" or (event.kind == "observed" and event.trial and trial not in told):
-            failures[event.study_id] = 0
-            told.add(trial)
-        elif event.kind == "suggested" or (event.kind == "leased" and not event.payload["renewed"]):
-            this = (trials.c.study_id == event.study_id, trials.c.number == event.trial)
-            connection.execute(trials.update().where(*this).values(started_at=event.created_at))
-    for study_id, count in failures.items():
-        connection.execute(studies.update().where(studies.c.id == study_id).values(failures=count))
+    for study_id in connection.execute(sa.select(studies.c.id)).scalars().all():
+        query = sa.select(events).where(events.c.study_id == study_id, events.c.kind.in_(kinds)).order_by(events.c.seq)
+        failures, told = 0, set()
+        for event in connection.execute(query).all():
+            if event.kind == "failed":
+                failures += 1
+            elif event.kind == "resumed" or (event.kind == "observed" and event.trial and event.trial not in told):
+                failures = 0
+                told.add(event.trial)
+            elif event.kind == "suggested" or (event.kind == "leased" and not event.payload["renewed"]):
+                this = (trials.c.study_id == study_id, trials.c.number == event.trial)
+                connection.execute(trials.update().where(*this).values(started_at=event.created_at))
+        connection.execute(studies.update().where(studies.c.id == study_id).values(failures=failures))
 
 
 def downgrade() -> None:

@@ -10,14 +10,18 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.hosts import Beside, ModelGone, Shelf
+from adabkb_service.operations.hosts import Beside, Here, ModelGone, ModelLate, Shelf
 from adabkb_service.operations.manage import create
+from adabkb_service.operations.models import fold_slice
 from adabkb_service.operations.observe import observe
+from adabkb_service.operations.propose import decide
 from adabkb_service.operations.record import Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.report import predict, recommendation, tree
@@ -119,6 +123,82 @@ def test_a_process_that_dies_at_work_is_replaced(host: Beside) -> None:
         with pytest.raises(ModelGone):
             working.result()
     assert host.call("s", pid) != before
+
+
+@contextmanager
+def hurried(hang_seconds: float) -> Iterator[Beside]:
+    """A host on which nobody waits long."""
+    host = Beside(1, blas_threads=1, call_seconds=1.0, hang_seconds=hang_seconds)
+    host.open()
+    yield host
+    host.close()
+
+
+def when_done(host: Beside, study_id: str) -> int:
+    """The process of a study, once that is done with what took too long."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            return host.call(study_id, pid)
+        except (ModelLate, ModelGone):
+            time.sleep(0.05)
+    raise AssertionError("it never was")
+
+
+def test_nobody_waits_for_a_call_that_takes_long_and_it_goes_on() -> None:
+    with hurried(hang_seconds=30.0) as host:
+        before = host.call("s", pid)
+        with pytest.raises(ModelLate):
+            host.call("s", sleep, 4.0)
+        with pytest.raises(ModelLate):
+            host.call("s", pid)
+        assert host.call("other", pid) == before
+        assert when_done(host, "s") == before
+
+
+def test_a_call_that_never_ends_is_ended_with_its_process() -> None:
+    with hurried(hang_seconds=10.0) as host:
+        before = host.call("s", pid)
+        with pytest.raises(ModelLate):
+            host.call("s", sleep, 600.0)
+        assert when_done(host, "s") != before
+
+
+class Slow(Here):
+    """A host on which some work takes too long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.works: set[object] = set()
+
+    def call(self, study_id: str, work: Any, *args: Any, **kwargs: Any) -> Any:
+        if work in self.works:
+            raise ModelLate("too long")
+        return super().call(study_id, work, *args, **kwargs)
+
+
+@pytest.mark.parametrize("work", [fold_slice, decide])
+def test_without_the_model_in_time_points_are_flagged_and_results_are_kept(
+    database: Database, clock: ManualClock, work: object
+) -> None:
+    """And once the model is in time again, it has everything."""
+    host = Slow()
+    slow = service(database, clock=clock, host=host)
+    create(slow, definition())
+    rounds(slow, "s", 3)
+    host.works.add(work)
+    answer = suggest(slow, "s", SuggestRequest(2)).view
+    assert answer.degraded
+    assert [trial.origin for trial in answer.trials] == ["fallback"] * 2
+    for trial in answer.trials:
+        observe(slow, "s", Value(1.0, trial.number))
+    host.works.clear()
+    after = suggest(slow, "s", SuggestRequest()).view
+    assert not after.degraded
+    assert [trial.origin for trial in after.trials] == ["policy"]
+    assert after.study.counts.observations == 8
+    assert replay(slow, "s").diverged == []
+    assert list(examine(database)) == []
 
 
 SERVER = """

@@ -17,7 +17,7 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.idempotency import Key
 from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create, get
+from adabkb_service.operations.manage import create, delete, get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.record import Value
 from adabkb_service.operations.replay import replay
@@ -75,6 +75,37 @@ def test_a_study_is_not_imported_over_another(running: Service, clock: ManualClo
     busy_study(running, clock)
     with pytest.raises(StudyExists, match="delete it first"):
         import_study(running.database, list(json_lines(running, "s")))
+
+
+def test_a_study_is_imported_though_the_key_of_its_creation_made_another_one_here(
+    running: Service, elsewhere: Service
+) -> None:
+    create(running, definition(), Key("", "first", "f"))
+    create(elsewhere, definition(id="other"), Key("", "first", "g"))
+    import_study(elsewhere.database, list(json_lines(running, "s")))
+    assert goes_on(elsewhere, 1) == goes_on(running, 1)
+    assert create(elsewhere, definition(id="other"), Key("", "first", "g")).replayed
+
+
+def test_a_server_that_remembers_a_study_knows_its_earlier_state_when_that_is_imported(
+    running: Service, clock: ManualClock
+) -> None:
+    """Deleted and imported again by others, as long as before but with other results."""
+    create(running, definition())
+    goes_on(running)
+    lines = list(json_lines(running, "s"))
+    goes_on(running, 4)
+    other = service(running.database, clock=running.clock)
+    delete(other, "s")
+    import_study(running.database, lines)
+    clock.advance(1)
+    for _ in range(4):
+        (trial,) = suggest(other, "s", SuggestRequest()).view.trials
+        observe(other, "s", Value(9.0 - trial.number, trial.number))
+    assert get(running, "s").revision == get(other, "s").revision
+    assert goes_on(running, 2)
+    assert replay(running, "s").diverged == []
+    assert list(examine(running.database)) == []
 
 
 def without(lines: list[str], kind: str) -> list[str]:

@@ -15,7 +15,8 @@ from fastapi import Request
 from adabkb_service.errors import Busy, RequestInProgress
 
 AT_ONCE = 8
-"""Requests to one route of one study that have a thread; decisions on a study are serial anyway."""
+"""Requests about one study, of one kind, that have a thread: suggestions wait for one another anyway, and results must
+not wait for them. The kinds are the tags of the routes; those that wait for a model are fewer than the threads."""
 WAIT_SECONDS = 10.0
 
 
@@ -36,7 +37,7 @@ class Admission:
         """
         study_id = request.path_params.get("study_id", "")
         with self._key(study_id, request.headers.get("idempotency-key")):
-            turns = self._turns.setdefault((study_id, request.scope["route"].path), anyio.Semaphore(AT_ONCE))
+            turns = self._turns.setdefault((study_id, request.scope["route"].tags[0]), anyio.Semaphore(AT_ONCE))
             try:
                 with anyio.fail_after(WAIT_SECONDS):
                     await turns.acquire()

@@ -76,7 +76,7 @@ class ModelGone(Contention):
 
 
 class ModelLate(Busy):
-    """The process is still at an earlier call about the same model, which took too long to wait for."""
+    """The model is still at something that takes too long to wait for."""
 
 
 Work = Callable[Concatenate[Shelf, P], R]

@@ -53,8 +53,11 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
     if told.faults:
         raise _invalid(told.faults[0])
     study = _study(shown, model, told)
+    exists = StudyExists(f"There is a study {study.id!r} in this database; delete it first.")
     try:
         with database.writing() as connection:
+            if studies.find(connection, study.id) is not None:
+                raise exists
             studies.create(connection, study)
             if told.trials:
                 trials.add(connection, _trials(told, found["trial"]))
@@ -64,11 +67,13 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
             rows.write_cells(connection, study.id, {cell.key: cell.status for cell in found["cell"]})
             rows.write_dictionary(connection, study.id, added=[row.ordinal for row in found["dictionary"]], removed=[])
             for kept in found["key"]:
-                idempotency.add(connection, KeyRow(study_id=study.id, **dict(kept)))
+                # The key that the study was created with may have created another one here.
+                if idempotency.find(connection, kept.scope, kept.key) is None:
+                    idempotency.add(connection, KeyRow(study_id=study.id, **dict(kept)))
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
-    except Contention as error:
-        raise StudyExists(f"There is a study {study.id!r} in this database; delete it first.") from error
+    except Contention as error:  # created this moment
+        raise exists from error
     return lifecycle.full(study)
 
 

@@ -219,7 +219,7 @@ class Models:
 
         Raises:
             StudyNotFound: there is no such study.
-            Busy: there is more to fold than one request can; what was folded is kept.
+            ModelLate: there is more to fold than one request can; what was folded is kept.
         """
         deadline = time.monotonic() + FOLD_SECONDS
         while True:
@@ -234,7 +234,7 @@ class Models:
             elif not fold.behind:
                 return Followed(now.study, in_order=fold.error is None)
             if time.monotonic() > deadline:
-                raise Busy(f"The model of study {study_id!r} is {fold.behind} events behind the log; try again.")
+                raise ModelLate(f"The model of study {study_id!r} is {fold.behind} events behind the log; try again.")
 
     def call(self, study: StudyRow, work: Work[..., R], *args: Any) -> R:
         """Do work on a model that has followed its log to ``study.head``: given the shelf, the study's id, where its

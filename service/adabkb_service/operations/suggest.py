@@ -3,7 +3,7 @@
 1. Leases that have run out are expired, in a transaction of their own.
 2. The model follows the log to its head.
 3. For the trials that are wanted beyond those waiting for a worker, within budget and limit, the engine is asked for
-   new points. No transaction is open while it computes.
+   new points. No transaction is open while it computes. Where 2 or 3 take too long, the points are quasi-random.
 4. One transaction, if the head is still the same: lease the waiting trials, insert the new ones, write the tree's
    changes and the idempotency key. Else start again.
 """
@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from adabkb_service.errors import Busy
 from adabkb_service.operations import idempotency, lifecycle, render
 from adabkb_service.operations.change import Change, changing
+from adabkb_service.operations.hosts import ModelLate
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.lease import expire_overdue, lease_end, take
-from adabkb_service.operations.models import Followed
+from adabkb_service.operations.models import Followed, Seen
 from adabkb_service.operations.propose import Proposal, Proposals, propose
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
@@ -72,12 +73,22 @@ def suggest(service: Service, study_id: str, request: SuggestRequest, key: Key |
             if overdue:
                 expire_overdue(service, study_id)
                 continue
-            followed = service.models.follow(study_id, seen)
-            proposals = propose(service.models, followed, _new_points_wanted(followed.study, request))
+            followed, proposals = _decide(service, seen, request)
             if outcome := _hand_out(service, followed, request, proposals, key):
                 return outcome
             time.sleep(random.uniform(0.0, PAUSE_SECONDS))
     raise Busy(f"Other servers are changing study {study_id!r} all the time; try again.")
+
+
+def _decide(service: Service, seen: Seen, request: SuggestRequest) -> tuple[Followed, Proposals]:
+    """New points as of the log's head; without the model where that takes too long, as nobody waits for a point."""
+    try:
+        followed = service.models.follow(seen.study.id, seen)
+        return followed, propose(service.models, followed, _new_points_wanted(followed.study, request))
+    except ModelLate:
+        with service.database.reading() as connection:
+            followed = Followed(studies.get(connection, seen.study.id), in_order=False)
+        return followed, propose(service.models, followed, _new_points_wanted(followed.study, request))
 
 
 def _new_points_wanted(study: StudyRow, request: SuggestRequest) -> int:
@@ -109,7 +120,8 @@ def _hand_out(
         lifecycle.settle(change)
         if proposals.decided:
             change.set(folded=change.study.head)
-        outcome = Outcome(_answer(change.study, rows, request))
+        without_model = bool(proposals.points) and proposals.decided is None
+        outcome = Outcome(_answer(change.study, rows, request, without_model))
         if rows:  # without an effect there is nothing to repeat
             idempotency.store(change, key, outcome)
     if followed.in_order and proposals.error is None and change.log:
@@ -167,7 +179,7 @@ def _keep_model(change: Change, proposals: Proposals) -> None:
         change.note("model_recovered", {})
 
 
-def _answer(study: StudyRow, rows: list[TrialRow], request: SuggestRequest) -> Suggested:
+def _answer(study: StudyRow, rows: list[TrialRow], request: SuggestRequest, without_model: bool) -> Suggested:
     """Fewer trials than asked for always come with a reason."""
     summary = lifecycle.summary(study)
     reason = summary.reason if len(rows) < request.count else None
@@ -176,6 +188,6 @@ def _answer(study: StudyRow, rows: list[TrialRow], request: SuggestRequest) -> S
         trials=[render.trial(row) for row in rows],
         reason=reason,
         retry_after=RETRY_SECONDS.get(reason) if waits and reason else None,
-        degraded=study.model_error is not None,
+        degraded=without_model or study.model_error is not None,
         study=summary,
     )

@@ -131,7 +131,9 @@ class Suggested(BaseModel):
     trials: list[Trial]
     reason: Annotated[Reason | None, Field(description="why there are fewer trials than asked for")]
     retry_after: Annotated[float | None, Field(description="seconds after which asking again may help")]
-    degraded: Annotated[bool, Field(description="the model is out of order; points are quasi-random")]
+    degraded: Annotated[
+        bool, Field(description="the model is out of order, or takes too long; points are quasi-random")
+    ]
     study: StudySummary
 
 

@@ -101,6 +101,9 @@ def test_writing_waits_for_no_reader(database: Database, impatient: Database) ->
         with impatient.writing() as other:
             studies.get(other, "s", lock=True)
             studies.change(other, "s", budget=5)
+        with impatient.reading() as other:
+            assert studies.get(other, "s").budget == 5
+        assert studies.get(connection, "s").budget is None, "the reader was there before"
 
 
 def test_when_all_connections_are_in_use_it_is_busy(database_url: str, database: Database) -> None:
@@ -121,6 +124,10 @@ def test_two_studies_do_not_block_one_another_on_postgresql(other_postgresql: st
         with database.writing() as other:  # would be Busy
             studies.get(other, "t", lock=True)
             events.add(other, [event(1, "t")])
+        with database.reading() as other:
+            assert [len(events.page(other, name, 0)) for name in ("s", "t")] == [0, 1], "the first goes on"
+    with database.reading() as connection:
+        assert [len(events.page(connection, name, 0)) for name in ("s", "t")] == [1, 1]
     database.close()
 
 
