@@ -1,8 +1,8 @@
 """Throughput of the service beside a floor and beside Optuna: ``python -m benchmarks.service``; ``--quick`` for a look.
 
-A pair is a suggestion asked for and its result told. Eight studies of Hartmann 6 under the default profile, from no
-result on; each run is on an empty database, servers and clients are processes of their own. The methods take turns,
-and the whole is repeated.
+A pair is a suggestion asked for and its result told. Eight studies of Hartmann 6 from no result on, under the default
+profile and, for what the service costs without the cost of learning, under the paper's; each run is on an empty
+database, servers and clients are processes of their own. The methods take turns, and the whole is repeated.
 """
 
 from __future__ import annotations

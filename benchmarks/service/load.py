@@ -1,8 +1,9 @@
-"""``python -m benchmarks.service.load CLIENTS RESULTS ADDRESS...``: the clients of a server, in a process of their own.
+"""``python -m benchmarks.service.load CLIENTS RESULTS PROFILE ADDRESS...``: the clients of a server.
 
-A thread and a kept connection per client and server, and no more HTTP than that takes: what the clients use of the
-machine the server does not have. As our own client does, each call carries an idempotency key, and is made again when
-the server asks for it; that time counts. With several servers each call goes to one of them by chance.
+A process of their own, with a thread and a kept connection per client and server, and no more HTTP than that takes:
+what the clients use of the machine the server does not have. As our own client does, each call carries an idempotency
+key, and is made again when the server asks for it; that time counts. With several servers each call goes to one of them
+by chance.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ class Worker:
         self._servers = [HTTPConnection(urlsplit(address).netloc, timeout=60) for address in addresses]
         self._chance = random.Random(number)
 
-    def create(self, study: str, seed: int) -> None:
+    def create(self, study: str, seed: int, profile: str) -> None:
         """Create a study."""
         parameters = [{"name": name, "kind": "float", "low": a, "high": b} for name, (a, b) in BOUNDS.items()]
-        self._post("/v1/studies", {"id": study, "direction": "minimize", "parameters": parameters, "seed": seed})
+        definition = {"direction": "minimize", "parameters": parameters, "algorithm": {"profile": profile}}
+        self._post("/v1/studies", {"id": study, "seed": seed, **definition})
 
     def run(self, studies: str, results: int) -> list[Pair]:
         """Its pairs, one after the other."""
@@ -68,11 +70,11 @@ class Worker:
 
 
 def main() -> None:
-    clients, results, addresses = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    clients, results, profile, addresses = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
     workers = [Worker(number, clients, addresses) for number in range(clients)]
     for seed in range(STUDIES):
-        workers[0].create(f"warm-up-{seed}", seed)
-        workers[0].create(f"study-{seed}", seed)
+        workers[0].create(f"warm-up-{seed}", seed, profile)
+        workers[0].create(f"study-{seed}", seed, profile)
     with ThreadPoolExecutor(clients) as pool:
         list(pool.map(lambda worker: worker.run("warm-up", WARM_UP), workers))
         before = time.process_time()

@@ -13,6 +13,9 @@ import sqlalchemy as sa
 
 from benchmarks.service.processes import SERVE, measured, module, serving, text
 
+DEFAULT = "auto"
+"""The profile of a study that names none."""
+
 Counts = dict[str, dict[str, float]]
 """Call -> its commits and statements, on average."""
 
@@ -31,18 +34,22 @@ Method = Callable[[sa.URL, Setting, Counts], dict[str, Any]]
 """A run on an empty database, of which the floor needs to know what ours does there."""
 
 
-def ours(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
-    """``adabkb serve`` as it is."""
-    del counts
-    with serving([[*SERVE, text(url)]] * setting.servers) as addresses:
-        return measured(module("load", setting.clients, setting.results, *addresses))
+def ours(profile: str) -> Method:
+    """``adabkb serve`` as it is, with studies under one of its profiles."""
+
+    def run(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
+        del counts
+        with serving([[*SERVE, text(url)]] * setting.servers) as addresses:
+            return measured(module("load", setting.clients, setting.results, profile, *addresses))
+
+    return run
 
 
 def floor(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
     """As many commits of one row by the same web stack."""
     command = module("floor", text(url), counts["suggest"]["commits"], counts["observe"]["commits"])
     with serving([command] * setting.servers) as addresses:
-        return measured(module("load", setting.clients, setting.results, *addresses))
+        return measured(module("load", setting.clients, setting.results, DEFAULT, *addresses))
 
 
 def optuna(sampler: str) -> Method:
@@ -55,14 +62,14 @@ def optuna(sampler: str) -> Method:
     return run
 
 
-SERVICES: dict[str, Method] = {"ours": ours, "floor": floor}
+SERVICES: dict[str, Method] = {"ours": ours(DEFAULT), "paper": ours("paper"), "floor": floor}
 PEERS: dict[str, Method] = {"tpe": optuna("tpe"), "random": optuna("random")}
 
 
 def counted(url: sa.URL, setting: Setting) -> Counts:
     """What a call of ours does in the database, on average over a run."""
     with serving([module("counted", text(url))] * setting.servers) as addresses:
-        measured(module("load", setting.clients, setting.results, *addresses))
+        measured(module("load", setting.clients, setting.results, DEFAULT, *addresses))
         found = [json.load(urlopen(f"{address}/counts")) for address in addresses]
     totals = {call: sum((Counter(counts[call]) for counts in found), Counter()) for call in ("suggest", "observe")}
     return {

@@ -44,12 +44,12 @@ def combined(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def ratio(cell: Cell, method: str) -> float | None:
-    """Pairs per second of ours over those of another method: the median over the repeats, each run one after the
-    other."""
+def ratio(cell: Cell, method: str, of: str = "ours") -> float | None:
+    """Pairs per second of ours (or ``of``) over those of another method: the median over the repeats, each run one
+    after the other."""
     if method not in cell["methods"]:
         return None
-    ours, others = (cell["methods"][name]["repeats"] for name in ("ours", method))
+    ours, others = (cell["methods"][name]["repeats"] for name in (of, method))
     return float(np.median(np.divide(ours, others)))
 
 
@@ -75,6 +75,8 @@ THROUGHPUT = (
     "spread",
     "floor",
     "of it",
+    "paper",
+    "of floor",
     "TPE",
     "times",
     "random",
@@ -89,6 +91,8 @@ def throughput(cells: Sequence[Cell]) -> Iterator[list[str]]:
             *_setting(cell),
             *_rates(cell, "ours"),
             *_beside(cell, "floor", FLOOR_SHARE),
+            f"{cell['methods']['paper']['pairs_per_second']:.0f}",
+            _shown(ratio(cell, "floor", of="paper"), FLOOR_SHARE),
             *_beside(cell, "tpe", PEER_RATIO),
             *_beside(cell, "random", PEER_RATIO),
         ]
@@ -126,5 +130,10 @@ def _beside(cell: Cell, method: str, least: float) -> list[str]:
     reached = ratio(cell, method)
     if reached is None:
         return ["", ""]
-    text = f"{reached:.2g}"
-    return [f"{cell['methods'][method]['pairs_per_second']:.3g}", text if reached >= least else f"**{text}**"]
+    return [f"{cell['methods'][method]['pairs_per_second']:.3g}", _shown(reached, least)]
+
+
+def _shown(reached: float | None, least: float) -> str:
+    if reached is None:
+        return ""
+    return f"{reached:.2g}" if reached >= least else f"**{reached:.2g}**"

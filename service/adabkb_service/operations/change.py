@@ -57,6 +57,22 @@ def trying(store: Store, study_id: str) -> Iterator[Change]:
 
 
 @contextmanager
+def going_on(store: Store, seen: StudyRow) -> Iterator[Change]:
+    """A transaction on a study that is still what it was when it was seen.
+
+    Raises:
+        Contention: it is not; nothing was written.
+        StudyNotFound: it is gone.
+        Busy, Unavailable: nothing was written.
+    """
+    with store.database.writing() as connection:
+        change = Change(connection, seen, store.clock())
+        change.rest_on(connection)
+        yield change
+        change.write()
+
+
+@contextmanager
 def keeping(store: Store, change: Change) -> Iterator[None]:
     """The transaction that writes what was thought of, with whatever the block adds.
 
@@ -94,7 +110,7 @@ class Change:
         Raises:
             Contention: it is not what it was.
         """
-        if studies.get(connection, self.study.id, lock=True).version != self.before.version:
+        if studies.lock(connection, self.study.id) != self.before.version:
             raise Contention(f"Study {self.study.id!r} changed meanwhile; try again.")
         self.connection = connection
 

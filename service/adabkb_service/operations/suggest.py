@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
-from adabkb_service.errors import Busy
+from adabkb_service.errors import Busy, Contention
 from adabkb_service.operations import idempotency, lifecycle, render
-from adabkb_service.operations.change import Change, changing
+from adabkb_service.operations.change import Change, going_on
 from adabkb_service.operations.hosts import ModelLate
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.lease import expire_overdue, lease_end, take
@@ -74,8 +75,8 @@ def suggest(service: Service, study_id: str, request: SuggestRequest, key: Key |
                 expire_overdue(service, study_id)
                 continue
             followed, proposals = _decide(service, seen, request)
-            if outcome := _hand_out(service, followed, request, proposals, key):
-                return outcome
+            with suppress(Contention):
+                return _hand_out(service, followed, request, proposals, key)
             time.sleep(random.uniform(0.0, PAUSE_SECONDS))
     raise Busy(f"Other servers are changing study {study_id!r} all the time; try again.")
 
@@ -105,12 +106,14 @@ def _new_points_wanted(study: StudyRow, request: SuggestRequest) -> int:
 
 def _hand_out(
     service: Service, followed: Followed, request: SuggestRequest, proposals: Proposals, key: Key | None
-) -> Outcome[Suggested] | None:
-    """The transaction; None if the study has changed since the decision."""
+) -> Outcome[Suggested]:
+    """The transaction.
+
+    Raises:
+        Contention: the study has changed since the decision.
+    """
     seen = followed.study
-    with changing(service, seen.id) as change:
-        if change.study.version != seen.version:
-            return None
+    with going_on(service, seen) as change:
         waiting = []
         if seen.waiting and seen.state == "running":
             waiting = trials.claimable(change.connection, seen.id, request.count)

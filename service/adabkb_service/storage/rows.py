@@ -30,6 +30,9 @@ EventKind = Literal[
 ]
 
 
+Version = tuple[datetime, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class StudyRow:
     """A study."""
@@ -64,7 +67,7 @@ class StudyRow:
     max_runtime_seconds: float | None
 
     @property
-    def version(self) -> tuple[datetime, int, int]:
+    def version(self) -> Version:
         """What changes whenever the log or the model does; another study of the same id has another one too."""
         return self.updated_at, self.head, self.folded
 
