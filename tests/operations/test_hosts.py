@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.hosts import Beside, Here, ModelGone, ModelLate, Shelf
+from adabkb_service.operations.hosts import AT_ONCE, Beside, Here, ModelGone, ModelLate, Shelf
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.models import fold_slice
 from adabkb_service.operations.observe import observe
@@ -164,41 +164,117 @@ def test_a_call_that_never_ends_is_ended_with_its_process() -> None:
         assert when_done(host, "s") != before
 
 
-class Slow(Here):
-    """A host on which some work takes too long."""
+def test_where_too_many_calls_take_long_the_others_are_told_so() -> None:
+    """And when the process then ends, nobody is left waiting."""
+    with hurried(hang_seconds=10.0) as host, ThreadPoolExecutor(AT_ONCE) as pool:
+        before = host.call("s", pid)
+        slow = [pool.submit(host.call, f"slow-{number}", sleep, 600.0) for number in range(AT_ONCE)]
+        assert {type(call.exception()) for call in slow} == {ModelLate}
+        with pytest.raises(ModelLate):
+            host.call("s", pid)
+        assert when_done(host, "s") != before
+
+
+class Troubled(Here):
+    """A host on which some work meets with trouble, before or after it is done."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.works: set[object] = set()
+        self.before: dict[object, Callable[[], None]] = {}
+        self.after: dict[object, Callable[[], None]] = {}
 
     def call(self, study_id: str, work: Any, *args: Any, **kwargs: Any) -> Any:
-        if work in self.works:
-            raise ModelLate("too long")
-        return super().call(study_id, work, *args, **kwargs)
+        self.before.get(work, lambda: None)()
+        done = super().call(study_id, work, *args, **kwargs)
+        self.after.get(work, lambda: None)()
+        return done
 
 
-@pytest.mark.parametrize("work", [fold_slice, decide])
-def test_without_the_model_in_time_points_are_flagged_and_results_are_kept(
-    database: Database, clock: ManualClock, work: object
+def late() -> None:
+    raise ModelLate("too long")
+
+
+def gone() -> None:
+    raise ModelGone("killed")
+
+
+@pytest.fixture
+def troubled(database: Database, clock: ManualClock) -> tuple[Service, Troubled]:
+    """A service with study "s" on such a host."""
+    host = Troubled()
+    running = service(database, clock=clock, host=host)
+    create(running, definition())
+    rounds(running, "s", 3)
+    return running, host
+
+
+@pytest.mark.parametrize(("work", "trouble"), [(fold_slice, late), (decide, late), (decide, gone)])
+def test_without_the_model_points_are_flagged_and_results_are_kept(
+    troubled: tuple[Service, Troubled], work: object, trouble: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And once the model is in time again, it has everything."""
-    host = Slow()
-    slow = service(database, clock=clock, host=host)
-    create(slow, definition())
-    rounds(slow, "s", 3)
-    host.works.add(work)
-    answer = suggest(slow, "s", SuggestRequest(2)).view
+    """And once it is there again, it has everything."""
+    running, host = troubled
+    monkeypatch.setattr("adabkb_service.operations.suggest.SECONDS", 0.5)
+    host.before[work] = trouble
+    answer = suggest(running, "s", SuggestRequest(2)).view
     assert answer.degraded
     assert [trial.origin for trial in answer.trials] == ["fallback"] * 2
     for trial in answer.trials:
-        observe(slow, "s", Value(1.0, trial.number))
-    host.works.clear()
-    after = suggest(slow, "s", SuggestRequest()).view
+        observe(running, "s", Value(1.0, trial.number))
+    host.before.clear()
+    monkeypatch.undo()
+    after = suggest(running, "s", SuggestRequest()).view
     assert not after.degraded
     assert [trial.origin for trial in after.trials] == ["policy"]
     assert after.study.counts.observations == 8
-    assert replay(slow, "s").diverged == []
-    assert list(examine(database)) == []
+    assert replay(running, "s").diverged == []
+    assert list(examine(running.database)) == []
+
+
+def test_a_suggestion_that_is_always_overtaken_is_made_without_the_model(
+    troubled: tuple[Service, Troubled], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever the engine has decided, another server has stored one more result."""
+    running, host = troubled
+    other = service(running.database, clock=running.clock)
+    monkeypatch.setattr("adabkb_service.operations.suggest.SECONDS", 0.5)
+
+    def store_one_more() -> None:
+        observe(other, "s", Value(1.0, parameters={"x": 0.5, "y": 1.0}))
+
+    host.after[decide] = store_one_more
+    answer = suggest(running, "s", SuggestRequest()).view
+    assert [trial.origin for trial in answer.trials] == ["fallback"]
+    assert answer.degraded
+    assert answer.study.counts.observations > 6
+    assert list(examine(running.database)) == []
+
+
+def test_a_model_that_was_restored_too_late_is_there_for_the_next(
+    troubled: tuple[Service, Troubled], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a study that takes long to restore would never be."""
+    running, host = troubled
+    again = service(running.database, clock=running.clock, host=host)
+    host.after[fold_slice] = host.before[Shelf.drop] = late
+    assert suggest(again, "s", SuggestRequest()).view.degraded
+    host.after.clear()
+    host.before.clear()
+    monkeypatch.setattr("adabkb_service.operations.models.restore", lambda *_: pytest.fail("restored again"))
+    assert not suggest(again, "s", SuggestRequest()).view.degraded
+    assert replay(running, "s").diverged == []
+
+
+def test_a_finite_space_is_not_asked_twice_for_a_point_without_the_model(
+    database: Database, clock: ManualClock
+) -> None:
+    host = Troubled()
+    running = service(database, clock=clock, host=host)
+    kinds = ["a", "b", "c", "d", "e", "f"]
+    create(running, definition(parameters=[{"name": "kind", "kind": "categorical", "choices": kinds}]))
+    host.before[decide] = late
+    trials = [suggest(running, "s", SuggestRequest(2)).view.trials for _ in range(3)]
+    assert sorted(trial.parameters["kind"] for pair in trials for trial in pair) == kinds
 
 
 SERVER = """

@@ -135,6 +135,8 @@ def test_an_export_that_is_damaged_is_refused_as_a_whole(
         (changed(lines, 2, number="two"), "line 2 is not one"),
         (changed(lines, 2, type="parrot"), "line 2 is not one"),
         ([line for i, line in enumerate(lines) if i != event], "follows event"),
+        (without(lines, "event"), "one whole study"),
+        ([*lines, lines[kinds.index("dictionary")]], "comes twice"),
         (without(lines, "trial"), "trials are not those of its log"),
         (without(lines, "cell"), "the first cell is not the root"),
         (changed(lines, event, payload={}), "does not fit"),

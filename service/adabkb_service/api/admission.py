@@ -14,9 +14,9 @@ from fastapi import Request
 
 from adabkb_service.errors import Busy, RequestInProgress
 
-AT_ONCE = 8
-"""Requests about one study, of one kind, that have a thread: suggestions wait for one another anyway, and results must
-not wait for them. The kinds are the tags of the routes; those that wait for a model are fewer than the threads."""
+AT_ONCE = 4
+"""Requests about one study, of one kind, that have a thread: suggestions wait for one another anyway, and nothing else
+must wait for them. The kinds are the last tags of the routes."""
 WAIT_SECONDS = 10.0
 
 
@@ -37,7 +37,7 @@ class Admission:
         """
         study_id = request.path_params.get("study_id", "")
         with self._key(study_id, request.headers.get("idempotency-key")):
-            turns = self._turns.setdefault((study_id, request.scope["route"].tags[0]), anyio.Semaphore(AT_ONCE))
+            turns = self._turns.setdefault((study_id, request.scope["route"].tags[-1]), anyio.Semaphore(AT_ONCE))
             try:
                 with anyio.fail_after(WAIT_SECONDS):
                     await turns.acquire()

@@ -66,7 +66,9 @@ def delete_study(study_id: StudyId, service: ServiceDep, revisions: RevisionsDep
     manage.delete(service, study_id, revisions)
 
 
-@router.post("/{study_id}/suggest", operation_id="suggest", responses=responses(400, 404, 413, 415, 422))
+@router.post(
+    "/{study_id}/suggest", operation_id="suggest", tags=["suggestions"], responses=responses(400, 404, 413, 415, 422)
+)
 def suggest_trials(
     study_id: StudyId, service: ServiceDep, key: KeyDep, response: Response, body: SuggestBody | None = None
 ) -> views.Suggested:

@@ -41,6 +41,8 @@ def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False
         done = replay_study(service(found), study)
     outcome = "they differed before" if done.changed else "they were the same before"
     lines = [f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."]
+    if done.changed:
+        lines.append("Restart the servers that run on this database: they may remember what was wrong.")
     if done.diverged:
         trials = ", ".join(map(str, done.diverged))
         lines.append(f"Of {done.suggestions} suggestions these now come out different: trials {trials}.")

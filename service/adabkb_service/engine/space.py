@@ -209,6 +209,11 @@ class Space:
         """d, the number of parameters."""
         return len(self.axes)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether no axis is real."""
+        return not any(isinstance(axis, FloatAxis) for axis in self.axes)
+
     def decode(self, u: Sequence[float] | Array) -> dict[str, Any]:
         """The parameters at cube position ``u`` of shape (d,)."""
         return {axis.name: axis.decode(float(x)) for axis, x in zip(self.axes, u, strict=True)}

@@ -65,7 +65,7 @@ def absorb(
                     if fold is not None:
                         fold.write(change)
                     outcome = conclude(change, made)
-                if fold is None:
+                if fold is None and change.log:
                     _follow(service, change)
                 return outcome
         with changing(service, study_id) as change:

@@ -10,12 +10,13 @@ import logging
 import multiprocessing
 import signal
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -154,6 +155,8 @@ class Beside:
             raise late
         try:
             done, outcome = home.ask((work, args, kwargs), self._call_seconds)
+        except Empty as error:
+            raise late from error
         except Unanswered as unanswered:
             self._late.add(study_id)
             threading.Thread(target=self._outwait, args=(study_id, index, home, unanswered.pipe), daemon=True).start()
@@ -179,12 +182,12 @@ class Beside:
         try:
             if pipe.poll(self._hang_seconds - self._call_seconds):
                 pipe.recv()
-                home.free(pipe)
             else:
                 self._replace(index, home)
         except (EOFError, OSError):
             pass  # the process is gone, as others will find out
         finally:
+            home.free(pipe)
             self._late.discard(study_id)
 
     def _replace(self, index: int, gone: _Home | None) -> None:
@@ -225,13 +228,15 @@ class _Home:
         """Send it, and wait for what comes back.
 
         Raises:
-            Unanswered: nothing does in time.
+            Empty: it is at too many other calls.
+            Unanswered: nothing comes back in time.
             EOFError, OSError: the process is gone.
         """
-        pipe, answered = self._free.get(), True
+        deadline = time.monotonic() + seconds
+        pipe, answered = self._free.get(timeout=seconds), True
         try:
             pipe.send(request)
-            answered = pipe.poll(seconds)
+            answered = pipe.poll(max(deadline - time.monotonic(), 0.0))
             if not answered:
                 raise Unanswered(pipe)
             return pipe.recv()

@@ -72,8 +72,11 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
                     idempotency.add(connection, KeyRow(study_id=study.id, **dict(kept)))
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
-    except Contention as error:  # created this moment
-        raise exists from error
+    except Contention as error:
+        with database.reading() as connection:
+            if studies.find(connection, study.id) is not None:  # created this moment
+                raise exists from error
+        raise _invalid("a line comes twice, or lacks what the database wants") from error
     return lifecycle.full(study)
 
 
@@ -89,7 +92,7 @@ def _parsed(lines: Iterable[str]) -> dict[str, list[Any]]:
             found[kind].append(LINES[kind].model_validate(fields))
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise _invalid(f"line {number} is not one of an export (adabkb export): {error}") from error
-    if len(found["study"]) != 1 or len(found["model"]) != 1:
+    if len(found["study"]) != 1 or len(found["model"]) != 1 or not found["event"]:
         raise _invalid("it does not hold one whole study; was it cut short?")
     return found
 

@@ -7,6 +7,7 @@ restart restores them instead of computing everything again; the rest lives in m
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -83,12 +84,13 @@ class Model:
         """+1 if the study maximises, -1 if it minimises."""
         return self.definition.sign
 
-    def fold(self, log: Sequence[EventRow], later: Sequence[EventRow] = ()) -> Changes:
+    def fold(self, log: Sequence[EventRow], later: Sequence[EventRow] = (), *, until: float = math.inf) -> Changes:
         """Fold the next events in.
 
         Args:
             log: the events.
             later: those that are known to come after them.
+            until: when (``time.monotonic``) to leave the rest of them.
 
         Raises:
             Exception: whatever the engine raised; the model is then of no more use.
@@ -96,6 +98,8 @@ class Model:
         cells: dict[str, str] = {}
         before, moved = frozenset(self.policy.dictionary(self.state)), False
         for position, event in enumerate(log):
+            if time.monotonic() > until:
+                break
             if event.kind != "observed" or not _superseded(chain(log[position + 1 :], later)):
                 changed = self._move(event)
                 moved = moved or changed is not None

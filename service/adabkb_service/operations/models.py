@@ -27,7 +27,7 @@ from adabkb_service.operations.change import Change, changing
 from adabkb_service.operations.clock import Clock
 from adabkb_service.operations.hosts import GONE, Host, Known, ModelGone, ModelLate, R, Shelf, Work
 from adabkb_service.operations.metrics import Metrics
-from adabkb_service.operations.model import Changes, restore
+from adabkb_service.operations.model import Changes, Model, restore
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
@@ -36,7 +36,9 @@ from adabkb_service.storage.rows import EventRow, StudyRow
 logger = logging.getLogger(__name__)
 
 SLICE = 50
-"""Events folded between two writes."""
+"""Events folded between two writes, at most, ..."""
+SLICE_SECONDS = 2.0
+"""... and how long: far less than anyone waits for a call."""
 FOLD_SECONDS = 5.0
 """How long a request folds before it leaves the rest to the next."""
 LOCK_SECONDS = 10.0
@@ -65,7 +67,7 @@ class Followed:
 
     study: StudyRow
     in_order: bool
-    """False if the engine cannot follow the log: then there is no model."""
+    """False if the engine cannot follow the log, or not in time: then there is no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +99,18 @@ def fold_slice(shelf: Shelf, seen: Seen, size: int) -> Fold:
     Raises:
         ModelGone: it is not on the shelf.
     """
-    study, log = seen.study, seen.log
+    study, log, until = seen.study, seen.log, time.monotonic() + SLICE_SECONDS
     try:
         if seen.model is None:
-            model = restore(study, log[: study.folded], seen.cells, seen.dictionary)
-            log = log[study.folded :]
+            model = _late_one(shelf, seen) or restore(study, log[: study.folded], seen.cells, seen.dictionary)
+            log = log[model.seq :]
         else:
             model = shelf.at(study.id, seen.model.seq)
         overtaken = max(study.folded - model.seq, 0)
         if overtaken:  # the rows have these already
             model.fold(log[:overtaken])
         log, later = log[overtaken : overtaken + size], log[overtaken + size :]
-        changes = model.fold(log, later)
+        changes = model.fold(log, later, until=until)
         figures = model.figures(model.state, model.history.awaited_points()) if changes.moved else {}
     except ModelGone:
         raise
@@ -117,7 +119,17 @@ def fold_slice(shelf: Shelf, seen: Seen, size: int) -> Fold:
         shelf.drop(study.id)
         return Fold(Known(0, study.created_at), Changes(), {}, 0, error=f"{type(error).__name__}: {error}"[:500])
     shelf.models[study.id] = model
-    return Fold(Known(model.seq, model.at), changes, figures, len(later))
+    behind = seen.log[-1].seq - model.seq if seen.log else 0
+    return Fold(Known(model.seq, model.at), changes, figures, behind)
+
+
+def _late_one(shelf: Shelf, seen: Seen) -> Model | None:
+    """A model that was restored when nobody waited for it any more, if it is of this log and about where the rows
+    are."""
+    model, folded = shelf.models.get(seen.study.id), seen.study.folded
+    if model is None or not max(folded - SLICE, 1) <= model.seq <= folded:
+        return None
+    return model if seen.log[model.seq - 1].created_at == model.at else None
 
 
 def take_in(shelf: Shelf, study_id: str, seq: int, log: list[EventRow], decided: bool) -> None:
@@ -204,6 +216,9 @@ class Models:
         fold = None
         with suppress(ModelGone, ModelLate):
             fold = None if seen is None or change.study.model_error else self._fold(seen)
+        if fold is not None and fold.behind:
+            self.drop(change.study.id)
+            fold = None
         try:
             yield None if fold is None or fold.error else fold
         except BaseException:
@@ -244,18 +259,18 @@ class Models:
             ModelGone: it is not there any more.
             ModelLate: it takes too long.
         """
-        try:
-            return self._host.call(study.id, work, study.id, study.head, *args)
-        except (ModelGone, ModelLate):
-            self.drop(study.id)
-            raise
+        return self._ask(study.id, work, study.id, study.head, *args)
 
     def accept(self, study: StudyRow, log: list[EventRow], *, decided: bool) -> None:
-        """The model takes in what a decision on ``study`` came to."""
-        with suppress(ModelGone, ModelLate):
+        """The model takes in what a decision on ``study`` came to; if it cannot, it is restored for the next."""
+        try:
             self.call(study, take_in, log, decided)
             if log:
                 self._keep(study.id, Known(log[-1].seq, log[-1].created_at))
+        except Exception as error:  # the decision stands, whatever became of the model
+            if not isinstance(error, ModelGone | ModelLate):
+                logger.exception("study %s: the model cannot take in a decision", study.id)
+            self.drop(study.id)
 
     def drop(self, study_id: str) -> None:
         """Forget a model that no longer belongs to the rows."""
@@ -271,17 +286,20 @@ class Models:
     def _fold(self, seen: Seen) -> Fold:
         """The next slice, in memory only."""
         study = seen.study
-        try:
-            with self._metrics.model_fold_seconds.time():
-                fold = self._host.call(study.id, fold_slice, seen, SLICE)
-        except (ModelGone, ModelLate):
-            self.drop(study.id)
-            raise
+        with self._metrics.model_fold_seconds.time():
+            fold = self._ask(study.id, fold_slice, seen, SLICE)
         if fold.error is None:
             self._keep(study.id, fold.known)
         else:
             self.drop(study.id)
         return fold
+
+    def _ask(self, study_id: str, work: Work[..., R], *args: Any) -> R:
+        try:
+            return self._host.call(study_id, work, *args)
+        except (ModelGone, ModelLate):
+            self.drop(study_id)
+            raise
 
     def _cached(self, study: StudyRow) -> Known | None:
         with self._guard:

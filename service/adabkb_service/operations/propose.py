@@ -15,6 +15,7 @@ from adabkb_service.operations.hosts import Shelf
 from adabkb_service.operations.lifecycle import definition_of
 from adabkb_service.operations.model import Decided, Model
 from adabkb_service.operations.models import Followed, Models
+from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import Origin, StudyRow
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,8 @@ ATTEMPTS = 50
 """Draws for a fallback point that is not known yet."""
 MOST_TRIALS = 1 << 32
 """More than a study has: keeps the draws of one trial apart from another's."""
+MOST_KNOWN = 10_000
+"""Trials, and results, among which it is looked for."""
 SECONDS = 3.0
 """How long the engine decides on the points of one request; it finishes the one that it is at."""
 
@@ -50,11 +53,15 @@ class Proposals:
 
 
 def propose(models: Models, followed: Followed, count: int) -> Proposals:
-    """Decide on ``count`` new points, which become the study's next trials."""
+    """Decide on ``count`` new points, which become the study's next trials.
+
+    Raises:
+        ModelGone, ModelLate: the model cannot, at the moment.
+    """
     study = followed.study
     if count and followed.in_order:
         return models.call(study, decide, study, count)
-    return Proposals(_fallbacks(study, _numbers(study, count), set()))
+    return Proposals(_fallbacks(study, _numbers(study, count), _known(models, study) if count else set()))
 
 
 def decide(shelf: Shelf, study_id: str, seq: int, study: StudyRow, count: int) -> Proposals:
@@ -87,6 +94,18 @@ def _ask_engine(shelf: Shelf, model: Model, study: StudyRow, count: int) -> Prop
             break
     shelf.undecided[study.id] = state, cells
     return Proposals(points, Decided(cells, model.figures(state, awaited)))
+
+
+def _known(models: Models, study: StudyRow) -> set[bytes]:
+    """Points that a finite space need not be asked for again, as far as a look at the rows tells."""
+    space = definition_of(study).space()
+    if not space.is_finite:
+        return set()
+    with models.database.reading() as connection:
+        handed_out = trials.page(connection, study.id, state=None, after=0, limit=MOST_KNOWN)
+        evaluated = observations.page(connection, study.id, 0, MOST_KNOWN)
+    points = [row.parameters for row in handed_out] + [row.parameters for row in evaluated]
+    return {space.encode(point).tobytes() for point in points}
 
 
 def _numbers(study: StudyRow, count: int) -> range:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from adabkb_service.errors import Busy, Contention
 from adabkb_service.operations import idempotency, lifecycle, render
 from adabkb_service.operations.change import Change, going_on
-from adabkb_service.operations.hosts import ModelLate
+from adabkb_service.operations.hosts import ModelGone, ModelLate
 from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.lease import expire_overdue, lease_end, take
-from adabkb_service.operations.models import Followed, Seen
+from adabkb_service.operations.models import Followed
 from adabkb_service.operations.propose import Proposal, Proposals, propose
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
@@ -31,7 +31,10 @@ from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import StudyRow, TrialRow
 
 SECONDS = 10.0
-"""How long to decide again and again while others are faster."""
+"""How long to decide again and again while results arrive, other servers are faster or the model gets lost; then
+without it, ..."""
+LAST_SECONDS = 5.0
+"""... which takes no time, for so long."""
 PAUSE_SECONDS = 0.02
 """At most, before that: whoever is faster once is not faster every time."""
 RETRY_SECONDS: dict[Reason, float] = {
@@ -59,12 +62,12 @@ def suggest(service: Service, study_id: str, request: SuggestRequest, key: Key |
 
     Raises:
         StudyNotFound: there is no such study.
-        Busy: other processes were faster every time.
+        Busy: something else was faster every time.
         IdempotencyKeyReused: the key came before with another request.
     """
     with service.metrics.suggest_seconds.time(), service.models.lock(study_id):
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
+        started = time.monotonic()
+        while (spent := time.monotonic() - started) < SECONDS + LAST_SECONDS:
             with service.database.reading() as connection:
                 if known := idempotency.recall(connection, key, Suggested):
                     return known
@@ -74,22 +77,25 @@ def suggest(service: Service, study_id: str, request: SuggestRequest, key: Key |
             if overdue:
                 expire_overdue(service, study_id)
                 continue
-            followed, proposals = _decide(service, seen, request)
+            try:
+                if spent > SECONDS:
+                    raise ModelLate(f"The model of study {study_id!r} cannot decide in time.")
+                followed = service.models.follow(study_id, seen)
+                proposals = propose(service.models, followed, _new_points_wanted(followed.study, request))
+            except ModelGone:
+                continue
+            except ModelLate:  # nobody waits for a point
+                followed, proposals = _without_model(service, study_id, request)
             with suppress(Contention):
                 return _hand_out(service, followed, request, proposals, key)
             time.sleep(random.uniform(0.0, PAUSE_SECONDS))
-    raise Busy(f"Other servers are changing study {study_id!r} all the time; try again.")
+    raise Busy(f"Study {study_id!r} changes all the time; try again.")
 
 
-def _decide(service: Service, seen: Seen, request: SuggestRequest) -> tuple[Followed, Proposals]:
-    """New points as of the log's head; without the model where that takes too long, as nobody waits for a point."""
-    try:
-        followed = service.models.follow(seen.study.id, seen)
-        return followed, propose(service.models, followed, _new_points_wanted(followed.study, request))
-    except ModelLate:
-        with service.database.reading() as connection:
-            followed = Followed(studies.get(connection, seen.study.id), in_order=False)
-        return followed, propose(service.models, followed, _new_points_wanted(followed.study, request))
+def _without_model(service: Service, study_id: str, request: SuggestRequest) -> tuple[Followed, Proposals]:
+    with service.database.reading() as connection:
+        followed = Followed(studies.get(connection, study_id), in_order=False)
+    return followed, propose(service.models, followed, _new_points_wanted(followed.study, request))
 
 
 def _new_points_wanted(study: StudyRow, request: SuggestRequest) -> int:
