@@ -40,7 +40,7 @@ bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside O
 bench-service: $(PEERS)  ## requests per second beside a floor and Optuna; writes benchmarks/results/service.json
 	@$(BIN)/python -m benchmarks.service
 
-chaos: $(STAMP)  ## servers killed under 64 clients (an hour or two); writes benchmarks/results/chaos.json
+chaos: $(STAMP)  ## servers killed under 64 clients (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
 
 bench-paper: $(STAMP)  ## the authors' runs; writes benchmarks/results/paper.json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -39,8 +40,15 @@ def main() -> int:
     found = {name: vars(outcome) for name, outcome in outcomes.items()}
     print_table(HEADER, rows(found))
     if asked.out:
-        write(asked.out, {**provenance("tests.chaos"), "setups": found})
+        _keep(asked.out, found)
     return 1 if any(outcome.violations for outcome in outcomes.values()) else 0
+
+
+def _keep(file: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the outcomes, each with the command that made it; those of other set-ups stay."""
+    kept = json.loads(file.read_text())["setups"] if file.exists() else {}
+    made = provenance("tests.chaos")
+    write(file, {"setups": {**kept, **{name: {**made, **outcome} for name, outcome in found.items()}}})
 
 
 @contextmanager
