@@ -18,6 +18,7 @@ import pytest
 
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.hosts import AT_ONCE, Beside, Here, ModelGone, ModelLate, Shelf
+from adabkb_service.operations.idempotency import Key
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.models import fold_slice
 from adabkb_service.operations.observe import observe
@@ -247,6 +248,28 @@ def test_a_suggestion_that_is_always_overtaken_is_made_without_the_model(
     assert [trial.origin for trial in answer.trials] == ["fallback"]
     assert answer.degraded
     assert answer.study.counts.observations > 6
+    assert list(examine(running.database)) == []
+
+
+def test_a_result_that_another_server_overtakes_is_stored_once_all_the_same(troubled: tuple[Service, Troubled]) -> None:
+    """The model has taken it in already, for a study that is no longer what it was."""
+    running, host = troubled
+    other = service(running.database, clock=running.clock)
+    (trial,) = suggest(running, "s", SuggestRequest()).view.trials
+
+    def overtake() -> None:
+        host.after.clear()
+        observe(other, "s", Value(2.0, parameters={"x": 0.5, "y": 1.0}))
+
+    host.after[fold_slice] = overtake
+    key = Key("s", "told", "f")
+    told = observe(running, "s", Value(1.0, trial.number), key)
+    assert told.view.observation is not None
+    assert (told.view.observation.seq, told.view.study.counts.observations) == (8, 8)
+    again = observe(running, "s", Value(1.0, trial.number), key)
+    assert (again.replayed, again.view) == (True, told.view)
+    rounds(running, "s", 2)
+    assert replay(running, "s").diverged == []
     assert list(examine(running.database)) == []
 
 
