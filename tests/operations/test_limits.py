@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from adabkb_service.errors import LeaseLost
+from adabkb_service.errors import LeaseLost, StudyComplete
 from adabkb_service.operations import report
 from adabkb_service.operations.lease import heartbeat
 from adabkb_service.operations.manage import change, create, get
 from adabkb_service.operations.observe import observe
+from adabkb_service.operations.queue import queue
 from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
@@ -97,6 +98,15 @@ def test_a_study_paused_by_a_person_says_so(running: Service) -> None:
     fail_next(running)
     change(running, "s", {"state": "paused"})
     assert get(running, "s").reason == "paused"
+
+
+def test_no_point_is_queued_beyond_the_budget_though_the_study_is_paused(running: Service) -> None:
+    create(running, definition(budget=1))
+    suggest(running, "s", ONE)
+    change(running, "s", {"state": "paused"})
+    with pytest.raises(StudyComplete, match="budget"):
+        queue(running, "s", {"x": 0.5, "y": 1.0})
+    assert get(running, "s").counts.trials == 1
 
 
 def test_without_a_limit_failures_go_on(running: Service) -> None:

@@ -16,13 +16,13 @@ def standing(study: StudyRow) -> tuple[StudyState, Reason | None]:
     """The state, and why no new point is handed out (None: it is)."""
     if _converged(study):
         return "complete", "converged"
-    spent = _spent(study)
-    if spent and not study.unfinished:
-        return "complete", spent
+    used_up = spent(study)
+    if used_up and not study.unfinished:
+        return "complete", used_up
     if study.paused:
         return "paused", "failures" if _fails_on_and_on(study) else "paused"
-    if spent:
-        return "running", spent
+    if used_up:
+        return "running", used_up
     if study.pending_limit is not None and study.unfinished >= study.pending_limit:
         return "running", "pending_limit"
     return "running", None
@@ -37,7 +37,7 @@ def _converged(study: StudyRow) -> bool:
     return bool(study.model["stopped"] or within)
 
 
-def _spent(study: StudyRow) -> Reason | None:
+def spent(study: StudyRow) -> Reason | None:
     """Why there will be no new point any more: the budget is, or every point of a finite space is handed out."""
     if study.budget is not None and study.trials >= study.budget:
         return "budget"

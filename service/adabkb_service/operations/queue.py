@@ -32,6 +32,8 @@ def queue(
         study = change.study
         point = checked_point(lifecycle.definition_of(study).space(), parameters, "/parameters")
         state, reason = lifecycle.standing(study)
+        if lifecycle.spent(study) == "budget":  # a paused study stands at its pause
+            reason = "budget"
         if state == "complete" or reason == "budget":
             raise StudyComplete(f"Study {study_id!r} takes no further trials ({reason}).")
         row = TrialRow(
