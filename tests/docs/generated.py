@@ -15,6 +15,7 @@ from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import Settings, table
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.output import RESULTS
+from benchmarks.service import report as service_report
 from tests.chaos import __main__ as chaos_run
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -90,6 +91,18 @@ def chaos() -> str:
     return markdown(chaos_run.HEADER, chaos_run.rows(results["setups"]))
 
 
+def throughput() -> str:
+    """Pairs per second, from the committed results."""
+    cells = json.loads((RESULTS / "service.json").read_text())["cells"]
+    return markdown(service_report.THROUGHPUT, service_report.throughput(cells))
+
+
+def calls() -> str:
+    """What a call takes, from the same."""
+    cells = json.loads((RESULTS / "service.json").read_text())["cells"]
+    return markdown(service_report.CALLS, service_report.calls(cells))
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """In Markdown."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
@@ -106,6 +119,8 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "errors": ("http.md", errors),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
+    "throughput": ("benchmarks.md", throughput),
+    "calls": ("benchmarks.md", calls),
     "chaos": ("reliability.md", chaos),
 }
 
