@@ -87,3 +87,13 @@ def api(database_url: str) -> Iterator[httpx.Client]:
     """An HTTP client of a real server, on SQLite and on PostgreSQL."""
     with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def module_database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An empty database for all tests of a module; on SQLite and on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('module')}/adabkb.db"
+    else:
+        with empty_postgresql(request.getfixturevalue("postgresql_server")) as url:
+            yield url

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -20,7 +19,6 @@ import sqlalchemy as sa
 
 from adabkb_service.storage import events, idempotency, migration, observations, studies, trials
 from adabkb_service.storage.database import Database
-from tests.conftest import BACKENDS, empty_postgresql
 from tests.storage.grown import ACTIVE, KEYS, MOMENTS, OTHERS, OVERDUE, TRIALS, WAITING, grow
 from tests.storage.rows import NOW
 
@@ -75,22 +73,17 @@ QUERIES = {
 }
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A grown one, and its statistics up to date; on SQLite and on PostgreSQL."""
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = f"sqlite:///{tmp_path_factory.mktemp('plans')}/plans.db"
-        else:
-            url = stack.enter_context(empty_postgresql(request.getfixturevalue("postgresql_server")))
-        opened = Database(url)
-        migration.upgrade(opened)
-        with opened.writing() as connection:
-            grow(connection)
-        with opened.writing() as connection:
-            connection.exec_driver_sql("ANALYZE")
-        yield opened
-        opened.close()
+@pytest.fixture(scope="module")
+def database(module_database_url: str) -> Iterator[Database]:
+    """A grown one, and its statistics up to date."""
+    opened = Database(module_database_url)
+    migration.upgrade(opened)
+    with opened.writing() as connection:
+        grow(connection)
+    with opened.writing() as connection:
+        connection.exec_driver_sql("ANALYZE")
+    yield opened
+    opened.close()
 
 
 @pytest.mark.parametrize("name", QUERIES)

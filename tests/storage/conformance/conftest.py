@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 import sqlalchemy as sa
 
 from adabkb_service.storage import migration, studies
 from adabkb_service.storage.database import Database
-from tests.conftest import BACKENDS, empty_postgresql
 from tests.storage.rows import study
 
 
@@ -36,15 +35,11 @@ def database(database_url: str) -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """One for many tests, none of which commits; on SQLite and on PostgreSQL."""
-    with ExitStack() as stack:
-        if request.param == "sqlite":
-            url = f"sqlite:///{tmp_path_factory.mktemp('undisturbed')}/adabkb.db"
-        else:
-            url = stack.enter_context(empty_postgresql(request.getfixturevalue("postgresql_server")))
-        yield stack.enter_context(prepared(url))
+@pytest.fixture(scope="module")
+def undisturbed(module_database_url: str) -> Iterator[Database]:
+    """One for many tests, none of which commits."""
+    with prepared(module_database_url) as opened:
+        yield opened
 
 
 @pytest.fixture
