@@ -6,7 +6,7 @@ Each violation is a line that names the study, the thing and what is wrong with 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import timedelta
 
 from tests.chaos.board import Plan
@@ -56,34 +56,35 @@ def _numbering(record: Record) -> Iterator[str]:
 
 def _trials_as_logged(record: Record, log: Log) -> Iterator[str]:
     """Each trial is what the log made of it."""
-    for trial in record.trials:
-        logged = log.trials.get(trial.number)
-        if logged is None:
-            yield f"trial {trial.number} is not in the log"
-            continue
+    trials = {trial.number: trial for trial in record.trials}
+    yield from _on_one_side("trial", trials.keys(), log.trials.keys())
+    for number in trials.keys() & log.trials.keys():
+        trial, logged = trials[number], log.trials[number]
         first = next(iter(logged.results.values()), None)
         value = None if first is None else log.observations[first].value
         stored = (trial.state, trial.attempt, trial.value, trial.parameters)
         told = (logged.state, logged.attempt, value, logged.parameters)
         if stored != told:
-            yield f"trial {trial.number} is {stored}, by the log it is {told}"
-    for number in log.trials.keys() - {trial.number for trial in record.trials}:
-        yield f"trial {number} is in the log only"
+            yield f"trial {number} is {stored}, by the log it is {told}"
 
 
 def _observations_as_logged(record: Record, log: Log) -> Iterator[str]:
     """Each observation is what the log made of it."""
-    for stored in record.observations:
-        logged = log.observations.get(stored.seq)
-        if logged is None:
-            yield f"observation {stored.seq} is not in the log"
-            continue
+    observations = {stored.seq: stored for stored in record.observations}
+    yield from _on_one_side("observation", observations.keys(), log.observations.keys())
+    for seq in observations.keys() & log.observations.keys():
         for name in ("trial", "attempt", "parameters", "value", "std_error", "excluded"):
-            if getattr(stored, name) != getattr(logged, name):
-                there, told = getattr(stored, name), getattr(logged, name)
-                yield f"observation {stored.seq} has the {name} {there!r}, by the log {told!r}"
-    for seq in log.observations.keys() - {stored.seq for stored in record.observations}:
-        yield f"observation {seq} is in the log only"
+            there, told = getattr(observations[seq], name), getattr(log.observations[seq], name)
+            if there != told:
+                yield f"observation {seq} has the {name} {there!r}, by the log {told!r}"
+
+
+def _on_one_side(name: str, stored: Set[int], logged: Set[int]) -> Iterator[str]:
+    """What is stored is in the log, and the other way round."""
+    for number in stored - logged:
+        yield f"{name} {number} is not in the log"
+    for number in logged - stored:
+        yield f"{name} {number} is in the log only"
 
 
 def _end(record: Record, plan: Plan) -> Iterator[str]:
