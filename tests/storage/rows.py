@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from adabkb_service.operations.definitions import CHANGEABLE
 from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
 
 NOW = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
@@ -15,58 +16,25 @@ TICK = timedelta(microseconds=1)
 
 def study(name: str, **changed: Any) -> StudyRow:
     """A study that has just been created."""
-    row = StudyRow(
-        id=name,
-        definition={},
-        seed=2**53 - 1,
-        state="running",
-        paused=False,
-        budget=None,
-        tolerance=None,
-        pending_limit=None,
-        lease_seconds=60.0,
-        max_attempts=3,
-        tags={},
-        head=0,
-        folded=0,
-        model=None,
-        model_error=None,
-        created_at=NOW,
-        updated_at=NOW,
-        active=0,
-        queued=0,
-        released=0,
-        expired=0,
-        completed=0,
-        failed=0,
-        observations=0,
-        failures=0,
-        best=None,
-        failure_limit=None,
-        max_runtime_seconds=None,
-    )
+    limits = dict.fromkeys(CHANGEABLE) | {"lease_seconds": 60.0, "max_attempts": 3, "tags": {}}
+    row = StudyRow.new(name, {}, 2**53 - 1, NOW, **limits)
     return replace(row, **changed)
 
 
 def trial(number: int, study_id: str = "s", **changed: Any) -> TrialRow:
     """A trial of which somebody holds a lease."""
-    row = TrialRow(
-        study_id=study_id,
-        number=number,
+    row = TrialRow.new(
+        study_id,
+        number,
+        {"x": 0.5},
+        NOW,
         state="active",
-        parameters={"x": 0.5},
         origin="policy",
         cell="0.1",
         worker="w",
         attempt=1,
-        expirations=0,
         lease_seconds=60.0,
         leased_until=NOW + timedelta(seconds=60),
-        value=None,
-        failed_attempt=None,
-        reason=None,
-        created_at=NOW,
-        finished_at=None,
         started_at=NOW,
     )
     return replace(row, **changed)

@@ -99,26 +99,20 @@ def _parsed(lines: Iterable[str]) -> dict[str, list[Any]]:
 
 def _study(shown: views.Study, model: ModelLine, told: Ledger) -> StudyRow:
     best = told.best()
-    columns: dict[str, Any] = {
-        **{name: told.limits.get(name) for name in CHANGEABLE},
-        **told.states(),
-        "best": None if best is None else render.as_best(best),
-    }
-    row = StudyRow(
-        id=shown.id,
-        definition=told.definition,
-        seed=told.seed,
-        state="running",
+    limits = {name: told.limits.get(name) for name in CHANGEABLE}
+    counts: dict[str, Any] = told.states()
+    row = replace(
+        StudyRow.new(shown.id, told.definition, told.seed, shown.created_at, **limits),
+        **counts,
         paused=told.paused,
         head=told.head,
         folded=model.folded,
         model=model.figures,
         model_error=model.error,
-        created_at=shown.created_at,
         updated_at=shown.updated_at,
         observations=len(told.observations),
         failures=told.failures,
-        **columns,
+        best=None if best is None else render.as_best(best),
     )
     return replace(row, state=lifecycle.standing(row)[0])
 

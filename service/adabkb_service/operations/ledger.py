@@ -93,7 +93,7 @@ class Ledger:
         )
 
     def _queued(self, event: EventRow) -> None:
-        self._add(event, state="queued", origin="queued", cell=None, worker=None, attempt=0, started_at=None)
+        self._add(event)
 
     def _leased(self, event: EventRow) -> None:
         trial = self._trial(event)
@@ -167,20 +167,8 @@ class Ledger:
             self.faults.append(f"event {event.seq} numbers trial {number} after {len(self.trials)}")
         if budget is not None and len(self.trials) >= budget:
             self.faults.append(f"event {event.seq} adds trial {number} to a budget of {budget}")
-        self.trials[number] = TrialRow(
-            study_id=self.study_id,
-            number=number,
-            parameters=event.payload["parameters"],
-            expirations=0,
-            lease_seconds=0.0,
-            leased_until=None,
-            value=None,
-            failed_attempt=None,
-            reason=None,
-            created_at=event.created_at,
-            finished_at=None,
-            **values,
-        )
+        parameters = event.payload["parameters"]
+        self.trials[number] = TrialRow.new(self.study_id, number, parameters, event.created_at, **values)
 
     def _move(self, trial: TrialRow, **values: Any) -> None:
         self.trials[trial.number] = replace(trial, **values)

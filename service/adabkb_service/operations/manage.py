@@ -60,35 +60,12 @@ def _new(connection: Connection, definition: StudyDefinition, now: datetime) -> 
 
     A second of the same id makes the transaction end in ``Contention``.
     """
-    row = StudyRow(
-        id=definition.id or f"study-{secrets.token_hex(6)}",
-        definition=definition.model_dump(mode="json"),
-        seed=secrets.randbelow(2**31) if definition.seed is None else definition.seed,
-        state="running",
-        paused=False,
-        budget=definition.budget,
-        tolerance=definition.tolerance,
-        pending_limit=definition.pending_limit,
-        lease_seconds=definition.lease_seconds,
-        max_attempts=definition.max_attempts,
-        tags=definition.tags,
-        head=0,
-        folded=0,
-        model=None,
-        model_error=None,
-        created_at=now,
-        updated_at=now,
-        active=0,
-        queued=0,
-        released=0,
-        expired=0,
-        completed=0,
-        failed=0,
-        observations=0,
-        failures=0,
-        best=None,
-        failure_limit=definition.failure_limit,
-        max_runtime_seconds=definition.max_runtime_seconds,
+    row = StudyRow.new(
+        definition.id or f"study-{secrets.token_hex(6)}",
+        definition.model_dump(mode="json"),
+        secrets.randbelow(2**31) if definition.seed is None else definition.seed,
+        now,
+        **{name: getattr(definition, name) for name in CHANGEABLE},
     )
     studies.create(connection, row)
     return row

@@ -36,25 +36,7 @@ def queue(
             reason = "budget"
         if state == "complete" or reason == "budget":
             raise StudyComplete(f"Study {study_id!r} takes no further trials ({reason}).")
-        row = TrialRow(
-            study_id=study_id,
-            number=study.trials + 1,
-            state="queued",
-            parameters=point,
-            origin="queued",
-            cell=None,
-            worker=None,
-            attempt=0,
-            expirations=0,
-            lease_seconds=study.lease_seconds,
-            leased_until=None,
-            value=None,
-            failed_attempt=None,
-            reason=None,
-            created_at=change.now,
-            finished_at=None,
-            started_at=None,
-        )
+        row = TrialRow.new(study_id, study.trials + 1, point, change.now, lease_seconds=study.lease_seconds)
         change.add_trial(row)
         change.note("queued", {"parameters": point}, row.number)
         outcome = Outcome(render.trial(row), created=True)

@@ -142,23 +142,18 @@ def _add(change: Change, proposal: Proposal, request: SuggestRequest) -> TrialRo
     """A new trial, leased to whoever asked."""
     study, now = change.study, change.now
     seconds = request.lease_seconds or study.lease_seconds
-    row = TrialRow(
-        study_id=study.id,
-        number=study.trials + 1,
+    row = TrialRow.new(
+        study.id,
+        study.trials + 1,
+        proposal.parameters,
+        now,
         state="active",
-        parameters=proposal.parameters,
         origin=proposal.origin,
         cell=proposal.cell,
         worker=request.worker,
         attempt=1,
-        expirations=0,
         lease_seconds=seconds,
         leased_until=lease_end(study, now, now, seconds),
-        value=None,
-        failed_attempt=None,
-        reason=None,
-        created_at=now,
-        finished_at=None,
         started_at=now,
     )
     change.add_trial(row)

@@ -66,6 +66,33 @@ class StudyRow:
     failure_limit: int | None
     max_runtime_seconds: float | None
 
+    @classmethod
+    def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
+        """A study that nothing has happened to."""
+        return cls(
+            id=study_id,
+            definition=definition,
+            seed=seed,
+            state="running",
+            paused=False,
+            head=0,
+            folded=0,
+            model=None,
+            model_error=None,
+            created_at=now,
+            updated_at=now,
+            active=0,
+            queued=0,
+            released=0,
+            expired=0,
+            completed=0,
+            failed=0,
+            observations=0,
+            failures=0,
+            best=None,
+            **limits,
+        )
+
     @property
     def version(self) -> Version:
         """What changes whenever the log or the model does; another study of the same id has another one too."""
@@ -108,6 +135,32 @@ class TrialRow:
     created_at: datetime
     finished_at: datetime | None
     started_at: datetime | None
+
+    @classmethod
+    def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
+        """A trial that nobody has leased: a queued point, unless ``more`` says otherwise."""
+        values: dict[str, Any] = {
+            "state": "queued",
+            "origin": "queued",
+            "cell": None,
+            "worker": None,
+            "attempt": 0,
+            "lease_seconds": 0.0,
+            "leased_until": None,
+            "started_at": None,
+        }
+        return cls(
+            study_id=study_id,
+            number=number,
+            parameters=parameters,
+            expirations=0,
+            value=None,
+            failed_attempt=None,
+            reason=None,
+            created_at=now,
+            finished_at=None,
+            **values | more,
+        )
 
 
 @dataclass(frozen=True, slots=True)
