@@ -104,7 +104,7 @@ def with_results(state: State, count: int, qbar: float) -> State:
         state.points, counts=counts, evaluated=evaluated, observed=np.arange(count), values=objective(positions)
     )
     problem = replace(state.problem, config=replace(STUDY, qbar=qbar))
-    return refresh(replace(state, points=points, problem=problem), evaluated)
+    return refresh(replace(state, points=points, problem=problem), evaluated, count)
 
 
 def repeat(state: State, step: int) -> State:
@@ -151,7 +151,7 @@ def timed(state: State, step: Step) -> dict[str, Any]:
         state = step(state, number)
         milliseconds.append(1e3 * (time.thread_time() - before))
         changes.append(len(present ^ set(ada_bkb.dictionary(state))))
-    scratch = [measured(lambda: refresh(state, state.view.sketch.dictionary)) for _ in range(3)]
+    scratch = [measured(lambda: refresh(state, state.view.sketch.dictionary, 0)) for _ in range(3)]
     step_ms, scratch_ms = spread(milliseconds), float(np.median(scratch))
     return {
         "step_ms": step_ms,

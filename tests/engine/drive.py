@@ -61,3 +61,9 @@ def run(
         if ada_bkb.stopped(result.state):
             break
     return result
+
+
+def hills(u: Array) -> float:
+    """Two hills on the unit square; the higher one, of height 1, at (0.3, 0.7)."""
+    near, far = ((u - (0.3, 0.7)) ** 2).sum(), ((u - (0.8, 0.2)) ** 2).sum()
+    return float(np.exp(-10 * near) + 0.7 * np.exp(-10 * far))

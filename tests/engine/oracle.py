@@ -133,6 +133,7 @@ class Oracle:
             return width + (1 + 1 / math.sqrt(1 - c.epsilon)) * math.sqrt(c.ridge) * c.norm_bound
         if c.beta == "authors":
             return c.ridge * math.sqrt(d_eff * log_t + math.log(1 / c.delta)) + math.sqrt(c.ridge) * c.norm_bound
+        assert not isinstance(c.beta, str)
         return c.beta
 
     def ucb(self, arm: Arm) -> float:

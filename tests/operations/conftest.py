@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,19 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service, service
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
+
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "auto": {"profile": "auto"},
+    "paper": {"profile": "paper"},
+    "expected-improvement": {"profile": "paper", "index": "ei"},
+    "ada-bbkb": {"kind": "ada-bbkb"},
+    "ada-gp-ucb": {"kind": "ada-gp-ucb", "max_depth": 6},
+    "gp-ucb": {"kind": "gp-ucb"},
+    "bkb": {"kind": "bkb"},
+    "random-bkb": {"kind": "random-bkb", "points": 200},
+    "gp-threds": {"kind": "gp-threds", "lowest": -2, "highest": 1, "points_per_axis": 9, "patience": 5},
+}
+"""An ``algorithm`` of each kind, for ``definition``."""
 
 
 class ManualClock:

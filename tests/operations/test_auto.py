@@ -14,6 +14,7 @@ from adabkb_service.operations.observe import observe
 from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.views import Learned
 from tests.operations.conftest import definition
 
 SIX_POINTS = [
@@ -102,14 +103,14 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
     """x matters, y does not: y's lengthscale is the longer by far. Figures are finite JSON in the objective's units."""
     create(running, definition(direction="maximize"))
     blank = report.model(running, "s")
-    assert blank.learned is not None
+    assert isinstance(blank.learned, Learned)
     assert (blank.learned.count, blank.gap, blank.observations) == (0, None, 0)
     rng = np.random.default_rng(0)
     for _ in range(25):
         x, y = float(rng.uniform(-1, 2)), float(10 ** rng.uniform(-2, 2))
         observe(running, "s", Value(1000 * math.sin(4 * x), parameters={"x": x, "y": y}))
     model = report.model(running, "s")
-    assert model.learned is not None
+    assert isinstance(model.learned, Learned)
     assert model.learned.lengthscales[1] > 5 * model.learned.lengthscales[0]
     assert (model.dictionary, model.points) == (25, 25)
     assert model.gap is not None

@@ -27,7 +27,7 @@ from adabkb_service.storage import migration
 from adabkb_service.storage.copying import copy, is_empty
 from adabkb_service.storage.database import Database
 from tests.operations.busy import busy_study
-from tests.operations.conftest import ManualClock, definition
+from tests.operations.conftest import SYSTEMS, ManualClock, definition
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
     return points
 
 
-@pytest.mark.parametrize("profile", ["auto", "paper"])
+@pytest.mark.parametrize("system", SYSTEMS)
 def test_a_study_goes_on_in_another_kind_of_database(
-    running: Service, elsewhere: Service, clock: ManualClock, profile: str
+    running: Service, elsewhere: Service, clock: ManualClock, system: str
 ) -> None:
-    busy_study(running, clock, algorithm={"profile": profile})
+    busy_study(running, clock, algorithm=SYSTEMS[system])
     lines = list(json_lines(running, "s"))
     before = get(running, "s")
     assert import_study(elsewhere.database, lines) == before

@@ -40,7 +40,8 @@ class Report:
     clipped: int
     """How often rounding forced a factorisation from scratch."""
     learned: Mapping[str, Any] | None = None
-    """What was learned, as JSON: all that ``restore`` needs beyond the record, the tree and the dictionary."""
+    """What was learned (``auto``), or when the dictionary was drawn (batches), as JSON: all that ``restore`` needs
+    beyond the record, the tree and the dictionary."""
 
 
 @dataclass(frozen=True, slots=True)

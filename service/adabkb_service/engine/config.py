@@ -1,4 +1,4 @@
-"""The constants of the ``paper`` profile, and what they mean for one search space."""
+"""The constants of the paper's systems, and what they mean for one search space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
 from adabkb_service.engine.cells import radius
-from adabkb_service.engine.kernels import Gaussian, Kernel, Matern
+from adabkb_service.engine.fixed import fixed_points
+from adabkb_service.engine.kernels import Gaussian, Kernel, Matern, distance
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -20,7 +21,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Config:
-    """Constants of Ada-BKB. Lengths are in model coordinates, outputs in model output units.
+    """Constants of Ada-BKB and of the systems that it is compared with. Lengths are in model coordinates, outputs in
+    model output units.
 
     Model coordinates are the unit cube, or with ``coordinates="raw"`` the user's own (logarithms where
     log-scaled). Model outputs are standardised with the mean and standard deviation of all results so far, or
@@ -46,7 +48,15 @@ class Config:
     epsilon: float = 0.5
     """Accuracy of the sketch, in beta only."""
     qbar: float = 3.0
-    """Oversampling of the dictionary: a point is in it with probability min(1, qbar n s2)."""
+    """Oversampling of the dictionary: a point is in it with probability min(1, qbar n s2); infinite: all evaluated
+    points are, and the posterior is the exact one."""
+    batch_drift: float | None = None
+    """C: the dictionary is drawn anew only when the variances may have changed by this factor since (BBKB); None: with
+    each result."""
+    points_per_axis: int | None = None
+    """Of a fixed grid, instead of the tree."""
+    points: int | None = None
+    """Number of fixed points that are drawn at random, instead of the tree."""
     branching: int = 2
     """N, children of a cell."""
     max_depth: int | None = None
@@ -56,6 +66,12 @@ class Config:
     v1: float | None = None
     rho: float | None = None
     """With v1 and rho, V_h = F g(v1 rho^h); without, each cell's own radius is used."""
+    chaining: confidence.Chaining | None = None
+    """With it, V_h is Ada-GP-UCB's, of the same g."""
+    prunes: bool = True
+    """Whether leaves that cannot hold the optimum are dropped."""
+    index: Literal["ucb", "ei"] = "ucb"
+    """What leaves compete with: their upper bound (paper, eq. 9), or the expected improvement."""
     coordinates: Literal["unit", "raw"] = "unit"
     outputs: Literal["standardized", "raw"] | None = None
     """By default raw where the coordinates are raw, else standardized."""
@@ -85,8 +101,15 @@ class Problem:
 
     @cached_property
     def max_depth(self) -> int:
-        """h_max."""
+        """h_max; 0 where the points are fixed."""
+        if self.fixed is not None:
+            return 0
         return 10 * self.space.dimension if self.config.max_depth is None else self.config.max_depth
+
+    @cached_property
+    def fixed(self) -> Array | None:
+        """The only points to choose from, shape (P, d), in the cube; None where a tree finds them."""
+        return fixed_points(self.space, self.seed, self.config.points_per_axis, self.config.points)
 
     @cached_property
     def standardizes(self) -> bool:
@@ -120,9 +143,18 @@ class Problem:
         config = self.config
         if config.v1 is not None and config.rho is not None:
             shortest = float(self.lengthscales.min())
-            bound = confidence.variation_at_depth(
-                self.kernel, config.norm_bound, config.v1, config.rho, shortest, depth
-            )
-            return np.full(len(lows), bound)
-        radii = radius(lows, highs, centroids, self.side_scale)
-        return confidence.variation_of_cells(self.kernel, config.norm_bound, radii)
+            at_depth = confidence.distance_at_depth(self.kernel, config.v1, config.rho, shortest, depth)
+            g = np.full(len(lows), at_depth)
+        else:
+            g = distance(self.kernel, radius(lows, highs, centroids, self.side_scale))
+        if config.chaining is None:
+            return config.norm_bound * g
+        return confidence.variation_by_chaining(
+            config.chaining,
+            g,
+            dimension=self.space.dimension,
+            depth=depth,
+            max_depth=self.max_depth,
+            branching=config.branching,
+            delta=config.delta,
+        )

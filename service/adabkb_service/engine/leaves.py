@@ -1,4 +1,4 @@
-"""The leaf set, and the cells that its index needs: the leaves' parents.
+"""The leaf set, and the cells that its index needs: the leaves' parents. Fixed points are leaves too, without a tree.
 
 C    live cells: the leaves and their parents (expanded earlier, or pruned: gone from memory, kept as rows)
 L    leaves
@@ -41,6 +41,8 @@ class Leaves:
     """(C,) V_h."""
     leaves: Ints
     """(L,) positions of the leaves in these arrays."""
+    listed: bool = False
+    """Whether they are fixed points: cells of no extent, without keys, in their stated order."""
 
     @property
     def count(self) -> int:
@@ -65,8 +67,8 @@ class Leaves:
 
     def first_of(self, candidates: Ints) -> int:
         """The stated order of equal leaves: coarser first, then by path. Positions (k,) -> one of them."""
-        if len(candidates) == 1:
-            return int(candidates[0])
+        if self.listed or len(candidates) == 1:
+            return int(candidates.min())
         shallow = candidates[self.depth[candidates] == self.depth[candidates].min()]
         return int(min(shallow, key=lambda cell: path_of(str(self.keys[cell]))))
 
@@ -88,6 +90,7 @@ class Leaves:
             point=new_point_ids[self.point[live]],
             variation=self.variation[live],
             leaves=renumbered[self.leaves],
+            listed=self.listed,
         )
 
 
@@ -125,3 +128,11 @@ def root(dimension: int, point: int, variation: Array) -> Leaves:
     corner, nothing = np.zeros((1, dimension)), np.array([-1])
     cell = cells_of_one_depth([ROOT], corner, corner + 1.0, 0, nothing, np.array([point]), variation)
     return replace(cell, leaves=np.array([0]))
+
+
+def listed(positions: Array) -> Leaves:
+    """Fixed points, (P, d), as leaves; their ids are 0, 1, ..."""
+    ids, nothing = np.arange(len(positions)), np.zeros(len(positions))
+    no_keys, no_parents = np.full(len(positions), None, dtype=object), np.full(len(positions), -1)
+    corners = Grid(positions)
+    return Leaves(no_keys, corners, corners, nothing.astype(np.int64), no_parents, ids, nothing, ids, listed=True)

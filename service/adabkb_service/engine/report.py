@@ -32,6 +32,7 @@ def report(state: State) -> Report:
         offset=belief.offset,
         scale=belief.scale,
         clipped=state.clipped,
+        learned=None if state.batch is None else {"drawn_at": state.batch.start},
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import child_keys, own_centroids, split
 from adabkb_service.engine.config import Config, Problem
-from adabkb_service.engine.leaves import cells_of_one_depth, joined, root
+from adabkb_service.engine.leaves import cells_of_one_depth, joined, listed, root
 from adabkb_service.engine.moves import Update
 from adabkb_service.engine.points import none_yet
 from adabkb_service.engine.record import Record
@@ -38,7 +38,7 @@ def restore(
     record: Record,
     cells: Mapping[str, str],
     dictionary: Sequence[int],
-    learned: Mapping[str, Any] | None = None,  # noqa: ARG001
+    learned: Mapping[str, Any] | None = None,
 ) -> State:
     """The state that folding the log gave, from what was kept of it.
 
@@ -48,9 +48,9 @@ def restore(
         cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
             a study that never suggested.
         dictionary: ordinals of evaluated points.
-        learned: nothing is.
+        learned: as in the report; None where nothing is.
     """
-    return restored(Problem(space, config, seed), record, cells, dictionary)
+    return restored(Problem(space, config, seed), record, cells, dictionary, (learned or {}).get("drawn_at", 0))
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
@@ -83,12 +83,16 @@ def dictionary(state: State) -> tuple[int, ...]:
 
 
 def blank(problem: Problem) -> State:
-    """A study in which nothing has happened: the root is the only leaf."""
+    """A study in which nothing has happened: the root is the only leaf, or the fixed points are all of them."""
     dimension = problem.space.dimension
     centre = problem.space.snap(np.full((1, dimension), 0.5))
-    points = none_yet(dimension).add(centre, problem.scaled(centre))
-    corner = np.zeros((1, dimension))
-    tree = root(dimension, 0, problem.variation(corner, corner + 1.0, centre, 0))
+    known = centre if problem.fixed is None else problem.fixed
+    points = none_yet(dimension).add(known, problem.scaled(known))
+    if problem.fixed is None:
+        corner = np.zeros((1, dimension))
+        tree = root(dimension, 0, problem.variation(corner, corner + 1.0, centre, 0))
+    else:
+        tree = listed(problem.fixed)
     view = fresh_view(problem, points, np.zeros(0, dtype=np.int64))
     return State(problem, tree, points, view, believe(problem, points, view))
 
@@ -98,6 +102,7 @@ def restored(
     record: Record,
     cells: Mapping[str, str],
     dictionary: Sequence[int] | None,
+    drawn_at: int = 0,
 ) -> State:
     """A state with this record, tree and dictionary.
 
@@ -106,12 +111,15 @@ def restored(
         record: the results, in log order.
         cells: key -> status, parents before children.
         dictionary: ordinals; None draws it anew from the variances of the full dictionary.
+        drawn_at: number of results when it was drawn.
     """
-    state = _with_tree(_with_results(blank(problem), record.positions, record.values), cells)
+    state = _with_results(blank(problem), record.positions, record.values)
+    if problem.fixed is None:
+        state = _with_tree(state, cells)
     evaluated = state.points.evaluated
     if dictionary is not None:
-        return refresh(state, evaluated[np.array(dictionary, dtype=np.int64)])
-    state = refresh(state, evaluated)
+        return refresh(state, evaluated[np.array(dictionary, dtype=np.int64)], drawn_at)
+    state = refresh(state, evaluated, record.size)
     return _redrawn(state) if len(evaluated) else state
 
 
@@ -169,4 +177,5 @@ def _redrawn(state: State) -> State:
     points = state.points
     ids = points.evaluated
     variance = state.belief.deviation[ids] ** 2
-    return refresh(state, ids[draw(state.problem, len(points.values), points.counts[ids], variance)])
+    drawn = draw(state.problem, len(points.values), points.counts[ids], variance)
+    return refresh(state, ids[drawn], len(points.values))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence, index, posterior, sketch
+from adabkb_service.engine.batches import Batch, batch_since
 from adabkb_service.engine.cells import child_keys, own_centroids, split
 from adabkb_service.engine.config import Problem
 from adabkb_service.engine.leaves import TIE, Leaves, cells_of_one_depth
@@ -104,6 +105,8 @@ class State:
     points: Points
     view: View
     belief: Belief
+    batch: Batch | None = None
+    """Where the dictionary is not drawn anew with each result."""
     wear: int = 0
     """Updates since the last factorisation from scratch."""
     clipped: int = 0
@@ -203,7 +206,7 @@ def expand(state: State, cell: int) -> State:
 def prune(state: State) -> tuple[State, list[str]]:
     """Drop the leaves that cannot hold an optimum. -> the state and the dropped cells' keys."""
     tree, belief = state.tree, state.belief
-    if belief.incumbent is None:
+    if belief.incumbent is None or tree.listed or not state.problem.config.prunes:
         return state, []
     position = state.points.positions.array[belief.incumbent]
     mask = index.prunable(tree, belief.ucb, belief.best_lcb, position)
@@ -222,6 +225,8 @@ def draw(problem: Problem, step: int, counts: Array, variance: Array) -> NDArray
         counts: (E,) n_i by ordinal, the newest result included.
         variance: (E,) s2_i by ordinal.
     """
+    if math.isinf(problem.config.qbar):
+        return np.ones(len(counts), dtype=np.bool_)
     probability = problem.config.qbar * counts * variance
     if probability.min() >= 1.0:
         return np.ones(len(counts), dtype=np.bool_)
@@ -247,47 +252,64 @@ def resampled(state: State, point: int) -> Ints:
     return ids[draw(state.problem, len(points.values), counts, state.belief.deviation[ids] ** 2)]
 
 
-def refresh(state: State, dictionary: Ints, clipped: int = 0) -> State:
-    """The same study factorised from scratch, with this dictionary; forgets points that nothing refers to."""
+def refresh(state: State, dictionary: Ints, batch_start: int, clipped: int = 0) -> State:
+    """The same study factorised from scratch, with this dictionary, which was drawn after so many results; forgets
+    points that nothing refers to."""
     tree, points = state.tree, state.points
     live = tree.live()
     kept = np.unique(np.concatenate([tree.point[live], points.evaluated]))
     renumbered = np.full(points.size, -1, dtype=np.int64)
     renumbered[kept] = np.arange(len(kept))
     points = points.keep(kept)
-    view = fresh_view(state.problem, points, renumbered[dictionary])
+    problem = state.problem
+    view = fresh_view(problem, points, renumbered[dictionary])
+    batched = problem.config.batch_drift is not None
     return State(
-        problem=state.problem,
+        problem=problem,
         tree=tree.keep(live, renumbered),
         points=points,
         view=view,
-        belief=believe(state.problem, points, view),
+        belief=believe(problem, points, view),
+        batch=batch_since(batch_start, view.sketch, points, problem.config.ridge) if batched else None,
         clipped=state.clipped + clipped,
     )
 
 
 def absorb(state: State, point: int, value: float) -> State:
     """Fold one result in: posterior, dictionary, belief. Rank-one and column updates; from scratch when worn."""
-    dictionary = resampled(state, point)
-    points = state.points.observe(point, value)
+    batch = _batch_with(state, point)
     present = state.view.sketch.dictionary
+    dictionary = resampled(state, point) if batch is None else present
+    points = state.points.observe(point, value)
+    start = len(points.values) if batch is None else batch.start
     added = np.setdiff1d(dictionary, present, assume_unique=True)
     removed = np.setdiff1d(present, dictionary, assume_unique=True)
     moved = replace(state, points=points)
     crowded = points.size > 2 * (state.tree.count + len(points.evaluated)) + WEAR
     large = len(added) + len(removed) > LARGE_CHANGE * len(dictionary) + 1
     if state.wear >= WEAR or crowded or large or (len(removed) and state.view.sketch.has_dependents):
-        return refresh(moved, dictionary)
+        return refresh(moved, dictionary, start)
     view = state.view.observe(point)
     if len(added):
         view = view.include(added, points)
     if len(removed):
         if view.sketch.has_dependents:
-            return refresh(moved, dictionary)
+            return refresh(moved, dictionary, start)
         view = view.exclude(removed)
     if view.posterior.worn_out:
-        return refresh(moved, dictionary, clipped=1)
+        return refresh(moved, dictionary, start, clipped=1)
     if view.sketch.width > 1.5 * len(view.sketch.basis) + 16:
         view = view.compact()
+    if batch is None and state.problem.config.batch_drift is not None:
+        batch = Batch(start, view.posterior.inverse, 1.0)
     belief = believe(state.problem, points, view)
-    return replace(state, points=points, view=view, belief=belief, wear=state.wear + 1)
+    return replace(state, points=points, view=view, belief=belief, batch=batch, wear=state.wear + 1)
+
+
+def _batch_with(state: State, point: int) -> Batch | None:
+    """The batch that one more result is a part of; None where the dictionary is to be drawn anew."""
+    most, batch = state.problem.config.batch_drift, state.batch
+    if most is None or batch is None or not len(state.view.sketch.dictionary):
+        return None
+    batch = batch.observe(state.view.sketch.features.array[point], state.problem.config.ridge)
+    return batch if batch.drift <= most * (1.0 + TIE) else None

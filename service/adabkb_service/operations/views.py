@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from adabkb_service.operations.definitions import Algorithm
+from adabkb_service.operations.algorithms import Algorithm
 from adabkb_service.operations.parameters import Parameter
 from adabkb_service.storage.rows import CellStatus, EventKind, Origin, StudyState, TrialState
 
@@ -230,6 +230,12 @@ class Learned(BaseModel):
     variance: Annotated[float, Field(description="of the objective, in model output units")]
 
 
+class Batch(BaseModel):
+    """Where ``ada-bbkb`` is."""
+
+    drawn_at: Annotated[int, Field(description="results when the dictionary was last drawn")]
+
+
 class Model(ModelSummary):
     """The model in numbers."""
 
@@ -245,7 +251,7 @@ class Model(ModelSummary):
     offset: Annotated[float, Field(description="result = offset + scale * model output (auto: before the warp)")]
     scale: float
     clipped: Annotated[int, Field(description="how often rounding forced a factorisation from scratch")]
-    learned: Annotated[Learned | None, Field(description="null under the paper profile")] = None
+    learned: Annotated[Learned | Batch | None, Field(description="null where all constants are given")] = None
 
 
 class Cell(BaseModel):

@@ -9,6 +9,11 @@ leaf that holds the incumbent is never pruned; equal indices go to the coarser c
 Pending points (handed out, no result yet) are hallucinated as in GP-BUCB: they count as observed for the
 variance, the mean does not move. With none pending, every step is the paper's. With some, a leaf whose point is
 pending is expanded rather than handed out twice; only when all leaves are pending and at h_max is one repeated.
+
+The systems that the paper compares it with are this one with parts exchanged (``Config``): without the sketch (an
+infinite qbar) and pruning, and with its own V_h, it is Ada-GP-UCB; with fixed points as leaves, V_h = 0 and nothing to
+expand or prune, BKB and Random-BKB, and without the sketch GP-UCB. ``batch_drift`` makes it Ada-BBKB, which the paper
+names in its outlook.
 """
 
 from __future__ import annotations
@@ -152,7 +157,7 @@ def _choose(state: State, imagined: View, waiting: list[int]) -> tuple[int | Non
     if not tree.count:
         return None, False
     deviation = np.sqrt(imagined.posterior.variance()) if waiting else state.belief.deviation
-    values = index.indices(tree, state.belief.mean + state.belief.beta * deviation)
+    values = _index(state, deviation)
     if not waiting:
         return index.best(tree, values), False
     pending = np.isin(tree.point[tree.leaves], waiting)
@@ -160,6 +165,15 @@ def _choose(state: State, imagined: View, waiting: list[int]) -> tuple[int | Non
     free = ~(pending & deepest)
     leaf = index.best(tree, values, free if free.any() else None)
     return leaf, bool(np.isin(tree.point[leaf], waiting))
+
+
+def _index(state: State, deviation: Array) -> Array:
+    """What the leaves compete with, (L,); deviation: (P,) ridge-scaled, with what is imagined."""
+    belief, config = state.belief, state.problem.config
+    if config.index == "ucb" or belief.incumbent is None:
+        return index.indices(state.tree, belief.mean + belief.beta * deviation)
+    best = float(belief.mean[state.points.evaluated].max())
+    return index.expected_improvements(state.tree, belief.mean, np.sqrt(config.ridge) * deviation, best)
 
 
 def _expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
@@ -170,6 +184,8 @@ def _expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
     if repeat:
         return True
     point = tree.point[leaf]
+    if state.problem.config.chaining is not None and not len(state.points.values):
+        return False  # Ada-GP-UCB begins with the root
     deviation = np.sqrt(max(imagined.posterior.raw_variance()[point], 0.0))
     bound = tree.variation[leaf]
     return bool(state.belief.beta * deviation <= bound * (1.0 + TIE))
@@ -183,7 +199,7 @@ def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -
     return Suggestion(
         state,
         positions[tree.point[leaf]],
-        str(tree.keys[leaf]),
+        None if tree.listed else str(tree.keys[leaf]),
         int(tree.depth[leaf]),
         cells,
         capped,

@@ -1,0 +1,59 @@
+"""Fixed points to choose from, for the systems that have no tree: a grid (GP-UCB, BKB), or random ones (Random-BKB).
+
+Their order settles ties, and is drawn: far from all results every point is as good as any other, and an order by
+coordinates would walk through the box row by row.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.space import Axis, ChoiceAxis, IntAxis, Space
+
+Array = NDArray[np.float64]
+
+STEP = -1
+"""Of the random numbers; those of the dictionary are drawn at the steps 0, 1, ..."""
+
+
+def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) -> Array | None:
+    """The points, shape (P, d), in the unit cube, no two the same.
+
+    Args:
+        space: of the study.
+        seed: of the study.
+        grid: points per axis of a grid; an axis of fewer values has all of those.
+        sample: number of uniform points; of equal ones, in a finite space, one is left.
+
+    Returns:
+        None where both are None.
+    """
+    if sample is not None:
+        drawn = uniforms(seed, STEP, sample * space.dimension).reshape(sample, space.dimension)
+        positions = space.snap(drawn)
+        return positions[np.sort(np.unique(positions, axis=0, return_index=True)[1])]
+    if grid is None:
+        return None
+    axes = np.meshgrid(*(_positions(axis, grid) for axis in space.axes), indexing="ij")
+    positions = np.stack([axis.ravel() for axis in axes], axis=1)
+    return positions[np.argsort(uniforms(seed, STEP, len(positions)))]
+
+
+def grid_size(space: Space, grid: int) -> int:
+    """How many points a grid would have."""
+    return math.prod(len(_positions(axis, grid)) for axis in space.axes)
+
+
+def _positions(axis: Axis, most: int) -> Array:
+    """An axis's share of the grid, ascending: all values of a short one, else evenly spaced ones with both ends."""
+    if isinstance(axis, ChoiceAxis) and axis.count <= most:
+        values = list(axis.choices)
+    elif isinstance(axis, IntAxis) and axis.count <= most:
+        values = list(range(axis.low, axis.high + 1, axis.step))
+    else:
+        values = [axis.decode(float(u)) for u in np.linspace(0.0, 1.0, most)]
+    return np.unique([axis.encode(value) for value in values])

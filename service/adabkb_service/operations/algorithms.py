@@ -1,0 +1,342 @@
+"""The systems that a study can choose from: ``algorithm`` of a study's definition, and what it means to the engine.
+
+All but ``auto`` take their constants as given. Lengths are in model coordinates (the unit cube, or with ``raw`` the
+parameters' own), outputs in model units (standardised, or with ``raw`` the objective's own).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.engine.cells import LONGEST_KEY
+from adabkb_service.engine.confidence import Chaining
+from adabkb_service.engine.config import Config, Problem
+from adabkb_service.engine.fixed import grid_size
+from adabkb_service.engine.policies import ada_bkb, auto, gp_threds
+from adabkb_service.engine.policies.policy import Policy
+from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.operations.parameters import Body, Constant, Count, Integer, Number
+
+MAX_DEPTH = 900
+MAX_HALVINGS = 100
+MOST_POINTS = 20_000
+"""Fixed points to choose from, at most: each suggestion looks at all of them."""
+
+EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
+"""No sketch."""
+
+Delta = Annotated[float, Field(gt=0, lt=1, description="the bounds hold with probability 1 - delta")]
+PerAxis = Annotated[Integer, Field(ge=2, le=MOST_POINTS)]
+
+
+class AutoProfile(Body):
+    """Ada-BKB with every constant learned: the default."""
+
+    kind: Literal["ada-bkb"] = "ada-bkb"
+    profile: Literal["auto"] = "auto"
+    delta: Annotated[float, Field(gt=0, lt=1, description="the gap holds with probability 1 - delta")] = (
+        auto.Config.delta
+    )
+    policy: ClassVar[Policy] = auto
+
+    def config(self, output_noise_std: float | None, sign: float) -> auto.Config:  # noqa: ARG002
+        """What the engine is told."""
+        return auto.Config(delta=self.delta, noise_std=output_noise_std)
+
+    def resolved(self, space: Space) -> Self:  # noqa: ARG002
+        """Itself: nothing depends on the space."""
+        return self
+
+
+class _Kernel(Body):
+    """The kernel, which every Gaussian process here has."""
+
+    kernel: Literal["gaussian", "matern"] = Config.kernel
+    smoothness: Annotated[
+        float, Field(description="nu of the Matern kernel", json_schema_extra={"enum": [0.5, 1.5, 2.5]})
+    ] = Config.smoothness
+    lengthscale: Annotated[
+        Constant | list[Constant] | None,
+        Field(description="one, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
+    ] = None
+
+    @field_validator("smoothness")
+    @classmethod
+    def _half_integer(cls, smoothness: float) -> float:
+        if smoothness not in (0.5, 1.5, 2.5):
+            raise PydanticCustomError("smoothness", "must be 0.5, 1.5 or 2.5")
+        return smoothness
+
+    def _lengthscales(self, space: Space, default: list[float]) -> float | list[float]:
+        scales = self.lengthscale
+        if isinstance(scales, list) and len(scales) != space.dimension:
+            raise PydanticCustomError("lengthscale", "lengthscale needs one number, or one per parameter")
+        return default if scales is None else scales
+
+    def _engine_lengthscale(self) -> float | tuple[float, ...] | None:
+        return tuple(self.lengthscale) if isinstance(self.lengthscale, list) else self.lengthscale
+
+
+class _Constants(_Kernel):
+    """What the systems that are Ada-BKB with parts exchanged have in common."""
+
+    ridge: Annotated[Constant, Field(description="lambda")] = Config.ridge
+    noise_std: Annotated[
+        Constant, Field(description="xi, in model output units; a study's own noise_std replaces it")
+    ] = Config.noise_std
+    norm_bound: Annotated[Constant, Field(description="F")] = Config.norm_bound
+    delta: Delta = Config.delta
+    coordinates: Literal["unit", "raw"] = Config.coordinates
+    outputs: Annotated[
+        Literal["standardized", "raw"] | None, Field(description="by default raw where the coordinates are raw")
+    ] = None
+    policy: ClassVar[Policy] = ada_bkb
+    exchanged: ClassVar[Mapping[str, Any]] = {}
+    """Constants of the engine that make it this system."""
+    own: ClassVar[set[str]] = {"kind", "profile", "lengthscale"}
+    """Fields that are no constants of the engine."""
+
+    def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:  # noqa: ARG002
+        """The engine's constants."""
+        fields = {**self.model_dump(exclude=self.own, exclude_none=True), **self.exchanged}
+        return Config(**fields, lengthscale=self._engine_lengthscale(), output_noise_std=output_noise_std)
+
+    def resolved(self, space: Space) -> Self:
+        """With the defaults that depend on the space as numbers: a study keeps its constants whatever later versions
+        take for defaults.
+
+        Raises:
+            PydanticCustomError: the constants do not fit the space.
+        """
+        if self.coordinates == "raw" and any(axis.raw_bounds is None for axis in space.axes):
+            raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
+        self._lengthscales(space, [])
+        problem = Problem(space, self.config(None), seed=0)
+        return self.model_copy(
+            update={
+                "lengthscale": self._lengthscales(space, problem.lengthscales.tolist()),
+                "outputs": "standardized" if problem.standardizes else "raw",
+            }
+        )
+
+
+class _Width(Body):
+    beta: Annotated[
+        Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],
+        Field(description="form of the confidence width, or the width itself, per ridge-scaled standard deviation"),
+    ] = "theory"
+
+
+class _Sketched(_Width):
+    epsilon: Annotated[float, Field(gt=0, lt=1, description="accuracy of the sketch, in beta")] = Config.epsilon
+    qbar: Annotated[Constant, Field(description="oversampling of the dictionary")] = Config.qbar
+
+
+class _Tree(_Constants):
+    branching: Annotated[Integer, Field(ge=2, le=100, description="N")] = Config.branching
+    max_depth: Annotated[
+        Annotated[Integer, Field(ge=0, le=MAX_DEPTH)] | None, Field(description="h_max; by default 10 d")
+    ] = None
+    v1: Annotated[Constant | None, Field(description="with rho: V_h = F g(v1 rho^h)")] = None
+    rho: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        Field(validate_default=True, description="without v1 and rho each cell's own radius is used"),
+    ] = None
+
+    @field_validator("rho")
+    @classmethod
+    def _both_or_none(cls, rho: float | None, info: ValidationInfo) -> float | None:
+        if "v1" in info.data and (rho is None) != (info.data["v1"] is None):
+            raise PydanticCustomError("missing", "v1 and rho go together: give both or none")
+        if rho is not None and info.data.get("kernel") == "matern" and info.data.get("smoothness") == 0.5:
+            raise PydanticCustomError("rho", "the Matern kernel of smoothness 0.5 has no linear g for v1 and rho")
+        return rho
+
+    def resolved(self, space: Space) -> Self:
+        """With h_max as a number too."""
+        own = super().resolved(space)
+        depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
+        if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
+            raise PydanticCustomError("max_depth", "max_depth is too large for so many branches; lower one of them")
+        return own.model_copy(update={"max_depth": depth})
+
+
+class PaperProfile(_Tree, _Sketched):
+    """Ada-BKB as the paper has it: every constant is given."""
+
+    kind: Literal["ada-bkb"] = "ada-bkb"
+    profile: Literal["paper"]
+    index: Annotated[
+        Literal["ucb", "ei"], Field(description="what cells compete with: upper bound or expected improvement")
+    ] = Config.index
+
+
+class AdaBBKB(_Tree, _Sketched):
+    """Ada-BKB whose dictionary changes only now and then: for many results that come close together."""
+
+    kind: Literal["ada-bbkb"]
+    batch_drift: Annotated[
+        float, Field(ge=1, le=1e30, description="C: factor by which variances may change until it does")
+    ] = 2.0
+    index: Literal["ucb", "ei"] = Config.index
+
+
+class AdaGPUCB(_Tree):
+    """Ada-GP-UCB: the tree with the exact posterior and its own, wider V_h; nothing is pruned."""
+
+    kind: Literal["ada-gp-ucb"]
+    horizon: Annotated[Count, Field(description="T: results that the bounds are to hold for")] = 1000
+    c1: Annotated[Constant, Field(description="C_1 of its V_h")] = 1.0
+    beta: Annotated[
+        Annotated[float, Field(ge=0, le=1e30)] | None,
+        Field(description="the width; by default sqrt(lambda (ln(1/delta) + ln(T h_max)))"),
+    ] = None
+    exchanged: ClassVar[Mapping[str, Any]] = EXACT | {"prunes": False}
+    own: ClassVar[set[str]] = _Tree.own | {"horizon", "c1"}
+
+    def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:
+        """The engine's constants."""
+        return replace(super().config(output_noise_std, sign), chaining=Chaining(self.horizon, self.c1))
+
+    def resolved(self, space: Space) -> Self:
+        """With the width as a number too."""
+        own = super().resolved(space)
+        logarithms = math.log(1 / self.delta) + math.log(self.horizon * max(own.max_depth or 0, 1))
+        return own.model_copy(update={"beta": math.sqrt(self.ridge * logarithms) if self.beta is None else self.beta})
+
+
+class _Grid(_Constants):
+    points_per_axis: Annotated[
+        PerAxis, Field(description="of the grid; a parameter of fewer values has all of them on it")
+    ] = 15
+
+    def resolved(self, space: Space) -> Self:
+        """If the grid is not too large."""
+        _check_grid(space, self.points_per_axis)
+        return super().resolved(space)
+
+
+class GPUCB(_Grid, _Width):
+    """GP-UCB: the largest upper bound on a fixed grid, with the exact posterior."""
+
+    kind: Literal["gp-ucb"]
+    exchanged: ClassVar[Mapping[str, Any]] = EXACT
+
+
+class BKB(_Grid, _Sketched):
+    """BKB: the largest upper bound on a fixed grid, with the sketch."""
+
+    kind: Literal["bkb"]
+
+
+class RandomBKB(_Constants, _Sketched):
+    """BKB on points that are drawn at random once."""
+
+    kind: Literal["random-bkb"]
+    points: Annotated[Integer, Field(ge=1, le=MOST_POINTS)] = 1000
+
+
+class GPThreDS(_Kernel):
+    """GP-ThreDS: tests whether the objective passes a threshold, in ever smaller cells.
+
+    Outputs are the objective's own; lengths are in the unit cube.
+    """
+
+    kind: Literal["gp-threds"]
+    lowest: Annotated[Number, Field(description="the best value is looked for from here ...")]
+    highest: Annotated[Number, Field(description="... to here")]
+    ridge: Annotated[Constant, Field(description="lambda")] = 0.01
+    noise_std: Annotated[Constant, Field(description="of a result; a study's own noise_std replaces it")] = 0.1
+    norm_bound: Annotated[Constant, Field(description="B")] = 1.0
+    delta: Delta = 1e-3
+    points_per_axis: Annotated[PerAxis, Field(description="of the grid of a cell")] = 20
+    patience: Annotated[Count, Field(description="results without a decision, after which a cell is accepted")] = 50
+    slack: Annotated[
+        float, Field(ge=0, le=1e30, description="how far below the threshold a cell must be to be rejected")
+    ] = 0.2
+    max_depth: Annotated[Integer, Field(ge=1, le=MAX_HALVINGS, description="halvings of the box")] = 12
+    policy: ClassVar[Policy] = gp_threds
+
+    @field_validator("highest")
+    @classmethod
+    def _above_lowest(cls, highest: float, info: ValidationInfo) -> float:
+        if "lowest" in info.data and highest <= info.data["lowest"]:
+            raise PydanticCustomError("bounds", "must be greater than lowest")
+        return highest
+
+    def config(self, output_noise_std: float | None, sign: float) -> gp_threds.Config:
+        """The engine's constants."""
+        model = Config(
+            kernel=self.kernel,
+            smoothness=self.smoothness,
+            lengthscale=self._engine_lengthscale(),
+            ridge=self.ridge,
+            noise_std=self.noise_std,
+            output_noise_std=output_noise_std,
+            norm_bound=self.norm_bound,
+            delta=self.delta,
+            qbar=math.inf,
+            beta="igp",
+            outputs="raw",
+            max_depth=0,
+            prunes=False,
+        )
+        low, high = sorted((sign * self.lowest, sign * self.highest))
+        return gp_threds.Config(model, low, high, self.points_per_axis, self.patience, self.slack, self.max_depth)
+
+    def resolved(self, space: Space) -> Self:
+        """With the default lengthscales as numbers.
+
+        Raises:
+            PydanticCustomError: the constants do not fit the space.
+        """
+        if not all(isinstance(axis, FloatAxis) for axis in space.axes):
+            raise PydanticCustomError("kind", "gp-threds needs parameters of kind float; choose ada-bkb for others")
+        _check_grid(space, self.points_per_axis)
+        default = [0.2 * math.sqrt(space.dimension)] * space.dimension
+        return self.model_copy(update={"lengthscale": self._lengthscales(space, default)})
+
+
+def _check_grid(space: Space, points_per_axis: int) -> None:
+    size = grid_size(space, points_per_axis)
+    if size > MOST_POINTS:
+        raise PydanticCustomError(
+            "points_per_axis",
+            "a grid of {size} points is too large ({most} at most): lower points_per_axis, or choose kind ada-bkb, "
+            "which needs no grid, or random-bkb",
+            {"size": f"{size:.3g}", "most": MOST_POINTS},
+        )
+
+
+def _system(algorithm: Any) -> str | None:
+    """The kind that a request asks for, or the profile of ada-bkb."""
+    given = vars(algorithm) if isinstance(algorithm, Body) else algorithm
+    if not isinstance(given, Mapping):
+        return None
+    kind = given.get("kind", "ada-bkb")
+    system = given.get("profile", "auto") if kind == "ada-bkb" else kind
+    return system if isinstance(system, str) else None
+
+
+Algorithm = Annotated[
+    Annotated[AutoProfile, Tag("auto")]
+    | Annotated[PaperProfile, Tag("paper")]
+    | Annotated[AdaBBKB, Tag("ada-bbkb")]
+    | Annotated[AdaGPUCB, Tag("ada-gp-ucb")]
+    | Annotated[GPUCB, Tag("gp-ucb")]
+    | Annotated[BKB, Tag("bkb")]
+    | Annotated[RandomBKB, Tag("random-bkb")]
+    | Annotated[GPThreDS, Tag("gp-threds")],
+    Discriminator(
+        _system,
+        custom_error_type="algorithm",
+        custom_error_message="kind must be ada-bkb (the default; with profile auto, the default, or paper), ada-bbkb, "
+        "ada-gp-ucb, gp-ucb, bkb, random-bkb or gp-threds",
+    ),
+]
