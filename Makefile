@@ -43,8 +43,9 @@ bench-service: $(PEERS)  ## requests per second beside a floor and Optuna; write
 chaos: $(STAMP)  ## servers killed under 64 clients (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
 
-bench-paper: $(STAMP)  ## the authors' runs; writes benchmarks/results/paper.json
-	@$(BIN)/python -m benchmarks.paper
+bench-paper: $(STAMP)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures
+	@$(BIN)/python -m benchmarks.paper run
+	@$(BIN)/python -m benchmarks.paper figures
 
 $(PEERS): $(STAMP)
 	@echo "Installing the peers into .venv (once; a few minutes) ..."

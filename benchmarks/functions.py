@@ -1,7 +1,6 @@
-"""Test functions as the authors of Ada-BKB coded them: minimised, with their boxes and minima.
+"""Test functions of optimization, to be minimised, in their textbook form.
 
-The box and the minimum are those of the authors' runs, which differ here and there from the literature's (their
-Six-Hump Camel lives on [-3, 3] x [-2, 2]). A new function is one more row of ``FUNCTIONS``.
+Source: S. Surjanovic and D. Bingham, Virtual Library of Simulation Experiments (<https://www.sfu.ca/~ssurjano/>).
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ class Function:
     """One of the points where the minimum is attained."""
     evaluate: Callable[[Array], float]
     """x (d,) -> f(x), without noise."""
+    cost: Callable[[Array], float] | None = None
+    """x (d,) -> seconds that an evaluation takes; None for next to nothing."""
 
     @property
     def dimension(self) -> int:
@@ -83,26 +84,67 @@ def rastrigin(x: Array) -> float:
     return float(10 * len(x) + (x**2 - 10 * np.cos(2 * np.pi * x)).sum())
 
 
-FUNCTIONS = {
-    function.name: function
-    for function in (
-        Function("Branin", ((-5.0, 10.0), (0.0, 15.0)), 0.39788735772973816, (np.pi, 2.275), branin),
-        Function(
-            "SixHumpCamel",
-            ((-3.0, 3.0), (-2.0, 2.0)),
-            -1.0316284534898774,
-            (0.08984201368301331, -0.7126564032704135),
-            six_hump_camel,
-        ),
-        Function(
-            "Hartmann_3",
-            ((0.0, 1.0),) * 3,
-            -3.862779787332663,
-            (0.11458889, 0.55564889, 0.85254698),
-            hartmann_3,
-        ),
-        Function("Ackley_5", ((-10.0, 52.768),) * 5, 0.0, (0.0,) * 5, ackley),
-        Function("Levy_8", ((-10.0, 10.0),) * 8, 0.0, (1.0,) * 8, levy),
-        Function("Rastrigin_8", ((-1.12, 5.12),) * 8, 0.0, (0.0,) * 8, rastrigin),
-    )
-}
+def beale(x: Array) -> float:
+    a, b = x.tolist()
+    return float((1.5 - a + a * b) ** 2 + (2.25 - a + a * b**2) ** 2 + (2.625 - a + a * b**3) ** 2)
+
+
+def bohachevsky(x: Array) -> float:
+    a, b = x.tolist()
+    return float(a**2 + 2 * b**2 - 0.3 * np.cos(3 * np.pi * a) - 0.4 * np.cos(4 * np.pi * b) + 0.7)
+
+
+def rosenbrock(x: Array) -> float:
+    return float((100 * (x[1:] - x[:-1] ** 2) ** 2 + (x[:-1] - 1) ** 2).sum())
+
+
+def trid(x: Array) -> float:
+    return float(((x - 1) ** 2).sum() - (x[1:] * x[:-1]).sum())
+
+
+def dixon_price(x: Array) -> float:
+    i = np.arange(2, len(x) + 1)
+    return float((x[0] - 1) ** 2 + (i * (2 * x[1:] ** 2 - x[:-1]) ** 2).sum())
+
+
+_SHEKEL_WIDTHS = 0.1 * np.array([1, 2, 2, 4, 4, 6, 3, 7, 5, 5])
+_SHEKEL_CENTRES = np.array(
+    [
+        [4, 1, 8, 6, 3, 2, 5, 8, 6, 7],
+        [4, 1, 8, 6, 7, 9, 3, 1, 2, 3.6],
+        [4, 1, 8, 6, 3, 2, 5, 8, 6, 7],
+        [4, 1, 8, 6, 7, 9, 3, 1, 2, 3.6],
+    ]
+).T
+
+
+def shekel(x: Array) -> float:
+    return float(-(1 / (((x - _SHEKEL_CENTRES) ** 2).sum(axis=1) + _SHEKEL_WIDTHS)).sum())
+
+
+_HARTMANN_6_WIDTHS = np.array(
+    [
+        [10, 3, 17, 3.5, 1.7, 8],
+        [0.05, 10, 17, 0.1, 8, 14],
+        [3, 3.5, 1.7, 10, 17, 8],
+        [17, 8, 0.05, 10, 0.1, 14],
+    ]
+)
+_HARTMANN_6_CENTRES = 1e-4 * np.array(
+    [
+        [1312, 1696, 5569, 124, 8283, 5886],
+        [2329, 4135, 8307, 3736, 1004, 9991],
+        [2348, 1451, 3522, 2883, 3047, 6650],
+        [4047, 8828, 8732, 5743, 1091, 381],
+    ]
+)
+
+
+def hartmann_6(x: Array) -> float:
+    distances = (_HARTMANN_6_WIDTHS * (x - _HARTMANN_6_CENTRES) ** 2).sum(axis=1)
+    return float(-_HARTMANN_HEIGHTS @ np.exp(-distances))
+
+
+def cube(d: int, low: float, high: float) -> tuple[tuple[float, float], ...]:
+    """A box with all sides the same."""
+    return ((low, high),) * d

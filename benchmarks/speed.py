@@ -24,9 +24,12 @@ from adabkb_service.engine.policies.ada_bkb import Config, State
 from adabkb_service.engine.restore import blank
 from adabkb_service.engine.space import FloatAxis, Space
 from adabkb_service.engine.state import Array, expand, know, refresh
-from benchmarks.functions import FUNCTIONS, Function
+from benchmarks.functions import Function
 from benchmarks.output import RESULTS, print_table, provenance, write
-from benchmarks.runs import STEPS, authors_config, authors_results, run
+from benchmarks.paper import authors
+from benchmarks.paper.authors import STEPS
+from benchmarks.paper.functions import FUNCTIONS
+from benchmarks.paper.runs import run
 from tests.engine.oracle import Oracle
 
 LEAVES = (200, 2_000, 20_000)
@@ -188,14 +191,18 @@ def run_times(repetitions: int = 3) -> dict[str, dict[str, Any]]:
     """Optimizer seconds of the authors' T = 700 runs."""
     times = {}
     for name, function in tqdm(FUNCTIONS.items(), unit="function"):
-        runs = [run(function, authors_config(name), STEPS, seed) for seed in range(repetitions)]
+        traced = authors.results(name)
+        if traced is None:
+            continue
+        config, noise_std = authors.config(name), authors.noise_std(name)
+        runs = [run(function, config, STEPS, seed, noise_std=noise_std) for seed in range(repetitions)]
         seconds = [run.seconds for run in runs]
         times[name] = {
             "seconds": float(np.median(seconds)),
             "min": min(seconds),
             "max": max(seconds),
             "points": runs[0].points,
-            "authors_seconds": authors_results(name)["seconds"],
+            "authors_seconds": traced["seconds"],
         }
     return times
 

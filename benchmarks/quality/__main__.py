@@ -10,10 +10,11 @@ import typer
 from tqdm import tqdm
 
 from benchmarks.output import RESULTS
+from benchmarks.pool import run_all
 from benchmarks.quality import plots, report, store
 from benchmarks.quality.methods import METHODS, Entry, policy
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem
-from benchmarks.quality.runs import Job, run_all
+from benchmarks.quality.runs import Job
 from benchmarks.quality.tasks import TASK_PROBLEMS
 
 PROBLEMS: dict[str, Problem] = {**FUNCTION_PROBLEMS, **TASK_PROBLEMS}

@@ -1,13 +1,9 @@
-"""One run of one method on one problem, and many of them in worker processes."""
+"""One run of one method on one problem."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -19,9 +15,6 @@ BUDGETS = (10, 25, 50, 100, 200, 400)
 COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250, 300, 350, 400)
 """The numbers of evaluations at which a run is recorded."""
 DIGITS = 4
-
-# Read by the BLAS libraries when numpy is first imported, so they must be set before a worker starts.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +82,3 @@ class Job:
             before = time.process_time()
         method.close()
         return run
-
-
-def run_all(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Future[Run]]]:
-    """Every job's run or failure, as it ends. Workers are fresh processes on one BLAS thread each."""
-    os.environ.update(ONE_THREAD)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(job.run): job for job in jobs}
-        try:
-            for done in as_completed(running):
-                yield running[done], done
-        finally:
-            pool.shutdown(cancel_futures=True)

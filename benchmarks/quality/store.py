@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.output import provenance
+from benchmarks.pool import rewriting
 from benchmarks.quality.runs import BUDGETS, COUNTS, Job, Run
 
 Key = tuple[str, str, int]
@@ -46,14 +44,11 @@ def load(*paths: Path) -> Results:
 
 def add(path: Path, job: Job, run: Run) -> None:
     """Keep one run. Two benchmarks may write to the same file at the same time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path.parent):
+    with rewriting(path) as partial:
         results = load(path)
         results.runs[key(job)] = run.rounded()
         results.methods[job.name] = {**provenance("benchmarks.quality"), "packages": job.entry.versions()}
-        partial = path.with_suffix(".partial")
         partial.write_text(_text(results))
-        partial.replace(path)
 
 
 def _text(results: Results) -> str:
@@ -64,14 +59,3 @@ def _text(results: Results) -> str:
     methods = ",\n".join(f"  {json.dumps(name)}: {json.dumps(made)}" for name, made in sorted(results.methods.items()))
     head = f' "counts": {json.dumps(COUNTS)},\n "budgets": {json.dumps(BUDGETS)},\n "methods": {{\n{methods}\n }}'
     return f'{{\n{head},\n "runs": [\n' + ",\n".join(f"  {run}" for run in runs) + "\n ]\n}\n"
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Alone among the processes that lock the folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

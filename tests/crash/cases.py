@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from adabkb_service.operations.sweep import sweep
@@ -14,6 +15,10 @@ OVER_AT_ONCE = 0.001
 HOURS = 4 * 3600.0
 
 
+EITHER = {"sqlite": "paper", "postgresql": "auto"}
+"""What a crash leaves depends on the database and on what the model writes, but not on the pair of them."""
+
+
 @dataclass(frozen=True)
 class Case:
     """An operation, and what is peculiar to the state that it meets."""
@@ -21,8 +26,8 @@ class Case:
     name: str
     operation: Operation
     before: tuple[Operation, ...] = ()
-    profiles: tuple[str, ...] = ("auto", "paper")
-    """Of the study with a history."""
+    profiles: Mapping[str, str] = field(default_factory=lambda: EITHER)
+    """By kind of database, that of the study with a history."""
     repeated: int | None = None
     """The status of a repetition, where it is another one."""
 
@@ -82,7 +87,7 @@ POINT = {"x": 1.25, "n": 7}
 OTHER_STUDY = post("/v1/studies", **definition("other", "auto", tolerance=1e9, failure_limit=1))
 """Complete as soon as there is a certificate at all, which takes four results; paused by one failure."""
 
-ONE = ("auto",)
+ONE = {"sqlite": "auto", "postgresql": "auto"}
 """Where the model takes no part, or it is another study's."""
 
 CASES = [

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import BACKENDS
 from tests.crash.cases import history
 from tests.crash.databases import Databases, PostgreSQLDatabases, SQLiteDatabases
 from tests.crash.server import perform_all
 
 
-@pytest.fixture(scope="session", params=BACKENDS)
+@pytest.fixture(scope="session")
 def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Databases:
     """On SQLite and on PostgreSQL."""
     if request.param == "sqlite":

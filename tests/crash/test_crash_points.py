@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import BACKENDS
 from tests.crash.cases import CASES, Case
 from tests.crash.databases import Databases
 from tests.crash.dying import KEY, die, points, survive
@@ -24,9 +25,13 @@ from tests.crash.state import aftermath, comparable
 
 
 @pytest.mark.parametrize(
-    ("lived", "case"),
-    [pytest.param(profile, case, id=f"{profile}-{case.name}") for case in CASES for profile in case.profiles],
-    indirect=["lived"],
+    ("databases", "lived", "case"),
+    [
+        pytest.param(backend, case.profiles[backend], case, id=f"{backend}-{case.profiles[backend]}-{case.name}")
+        for backend in BACKENDS
+        for case in CASES
+    ],
+    indirect=["databases", "lived"],
 )
 def test_a_crash_at_any_point_changes_nothing(databases: Databases, lived: str, case: Case) -> None:
     with databases.copy(lived) as prepared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import Settings, table
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.output import RESULTS
+from benchmarks.paper import report as paper_report
+from benchmarks.paper import store as paper_store
 from benchmarks.service import report as service_report
 from tests.chaos import __main__ as chaos_run
 
+PAPER_PARTS = ("functions", "times", "norm-bound", "branching", "shallow", "gp-threds")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -103,6 +107,13 @@ def calls() -> str:
     return markdown(service_report.CALLS, service_report.calls(cells))
 
 
+def paper(part: str) -> str:
+    """A table of the paper's evaluation, from the committed results."""
+    runs = paper_store.load()
+    own = {"functions": paper_report.functions, "times": paper_report.times, "tuning": paper_report.tuned}
+    return markdown(*(own[part](runs) if part in own else paper_report.compared(runs, part)))
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """In Markdown."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
@@ -122,6 +133,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "throughput": ("benchmarks.md", throughput),
     "calls": ("benchmarks.md", calls),
     "chaos": ("reliability.md", chaos),
+    **{f"paper-{part}": ("paper.md", partial(paper, part)) for part in PAPER_PARTS},
 }
 
 

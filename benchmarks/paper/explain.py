@@ -1,6 +1,6 @@
 """Why the engine's regret differs from the authors': their deviations from the paper put back, and ties.
 
-``python -m benchmarks.explain``. Two studies, all of average regrets relative to the authors':
+``python -m benchmarks.paper.explain``. Two studies, all of average regrets relative to the authors':
 
 * readings: the engine as it is; with the root evaluated first; and with what the authors' code does instead of the
   paper (their start, then also their index) put back. With both back, the engine repeats their runs.
@@ -25,10 +25,13 @@ from adabkb_service.engine import index
 from adabkb_service.engine.leaves import Ints, Leaves
 from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.engine.state import Array, State, View
-from benchmarks.functions import FUNCTIONS
 from benchmarks.output import RESULTS, print_table, provenance, write
-from benchmarks.runs import STEPS, authors_config, authors_results, run
+from benchmarks.paper import authors
+from benchmarks.paper.authors import STEPS
+from benchmarks.paper.functions import FUNCTIONS
+from benchmarks.paper.runs import run
 
+TRACED = {name: found for name in FUNCTIONS if (found := authors.results(name)) is not None}
 PERCENTILES = (0, 25, 50, 75, 100)
 
 Patches = list[AbstractContextManager[object]]
@@ -76,8 +79,8 @@ def random_order(seed: int) -> Callable[[Leaves, Ints], int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__.partition("\n")[0])
-    parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=list(FUNCTIONS), metavar="NAME")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper.explain", description=__doc__.partition("\n")[0])
+    parser.add_argument("--functions", nargs="+", choices=TRACED, default=list(TRACED), metavar="NAME")
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seeds", type=int, default=5, help="noise seeds of the readings: 0, 1, ...")
     parser.add_argument("--orders", type=int, default=20, help="random tie orders, and noise seeds: 0, 1, ...")
@@ -97,7 +100,7 @@ def main() -> None:
                 for seed in range(options.orders)
             ]
     numbers = {"readings": by_reading, "tie_orders": by_order}
-    write(options.out, {**provenance("benchmarks.explain"), "steps": options.steps, **numbers})
+    write(options.out, {**provenance("benchmarks.paper.explain"), "steps": options.steps, **numbers})
     show(by_reading, by_order)
 
 
@@ -106,8 +109,8 @@ def ratio(name: str, steps: int, seed: int, patches: Patches) -> float:
     with ExitStack() as stack:
         for each in patches:
             stack.enter_context(each)
-        outcome = run(FUNCTIONS[name], authors_config(name), steps, seed)
-    return float(outcome.average_regret / authors_results(name)["average_regret"])
+        outcome = run(FUNCTIONS[name], authors.config(name), steps, seed, noise_std=authors.noise_std(name))
+    return float(outcome.average_regret / TRACED[name]["average_regret"])
 
 
 def show(by_reading: dict[str, dict[str, list[float]]], by_order: dict[str, list[float]]) -> None:

@@ -1,0 +1,1 @@
+"""The paper's evaluation, made again. ``python -m benchmarks.paper --help``"""

@@ -1,0 +1,85 @@
+"""``python -m benchmarks.paper``; ``make bench-paper`` runs all of it. ``docs/paper.md`` says what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from tqdm import tqdm
+
+from benchmarks.output import print_table
+from benchmarks.paper import authors, report, store
+from benchmarks.paper import figures as plots
+from benchmarks.paper.experiments import EXPERIMENTS, jobs
+from benchmarks.pool import run_all
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+
+
+@app.command()
+def run(
+    parts: Annotated[str, typer.Option(help="Experiments, comma-separated.")] = ",".join(EXPERIMENTS),
+    problems: Annotated[str, typer.Option(help="Names, comma-separated; all by default.")] = "",
+    variants: Annotated[str, typer.Option(help="What is compared, comma-separated; all by default.")] = "",
+    seeds: Annotated[int | None, typer.Option(min=1, help="At most this many repetitions.")] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Evaluations of a run.")] = authors.STEPS,
+    limit: Annotated[float, typer.Option(help="Seconds of the optimizer after which a run is cut.")] = 600.0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = 1,
+    force: Annotated[bool, typer.Option(help="Repeat runs that are there already.")] = False,
+    out: Annotated[Path, typer.Option(help="File that takes the results.")] = store.PAPER,
+) -> None:
+    """Run what is missing in the results."""
+    names = _chosen("part", parts, EXPERIMENTS)
+    every = [job for name in names for job in jobs(name, seeds, steps, limit)]
+    of_problems = _chosen("problem", problems, {job.problem for job in every})
+    of_variants = _chosen("variant", variants, {job.variant for job in every})
+    wanted = [job for job in every if job.problem in of_problems and job.variant in of_variants]
+    there = store.load(out)
+    missing = [job for job in wanted if force or not store.is_there(there, job)]
+    failed = 0
+    for job, done in tqdm(run_all(missing, workers), total=len(missing), unit="run"):
+        if error := done.exception():
+            failed += 1
+            tqdm.write(f"{' '.join(map(str, store.key(job)))}: {error!r}")
+        else:
+            store.add(out, job, done.result())
+    if failed:
+        typer.echo(f"{failed} of {len(missing)} runs failed", err=True)
+        raise typer.Exit(1)
+
+
+def _chosen(kind: str, names: str, known: Collection[str]) -> Collection[str]:
+    """Those of a comma-separated list; all of them where it is empty."""
+    chosen = [name for name in names.split(",") if name]
+    if unknown := [name for name in chosen if name not in known]:
+        raise typer.BadParameter(f"no {kind} {', '.join(unknown)} (known: {', '.join(sorted(known))})")
+    return chosen or known
+
+
+@app.command()
+def figures(
+    results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
+    folder: Annotated[Path, typer.Option(help="Where the figures go.")] = plots.IMAGES,
+) -> None:
+    """Draw the figures of docs/paper.md."""
+    for path in plots.draw(store.load(results), folder):
+        typer.echo(path.name)
+
+
+@app.command()
+def table(
+    part: Annotated[str, typer.Argument(help="An experiment.")],
+    results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
+) -> None:
+    """Compare what was run."""
+    if part not in EXPERIMENTS:
+        raise typer.BadParameter(f"no part {part} (known: {', '.join(EXPERIMENTS)})")
+    runs = store.load(results)
+    special = {"functions": report.functions, "tuning": report.tuned}
+    print_table(*(special[part](runs) if part in special else report.compared(runs, part)))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,73 @@
+"""What the authors ran and what they measured: constants per system and function, and results at the end of a run.
+
+``authors.json`` has them as read from their code and traces. Where their text and their code differ, it is the code's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from adabkb_service.engine.confidence import Chaining
+from adabkb_service.engine.config import Config
+
+AUTHORS: Mapping[str, Any] = json.loads((Path(__file__).parent / "authors.json").read_text())
+STEPS: int = AUTHORS["common"]["steps"]
+
+System = Literal["ada-bkb", "ada-gp-ucb", "bkb", "gp-ucb"]
+SYSTEMS: tuple[System, ...] = get_args(System)
+
+
+def noise_std(function: str) -> float:
+    """Of the results of a function."""
+    noise: float = AUTHORS["functions"][function].get("noise_std", AUTHORS["common"]["noise_std"])
+    return noise
+
+
+def results(function: str, system: System = "ada-bkb") -> Mapping[str, Any] | None:
+    """What they measured; None where there is no trace."""
+    found: Mapping[str, Any] | None = AUTHORS["functions"][function].get("results", {}).get(system)
+    return found
+
+
+def has_grid(function: str) -> bool:
+    """Whether they ran the systems that need one."""
+    return "grid" in AUTHORS["functions"][function]
+
+
+def config(function: str, system: System = "ada-bkb") -> Config:
+    """The constants they ran a system with: raw coordinates and outputs, explicit v1 and rho, their width.
+
+    Their noise variance, which enters the width only, is lambda^2. The Gaussian process of their GP-UCB and
+    Ada-GP-UCB had no noise, by a mistake in the call of a library; here it has the lambda that they gave it. Its
+    deviations are not divided by sqrt(lambda), so the widths are multiplied by it.
+    """
+    settings = AUTHORS["functions"][function]
+    constants = settings["constants"]
+    common = Config(
+        kernel="gaussian", coordinates="raw", outputs="raw", beta="authors", noise_std=constants["ridge"], **constants
+    )
+    if system == "ada-bkb":
+        return common
+    if system == "ada-gp-ucb":
+        own = {name: value for name, value in settings.get(system, {}).items() if name != "c1"}
+        return ada_gp_ucb(replace(common, **own), STEPS, settings.get(system, {}).get("c1", 1.0))
+    grid = replace(common, **settings["grid"], **settings.get(system, {}))
+    return grid if system == "bkb" else replace(exact(grid), beta=math.sqrt(common.ridge))
+
+
+def exact(sketched: Config) -> Config:
+    """Without the sketch."""
+    return replace(sketched, qbar=math.inf, epsilon=0.0)
+
+
+def ada_gp_ucb(ada_bkb: Config, horizon: int, c1: float) -> Config:
+    """Ada-GP-UCB on the tree of an Ada-BKB: their width sqrt(delta + ln(T h_max)), where delta is next to nothing."""
+    width = math.sqrt(ada_bkb.delta + math.log(horizon * (ada_bkb.max_depth or 1)))
+    delta = math.exp(-ada_bkb.delta)  # enters V_h as ln(1 / delta), theirs as it is
+    own = replace(exact(ada_bkb), chaining=Chaining(horizon, c1), prunes=False, delta=delta)
+    return replace(own, beta=math.sqrt(ada_bkb.ridge) * width)

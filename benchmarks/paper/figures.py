@@ -1,0 +1,103 @@
+"""The figures of docs/paper.md, laid out as the paper's: average regret, cumulative time and leaf set by evaluation.
+
+Lines are means over the repetitions with 95% intervals. A red dashed line is the mean step at which Ada-BKB's early
+stop first held, if it did in every repetition; a cross at the end is what the authors measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from benchmarks.functions import Array
+from benchmarks.paper import authors
+from benchmarks.paper.experiments import AUTO, EXPERIMENTS
+from benchmarks.paper.store import Key
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+COLUMNS = {"regrets": "average regret", "times": "cumulative seconds", "leaves": "leaf set"}
+PALETTE = ("C0", "C1", "C2", "C4", "C5", "C6", "C8", "C9")
+"""Without red, which is the early stop's."""
+ROWS = 6
+"""Problems per figure."""
+NORMAL_95 = 1.96
+Runs = Mapping[Key, Mapping[str, Any]]
+
+
+def draw(runs: Runs, folder: Path = IMAGES) -> list[Path]:
+    """A figure for each experiment that was run, or several for one of many problems."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for experiment, found in EXPERIMENTS.items():
+        there = [problem for problem in found.problems if any(key[:2] == (experiment, problem) for key in runs)]
+        pages = [there[start : start + ROWS] for start in range(0, len(there), ROWS)]
+        for number, problems in enumerate(pages, 1):
+            name = f"paper-{experiment}-{number}.png" if len(pages) > 1 else f"paper-{experiment}.png"
+            drawn.append(figure(runs, experiment, problems, folder / name))
+    return drawn
+
+
+def figure(runs: Runs, experiment: str, problems: Sequence[str], path: Path) -> Path:
+    """A row per problem."""
+    with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
+        whole = Figure(figsize=(8.0, 0.6 + 1.6 * len(problems)), layout="constrained")
+        panels = whole.subplots(len(problems), len(COLUMNS), squeeze=False)
+        names = list(dict.fromkeys(name for of, problem, name, _ in runs if of == experiment and problem in problems))
+        order = [name for problem in problems for name in EXPERIMENTS[experiment].variants(problem)]
+        names.sort(key=order.index)
+        colours = dict(zip(names, PALETTE, strict=False)) | {AUTO: "black"}
+        for row, problem in zip(panels, problems, strict=True):
+            for panel, (quantity, label) in zip(row, COLUMNS.items(), strict=True):
+                for name in names:
+                    _line(panel, _of(runs, experiment, problem, name), quantity, colours[name])
+                panel.set(title=f"{problem}: {label}", yscale="log", xlabel="evaluations" if row is panels[-1] else "")
+                _mark_stop(panel, _of(runs, experiment, problem, "ada-bkb"))
+            if experiment == "functions":
+                _cross(row, problem, colours)
+        handles = [mpl.lines.Line2D([], [], color=colours[name], label=name) for name in names]
+        whole.legend(handles=handles, loc="outside upper center", ncols=len(names), frameon=False)
+        whole.savefig(path, dpi=100)
+    return path
+
+
+def _of(runs: Runs, *which: str) -> list[Mapping[str, Any]]:
+    return [run for key, run in sorted(runs.items()) if key[:3] == which]
+
+
+def _line(panel: Any, runs: Sequence[Mapping[str, Any]], quantity: str, colour: str) -> None:
+    """As far as all repetitions went."""
+    if not runs:
+        return
+    common = sorted(set.intersection(*(set(run["at"]) for run in runs)))
+    values = np.array([[run[quantity][run["at"].index(count)] for count in common] for run in runs], dtype=float)
+    mean, half = interval(values)
+    panel.plot(common, mean, color=colour, linewidth=1.1)
+    panel.fill_between(common, np.maximum(mean - half, mean / 10), mean + half, color=colour, alpha=0.15, linewidth=0)
+
+
+def interval(values: Array) -> tuple[Array, Array]:
+    """Mean over the repetitions, (n, k) -> (k,), and half its 95% interval."""
+    n = len(values)
+    spread = values.std(axis=0, ddof=1) if n > 1 else np.zeros(values.shape[1])
+    return values.mean(axis=0), NORMAL_95 * spread / np.sqrt(n)
+
+
+def _mark_stop(panel: Any, runs: Sequence[Mapping[str, Any]]) -> None:
+    stops = [run["first_early_stop"] for run in runs]
+    if stops and None not in stops:
+        panel.axvline(float(np.mean(stops)), color="red", linewidth=0.8, linestyle="--")
+
+
+def _cross(row: Sequence[Any], problem: str, colours: Mapping[str, str]) -> None:
+    for system in authors.SYSTEMS:
+        measured = authors.results(problem, system)
+        if measured is not None and system in colours:
+            ends = (measured["average_regret"], measured["seconds"], measured["max_leaves"])
+            for panel, end in zip(row, ends, strict=True):
+                if end is not None:
+                    panel.plot(measured["steps"], end, marker="x", markersize=4, color=colours[system])

@@ -1,0 +1,144 @@
+"""One run of a system on one function, as the paper's figures show it: regret, time and leaf set by step."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.policies.policy import Policy
+from benchmarks.functions import Function
+
+COUNTS = (
+    1,
+    2,
+    3,
+    5,
+    7,
+    10,
+    15,
+    20,
+    30,
+    40,
+    50,
+    60,
+    80,
+    100,
+    125,
+    150,
+    175,
+    200,
+    250,
+    300,
+    350,
+    400,
+    450,
+    500,
+    600,
+    700,
+)
+"""The numbers of steps at which a run is recorded, beside its last."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run did."""
+
+    steps: int = 0
+    """Fewer than asked for where the time was up."""
+    average_regret: float = 0.0
+    """Mean over the steps of f(x_t) minus the minimum, without noise."""
+    best_regret: float = float("inf")
+    seconds: float = 0.0
+    """Processor time spent in ``suggest`` and ``observe``: with one BLAS thread, the wall time of an idle core."""
+    evaluation_seconds: float = 0.0
+    """What the evaluations take."""
+    max_leaves: int = 0
+    first_early_stop: int | None = None
+    """Step (from 1) after which the paper's early stop first held; the run goes on, as the authors' did."""
+    points: int = 0
+    """Distinct points evaluated."""
+    at: list[int] = field(default_factory=list)
+    """Steps of the lists below."""
+    regrets: list[float] = field(default_factory=list)
+    """Average so far."""
+    times: list[float] = field(default_factory=list)
+    """Cumulative seconds, of the system and of the evaluations."""
+    leaves: list[int] = field(default_factory=list)
+    """Or cells under test; points, where they are fixed."""
+    best: list[float] = field(default_factory=list)
+    last: list[float] = field(default_factory=list)
+    """(d,) points."""
+    test_errors: dict[str, float] = field(default_factory=dict)
+    """Of a model that was tuned: with the best and with the last point."""
+
+
+def run(
+    function: Function,
+    config: Any,
+    steps: int,
+    seed: int,
+    *,
+    noise_std: float,
+    policy: Policy = ada_bkb,
+    limit: float = float("inf"),
+) -> Run:
+    """Minimise a function.
+
+    Args:
+        function: what, without noise.
+        config: the policy's constants.
+        steps: evaluations.
+        seed: draws the noise of the results, and whatever the system draws.
+        noise_std: of a result.
+        policy: of the system.
+        limit: seconds, of system and evaluations, after which the run is cut (the paper's time threshold).
+    """
+    noise = np.random.default_rng(seed).normal(0.0, noise_std, steps)
+    space, outcome, total = function.space, Run(), 0.0
+    started = time.thread_time()
+    state = policy.start(space, config, seed)
+    outcome.seconds = time.thread_time() - started
+    nothing_pending, seen = np.zeros((0, function.dimension)), set()
+    for step in range(steps):
+        before = time.thread_time()
+        suggestion = policy.suggest(state, nothing_pending)
+        outcome.seconds += time.thread_time() - before
+
+        x = np.array(list(space.decode(suggestion.point).values()))
+        regret = function.regret(x)
+        result = -(regret + function.minimum) + noise[step]
+
+        before = time.thread_time()
+        state = policy.observe(suggestion.state, suggestion.point, result).state
+        outcome.seconds += time.thread_time() - before
+
+        total += regret
+        seen.add(suggestion.point.tobytes())
+        leaves = _leaves(policy, state)
+        outcome.steps = step + 1
+        outcome.average_regret = total / outcome.steps
+        if regret < outcome.best_regret:
+            outcome.best_regret, outcome.best = regret, x.tolist()
+        outcome.last = x.tolist()
+        outcome.evaluation_seconds += 0.0 if function.cost is None else function.cost(x)
+        outcome.max_leaves = max(outcome.max_leaves, leaves)
+        outcome.points = len(seen)
+        if outcome.first_early_stop is None and policy.stopped(state):
+            outcome.first_early_stop = outcome.steps
+        late = outcome.seconds + outcome.evaluation_seconds > limit
+        if outcome.steps in COUNTS or outcome.steps == steps or late:
+            outcome.at.append(outcome.steps)
+            outcome.regrets.append(outcome.average_regret)
+            outcome.times.append(outcome.seconds + outcome.evaluation_seconds)
+            outcome.leaves.append(leaves)
+        if late:
+            break
+    return outcome
+
+
+def _leaves(policy: Policy, state: Any) -> int:
+    return state.tree.count if isinstance(state, ada_bkb.State) else policy.report(state).leaves

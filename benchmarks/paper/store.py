@@ -1,0 +1,62 @@
+"""The results file of the paper's evaluation: runs are added as they end, so that a stopped evaluation resumes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.output import RESULTS, provenance
+from benchmarks.paper.experiments import Job
+from benchmarks.paper.runs import Run
+from benchmarks.pool import rewriting
+
+PAPER = RESULTS / "paper.json"
+DIGITS = 5
+
+Key = tuple[str, str, str, int]
+"""(experiment, problem, variant, seed)."""
+
+
+def key(job: Job) -> Key:
+    """Under which a job's run is kept."""
+    return job.experiment, job.problem, job.variant, job.seed
+
+
+def load(path: Path = PAPER) -> dict[Key, Mapping[str, Any]]:
+    """The runs by key, each with ``asked``, the steps and the seconds it was given; none if there is no file."""
+    runs = json.loads(path.read_text())["runs"] if path.exists() else []
+    return {(run["experiment"], run["problem"], run["variant"], run["seed"]): run["run"] for run in runs}
+
+
+def is_there(runs: Mapping[Key, Mapping[str, Any]], job: Job) -> bool:
+    """Whether a job's run is there, with as many steps and seconds as it is to have."""
+    asked = runs.get(key(job), {}).get("asked", {"steps": 0, "seconds": 0.0})
+    return bool(asked["steps"] >= job.steps and asked["seconds"] >= job.limit)
+
+
+def add(path: Path, job: Job, run: Run) -> None:
+    """Keep one run."""
+    with rewriting(path) as partial:
+        runs = load(path)
+        runs[key(job)] = {"asked": {"steps": job.steps, "seconds": job.limit}, **_rounded(run)}
+        lines = [
+            json.dumps(
+                dict(zip(("experiment", "problem", "variant", "seed"), its, strict=True)) | {"run": runs[its]},
+                separators=(",", ":"),
+            )
+            for its in sorted(runs)
+        ]
+        made = json.dumps(provenance("benchmarks.paper"))
+        partial.write_text(f'{{"made": {made},\n"runs": [\n' + ",\n".join(lines) + "\n]}\n")
+
+
+def _rounded(run: Run) -> dict[str, Any]:
+    def rounded(value: Any) -> Any:
+        if isinstance(value, list):
+            return [rounded(each) for each in value]
+        return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+    return {name: rounded(value) for name, value in asdict(run).items()}

@@ -1,0 +1,126 @@
+"""The parts of the paper's evaluation in short: each runs, resumes, and is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.paper import __main__ as evaluation
+from benchmarks.paper import falkon, report, store, tuning
+from benchmarks.paper.experiments import EXPERIMENTS, Job, jobs
+from benchmarks.paper.figures import draw, interval
+
+SMALL = [name for name in EXPERIMENTS if name != "tuning"]
+
+
+@pytest.fixture
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """HTRU2 alone, with few rows to fit."""
+    task = replace(tuning.TASKS["HTRU2"], training=500, centres=50)
+    monkeypatch.setattr(tuning, "TASKS", {"HTRU2": task})
+    tuning.tuning.cache_clear()
+    yield
+    tuning.tuning.cache_clear()
+
+
+@pytest.mark.parametrize("experiment", SMALL)
+def test_every_variant_of_an_experiment_runs(experiment: str) -> None:
+    problem = EXPERIMENTS[experiment].problems[0]
+    for variant in EXPERIMENTS[experiment].variants(problem):
+        run = Job(experiment, problem, variant, 0, 4, 600.0).run()
+        assert run.steps == 4
+        assert run.at == [1, 2, 3, 4]
+        assert len(run.regrets) == len(run.times) == len(run.leaves) == 4
+        assert run.best_regret <= run.average_regret == run.regrets[-1]
+        assert min(run.regrets) >= 0.0
+
+
+def test_every_problem_has_an_entry_for_each_system() -> None:
+    """Constants are found and make a configuration that the engine accepts; nothing is run."""
+    every = [job for name in EXPERIMENTS for job in jobs(name, 1, 700, 600.0)]
+    assert len({(job.experiment, job.problem, job.variant) for job in every}) == len(every)
+    assert {job.problem for job in every if job.experiment == "functions"} == set(EXPERIMENTS["functions"].problems)
+    assert sum(job.experiment == "functions" for job in every) == 16 * 5 + 3
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_falkon_is_tuned_and_tested() -> None:
+    """A fit is made once per point and its cost is counted as often as it is asked for."""
+    for variant in ("ada-bkb", "ada-gp-ucb", "random-bkb"):
+        run = Job("tuning", "HTRU2", variant, 0, 5, 600.0).run()
+        assert run.evaluation_seconds > 0
+        assert 0.0 < run.test_errors["best"] < 1.0
+        assert len(tuning.tuning("HTRU2", 0).known) >= run.points
+        assert run.times[-1] == pytest.approx(run.seconds + run.evaluation_seconds)
+
+
+def test_a_run_is_cut_when_its_time_is_up() -> None:
+    run = Job("functions", "Branin", "ada-bkb", 0, 700, 0.01).run()
+    assert 0 < run.steps < 700
+    assert run.at[-1] == run.steps
+
+
+def test_falkon_solves_its_equations() -> None:
+    """Conjugate gradients against the dense solution."""
+    rng = np.random.default_rng(0)
+    X, scales, penalty = rng.normal(size=(300, 3)), np.array([0.7, 1.0, 2.0]), 1e-4
+    y, centres = np.sin(X.sum(axis=1)), X[:40]
+    K_nm = falkon.gaussian(X / scales, centres / scales)
+    K_mm = falkon.gaussian(centres / scales, centres / scales)
+    alpha = np.linalg.solve(K_nm.T @ K_nm + penalty * 300 * K_mm, K_nm.T @ y)
+    new = rng.normal(size=(50, 3))
+    dense = falkon.gaussian(new / scales, centres / scales) @ alpha
+    assert falkon.fit(X, y, centres, scales, penalty, steps=100).predict(new) == pytest.approx(dense, abs=1e-6)
+    assert falkon.fit(X, y, centres, scales, penalty).predict(new) == pytest.approx(dense, abs=1e-2)
+
+
+def test_the_data_sets_are_split_as_in_the_paper() -> None:
+    rows = {"HTRU2": (14_317, 3_581), "CASP": (32_010, 13_720), "Magic04": (15_216, 3_804)}
+    for name, (training, test) in rows.items():
+        task = tuning.TASKS[name]
+        X, y = task.load()
+        assert (task.training, len(X) - task.training) == (training, test)
+        assert len(X) == len(y)
+        assert np.isfinite(X).all()
+        if name != "CASP":
+            assert set(np.unique(y)) == {-1.0, 1.0}
+
+
+def test_an_evaluation_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    out = tmp_path / "paper.json"
+    options = ["run", "--parts", "shallow", "--variants", "N = 3", "--steps", "5", "--out", str(out)]
+    first = CliRunner().invoke(evaluation.app, [*options, "--seeds", "1"])
+    assert first.exit_code == 0, first.output
+    before = store.load(out)
+    assert list(before) == [("shallow", "Bohachevsky", "N = 3", 0)]
+    again = CliRunner().invoke(evaluation.app, [*options, "--seeds", "2"])
+    assert again.exit_code == 0, again.output
+    after = store.load(out)
+    assert len(after) == 2
+    assert after[("shallow", "Bohachevsky", "N = 3", 0)] == before[("shallow", "Bohachevsky", "N = 3", 0)]
+    assert json.loads(out.read_text())["made"]["command"]
+    longer = Job("shallow", "Bohachevsky", "N = 3", 0, 6, 600.0)
+    assert not store.is_there(after, longer)
+    header, rows = report.compared(after, "shallow")
+    assert [len(row) for row in rows] == [len(header)]
+    assert [path.name for path in draw(after, tmp_path)] == ["paper-shallow.png"]
+
+
+@pytest.mark.parametrize("option", [["--parts", "nothing"], ["--problems", "Brainin"], ["--variants", "N = 1"]])
+def test_a_name_that_is_not_known_is_refused_with_those_that_are(option: list[str]) -> None:
+    refused = CliRunner().invoke(evaluation.app, ["run", *option])
+    assert refused.exit_code == 2
+    assert "known:" in refused.output
+
+
+def test_intervals_are_of_the_mean() -> None:
+    values = np.random.default_rng(0).normal(3.0, 2.0, (400, 2))
+    mean, half = interval(values)
+    assert mean == pytest.approx(values.mean(axis=0))
+    assert half == pytest.approx(np.full(2, 1.96 * 2.0 / 20), rel=0.1)
