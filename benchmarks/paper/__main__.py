@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 from tqdm import tqdm
 
 from benchmarks.output import print_table
-from benchmarks.paper import authors, report, store
+from benchmarks.paper import authors, growth, report, store
 from benchmarks.paper import figures as plots
 from benchmarks.paper.experiments import EXPERIMENTS, jobs
 from benchmarks.pool import run_all
@@ -58,6 +59,12 @@ def _chosen(kind: str, names: str, known: Collection[str]) -> Collection[str]:
     return chosen or known
 
 
+@app.command("growth")
+def measure_growth(out: Annotated[Path, typer.Option(help="File that takes the results.")] = growth.GROWTH) -> None:
+    """Measure how the cost grows with the evaluations."""
+    growth.run(out)
+
+
 @app.command()
 def figures(
     results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
@@ -66,6 +73,9 @@ def figures(
     """Draw the figures of docs/paper.md."""
     for path in plots.draw(store.load(results), folder):
         typer.echo(path.name)
+    if growth.GROWTH.exists():
+        systems = json.loads(growth.GROWTH.read_text())["systems"]
+        typer.echo(growth.draw(systems, folder / "paper-growth.png").name)
 
 
 @app.command()

@@ -13,6 +13,8 @@ from tests.api.conftest import DEFINITION, PARAMETERS, pointers
 LOG = {"name": "x", "kind": "float", "scale": "log"}
 JSON = {"content-type": "application/json"}
 
+MANY = [{"name": f"x{i}", "kind": "float", "low": 0, "high": 1} for i in range(100)]
+VAST = [{"name": "x", "kind": "float", "low": -1e308, "high": 1e308}]
 BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"parameters": [{**PARAMETERS[0], "high": -1}]}, ["/parameters/0/high"]),
     ({"parameters": [{**PARAMETERS[0], "low": 3}]}, ["/parameters/0/high"]),
@@ -45,6 +47,14 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"algorithm": {"kind": "gp-ucb", "profile": "paper"}}, ["/algorithm/profile"]),
     ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 10_000}}, ["/algorithm"]),
     ({"algorithm": {"kind": "bkb", "points_per_axis": 1}}, ["/algorithm/points_per_axis"]),
+    ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 20_000}, "parameters": MANY}, ["/algorithm"]),
+    ({"algorithm": {"kind": "random-bkb", "points": 20_000}, "parameters": MANY}, ["/algorithm"]),
+    ({"algorithm": {"kind": "ada-gp-ucb", "delta": 1e-310}}, ["/algorithm/delta"]),
+    ({"algorithm": {"profile": "gp-ucb"}}, ["/algorithm"]),
+    ({"algorithm": {"kind": "auto"}}, ["/algorithm"]),
+    ({"algorithm": {"kind": ["ada-bkb"]}}, ["/algorithm"]),
+    ({"algorithm": {"profile": "paper", "coordinates": "raw"}, "parameters": VAST}, ["/algorithm"]),
+    ({"algorithm": {"kind": "gp-threds", "lowest": -1.7e308, "highest": 1}}, ["/algorithm/lowest"]),
     ({"algorithm": {"kind": "random-bkb", "points": 10**6}}, ["/algorithm/points"]),
     ({"algorithm": {"kind": "ada-bbkb", "batch_drift": 0.5}}, ["/algorithm/batch_drift"]),
     ({"algorithm": {"kind": "ada-gp-ucb", "qbar": 3}}, ["/algorithm/qbar"]),

@@ -8,12 +8,14 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import depth_of
 from adabkb_service.engine.config import Config
 from adabkb_service.engine.policies import gp_threds
 from adabkb_service.engine.record import of
+from adabkb_service.engine.space import FloatAxis, Space
 from tests.engine.drive import hills
 from tests.engine.strategies import unit_space
 
@@ -96,8 +98,37 @@ def test_gp_threds_hands_out_different_points_and_takes_their_results_in_any_ord
     for point in reversed(together):
         state = gp_threds.observe(state, point, hills(point)).state
     assert state.record.size == 26
-    elsewhere = gp_threds.observe(state, np.array([0.123, 0.456]), 0.5)
-    assert np.array_equal(gp_threds.suggest(elsewhere.state, NOTHING).point, gp_threds.suggest(state, NOTHING).point)
+
+
+def test_a_result_beside_the_grid_counts_for_the_cell_that_it_is_in() -> None:
+    """Workers may round what they are given."""
+    rounded, asked = gp_threds.start(unit_space(2), THREDS, 0), []
+    for _ in range(40):
+        point = gp_threds.suggest(rounded, NOTHING).point
+        asked.append(point.tobytes())
+        beside = np.round(point + 3e-3, 2)
+        rounded = gp_threds.observe(rounded, np.clip(beside, 0.0, 1.0), hills(beside)).state
+    assert len(set(asked)) > 20
+    deep, _ = threds(hills, 0, 400)
+    assert deep.test is not None
+    box = gp_threds.cell_box(deep, deep.test.key)
+    outside = np.where(box.low > 0.5, 0.01, 0.99)
+    after = gp_threds.observe(deep, outside, 0.5).state
+    assert after.record.size == deep.record.size + 1
+    assert np.array_equal(gp_threds.suggest(after, NOTHING).point, gp_threds.suggest(deep, NOTHING).point)
+
+
+def test_a_grid_finer_than_its_axes_has_every_point_once() -> None:
+    narrow = Space((FloatAxis("x", 1.0, 1.0 + 1e-11),))
+    state = gp_threds.start(narrow, THREDS, 0)
+    together = [found.point for found in islice(gp_threds.suggestions(state, np.zeros((0, 1))), 8)]
+    assert len({point.tobytes() for point in together}) == 8
+
+
+def test_results_beyond_floating_point_are_refused() -> None:
+    state, _ = threds(hills, 0, 3)
+    with pytest.raises(FloatingPointError):
+        gp_threds.observe(state, np.array([0.5, 0.5]), 1e200)
 
 
 def test_gp_threds_ends_with_the_tree_and_repeats_its_best_point() -> None:

@@ -142,6 +142,38 @@ def test_a_restored_study_goes_on_like_the_one_that_was_kept(config: Config) -> 
         assert np.array_equal(mine.point, others.point)
 
 
+def test_a_batch_is_as_far_as_it_is_from_scratch() -> None:
+    """Although known points carry features of members that have left the dictionary."""
+    space, config = unit_space(2), replace(ADA_BBKB, qbar=1.0, ridge=0.1)
+    result, noise = run(space, config, hills, 0), np.random.default_rng(0)
+    redrawn = 0
+    for _ in range(80):
+        result.step(hills, 0.05 * float(noise.standard_normal()))
+        batch, learned = result.state.batch, ada_bkb.report(result.state).learned
+        assert batch is not None
+        kept = record(result.points, result.values), result.cells, ada_bkb.dictionary(result.state), learned
+        restored = ada_bkb.restore(space, config, 0, *kept).batch
+        assert restored is not None
+        assert restored.start == batch.start
+        assert restored.drift == pytest.approx(batch.drift, rel=1e-6)
+        redrawn += batch.start == len(result.values)
+    assert 5 < redrawn < 75
+
+
+def test_bounds_of_fixed_points_certify_nothing() -> None:
+    """A peak between the points of the grid is beyond any of them."""
+    for config in (GP_UCB, BKB, RANDOM_BKB):
+        assert ada_bkb.report(run(unit_space(2), config, hills, 20).state).gap is None
+    assert ada_bkb.report(run(unit_space(2), ADA_GP_UCB, hills, 20).state).gap is not None
+
+
+def test_a_grid_may_have_more_axes_than_numpy_arrays() -> None:
+    axes = [ChoiceAxis(f"c{i}", ("only",)) for i in range(70)]
+    points = Problem(Space((*axes, FloatAxis("x", 0.0, 1.0))), Config(points_per_axis=5), seed=0).fixed
+    assert points is not None
+    assert sorted(points[:, -1]) == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
 def test_ada_gp_ucb_never_prunes_and_begins_with_the_root() -> None:
     """Its leaves tile the box at any time."""
     result = run(unit_space(2), replace(ADA_GP_UCB, branching=3), hills, 80, noise=0.05)

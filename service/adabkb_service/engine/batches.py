@@ -33,7 +33,7 @@ class Batch:
     """The bound: 1 when the dictionary has just been drawn."""
 
     def observe(self, features: Array, ridge: float) -> Batch:
-        """With one more result, at a point of these features, (M,)."""
+        """With one more result, at a point of these features, (M,), in the range of the sketch's Q."""
         return replace(self, drift=self.drift + float(_variance(features[None], self.inverse, ridge)[0]))
 
 

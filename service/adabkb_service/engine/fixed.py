@@ -7,6 +7,8 @@ coordinates would walk through the box row by row.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ STEP = -1
 """Of the random numbers; those of the dictionary are drawn at the steps 0, 1, ..."""
 
 
+@lru_cache(8)
 def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) -> Array | None:
     """The points, shape (P, d), in the unit cube, no two the same.
 
@@ -34,18 +37,31 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
     """
     if sample is not None:
         drawn = uniforms(seed, STEP, sample * space.dimension).reshape(sample, space.dimension)
-        positions = space.snap(drawn)
-        return positions[np.sort(np.unique(positions, axis=0, return_index=True)[1])]
+        return distinct(space.snap(drawn))
     if grid is None:
         return None
-    axes = np.meshgrid(*(_positions(axis, grid) for axis in space.axes), indexing="ij")
-    positions = np.stack([axis.ravel() for axis in axes], axis=1)
+    positions = product([_positions(axis, grid) for axis in space.axes])
     return positions[np.argsort(uniforms(seed, STEP, len(positions)))]
 
 
-def grid_size(space: Space, grid: int) -> int:
-    """How many points a grid would have."""
-    return math.prod(len(_positions(axis, grid)) for axis in space.axes)
+def grid_size(space: Space, grid: int) -> float:
+    """How many points a grid would have at most; infinite beyond floating point."""
+    counts = (min(axis.count, grid) if isinstance(axis, (IntAxis, ChoiceAxis)) else grid for axis in space.axes)
+    return math.prod(map(float, counts))
+
+
+def product(axes: Sequence[Array]) -> Array:
+    """All points (P, d) whose coordinates are among those of each axis; the last axis varies fastest."""
+    points, repeats = np.empty((math.prod(map(len, axes)), len(axes))), 1
+    for k in reversed(range(len(axes))):  # numpy's own would need an array of d + 1 dimensions, and has 64 at most
+        points[:, k] = axes[k][np.arange(len(points)) // repeats % len(axes[k])]
+        repeats *= len(axes[k])
+    return points
+
+
+def distinct(positions: Array) -> Array:
+    """Positions (k, d) without repetitions, in order."""
+    return positions[np.sort(np.unique(positions, axis=0, return_index=True)[1])]
 
 
 def _positions(axis: Axis, most: int) -> Array:

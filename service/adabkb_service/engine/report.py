@@ -18,8 +18,9 @@ def report(state: State) -> Report:
     """The numbers of the current model."""
     tree, belief, points = state.tree, state.belief, state.points
     known = belief.incumbent is not None
+    covers = known and not tree.listed  # bounds of fixed points say nothing of what lies between them
     return Report(
-        gap=index.gap(tree, belief.ucb, belief.best_lcb) * belief.scale if known else None,
+        gap=index.gap(tree, belief.ucb, belief.best_lcb) * belief.scale if covers else None,
         best_lcb=belief.offset + belief.scale * belief.best_lcb if known else None,
         beta=belief.beta,
         leaves=tree.count,

@@ -94,7 +94,8 @@ def blank(problem: Problem) -> State:
     else:
         tree = listed(problem.fixed)
     view = fresh_view(problem, points, np.zeros(0, dtype=np.int64))
-    return State(problem, tree, points, view, believe(problem, points, view))
+    state = State(problem, tree, points, view, believe(problem, points, view))
+    return state if problem.config.batch_drift is None else refresh(state, view.sketch.dictionary, 0)
 
 
 def restored(
@@ -178,4 +179,4 @@ def _redrawn(state: State) -> State:
     ids = points.evaluated
     variance = state.belief.deviation[ids] ** 2
     drawn = draw(state.problem, len(points.values), points.counts[ids], variance)
-    return refresh(state, ids[drawn], len(points.values))
+    return state if drawn.all() else refresh(state, ids[drawn], len(points.values))

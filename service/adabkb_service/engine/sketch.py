@@ -68,6 +68,11 @@ class Sketch:
         Z: Array = (self.Q @ solution).T
         return Z
 
+    def projected(self, point: int) -> Array:
+        """The features (M,) of a known point without what lies outside the range of Q."""
+        z: Array = self.Q @ (self.Q.T @ self.features.array[point])
+        return z
+
     def add(self, features: Array) -> Sketch:
         """With the features (k, M) of k new points."""
         return replace(self, features=self.features.append_rows(features))

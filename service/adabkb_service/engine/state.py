@@ -311,5 +311,5 @@ def _batch_with(state: State, point: int) -> Batch | None:
     most, batch = state.problem.config.batch_drift, state.batch
     if most is None or batch is None or not len(state.view.sketch.dictionary):
         return None
-    batch = batch.observe(state.view.sketch.features.array[point], state.problem.config.ridge)
+    batch = batch.observe(state.view.sketch.projected(point), state.problem.config.ridge)
     return batch if batch.drift <= most * (1.0 + TIE) else None

@@ -21,7 +21,7 @@ from adabkb_service.engine.fixed import grid_size
 from adabkb_service.engine.policies import ada_bkb, auto, gp_threds
 from adabkb_service.engine.policies.policy import Policy
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.operations.parameters import Body, Constant, Count, Integer, Number
+from adabkb_service.operations.parameters import Body, Constant, Count, Integer
 
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
@@ -31,7 +31,12 @@ MOST_POINTS = 20_000
 EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 """No sketch."""
 
-Delta = Annotated[float, Field(gt=0, lt=1, description="the bounds hold with probability 1 - delta")]
+MOST_COORDINATES = 400_000
+"""Of points drawn at random: drawing them takes some seconds then."""
+MOST_TEST_POINTS = 2_000
+"""Of the grid of a GP-ThreDS test: a study is restored by going through all of its results."""
+
+Delta = Annotated[float, Field(ge=1e-300, lt=1, description="the bounds hold with probability 1 - delta")]
 PerAxis = Annotated[Integer, Field(ge=2, le=MOST_POINTS)]
 
 
@@ -114,8 +119,12 @@ class _Constants(_Kernel):
         Raises:
             PydanticCustomError: the constants do not fit the space.
         """
-        if self.coordinates == "raw" and any(axis.raw_bounds is None for axis in space.axes):
-            raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
+        if self.coordinates == "raw":
+            for axis in space.axes:
+                if axis.raw_bounds is None:
+                    raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
+                if math.isinf(axis.raw_bounds[1] - axis.raw_bounds[0]):
+                    raise PydanticCustomError("coordinates", "the bounds are too far apart for raw coordinates")
         self._lengthscales(space, [])
         problem = Problem(space, self.config(None), seed=0)
         return self.model_copy(
@@ -218,7 +227,7 @@ class _Grid(_Constants):
 
     def resolved(self, space: Space) -> Self:
         """If the grid is not too large."""
-        _check_grid(space, self.points_per_axis)
+        _check_grid(space, self.points_per_axis, MOST_POINTS)
         return super().resolved(space)
 
 
@@ -241,6 +250,16 @@ class RandomBKB(_Constants, _Sketched):
     kind: Literal["random-bkb"]
     points: Annotated[Integer, Field(ge=1, le=MOST_POINTS)] = 1000
 
+    def resolved(self, space: Space) -> Self:
+        """If there are not too many coordinates."""
+        if self.points * space.dimension > MOST_COORDINATES:
+            raise PydanticCustomError(
+                "points",
+                "points must be at most {most} in so many dimensions",
+                {"most": MOST_COORDINATES // space.dimension},
+            )
+        return super().resolved(space)
+
 
 class GPThreDS(_Kernel):
     """GP-ThreDS: tests whether the objective passes a threshold, in ever smaller cells.
@@ -249,8 +268,8 @@ class GPThreDS(_Kernel):
     """
 
     kind: Literal["gp-threds"]
-    lowest: Annotated[Number, Field(description="the best value is looked for from here ...")]
-    highest: Annotated[Number, Field(description="... to here")]
+    lowest: Annotated[float, Field(ge=-1e30, le=1e30, description="the best value is looked for from here ...")]
+    highest: Annotated[float, Field(ge=-1e30, le=1e30, description="... to here")]
     ridge: Annotated[Constant, Field(description="lambda")] = 0.01
     noise_std: Annotated[Constant, Field(description="of a result; a study's own noise_std replaces it")] = 0.1
     norm_bound: Annotated[Constant, Field(description="B")] = 1.0
@@ -298,20 +317,24 @@ class GPThreDS(_Kernel):
         """
         if not all(isinstance(axis, FloatAxis) for axis in space.axes):
             raise PydanticCustomError("kind", "gp-threds needs parameters of kind float; choose ada-bkb for others")
-        _check_grid(space, self.points_per_axis)
+        _check_grid(space, self.points_per_axis, MOST_TEST_POINTS)
         default = [0.2 * math.sqrt(space.dimension)] * space.dimension
         return self.model_copy(update={"lengthscale": self._lengthscales(space, default)})
 
 
-def _check_grid(space: Space, points_per_axis: int) -> None:
+def _check_grid(space: Space, points_per_axis: int, most: int) -> None:
     size = grid_size(space, points_per_axis)
-    if size > MOST_POINTS:
+    if size > most:
         raise PydanticCustomError(
             "points_per_axis",
             "a grid of {size} points is too large ({most} at most): lower points_per_axis, or choose kind ada-bkb, "
             "which needs no grid, or random-bkb",
-            {"size": f"{size:.3g}", "most": MOST_POINTS},
+            {"size": f"{size:.3g}", "most": most},
         )
+
+
+PROFILES = ["auto", "paper"]
+OTHERS = ["ada-bbkb", "ada-gp-ucb", "gp-ucb", "bkb", "random-bkb", "gp-threds"]
 
 
 def _system(algorithm: Any) -> str | None:
@@ -320,8 +343,8 @@ def _system(algorithm: Any) -> str | None:
     if not isinstance(given, Mapping):
         return None
     kind = given.get("kind", "ada-bkb")
-    system = given.get("profile", "auto") if kind == "ada-bkb" else kind
-    return system if isinstance(system, str) else None
+    system, known = (given.get("profile", "auto"), PROFILES) if kind == "ada-bkb" else (kind, OTHERS)
+    return system if system in known else None
 
 
 Algorithm = Annotated[

@@ -122,7 +122,7 @@ class Model:
             awaited: (k, d) points without a result, failed ones included.
         """
         report = asdict(self.policy.report(state))
-        report["offset"] *= self.sign
+        report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 is 0.0
         learned = report.pop("learned")
         del report["best_lcb"]
         numbers = {name: value if _is_finite(value) else None for name, value in report.items()}

@@ -135,9 +135,14 @@ def model(service: Service, study_id: str) -> views.Model:
     """
     with service.models.lock(study_id):
         study = service.models.follow(study_id).study
-    summary, blank = dict(render.model_summary(study)), start(study)
-    figures = study.model or blank.figures(blank.state, blank.history.awaited_points())
-    return views.Model(**{**summary, **figures}, algorithm=blank.definition.algorithm, seed=study.seed)
+    figures = study.model or _blank_figures(study)
+    summary, algorithm = dict(render.model_summary(study)), lifecycle.definition_of(study).algorithm
+    return views.Model(**{**summary, **figures}, algorithm=algorithm, seed=study.seed)
+
+
+def _blank_figures(study: StudyRow) -> dict[str, Any]:
+    blank = start(study)
+    return blank.figures(blank.state, blank.history.awaited_points())
 
 
 @retried

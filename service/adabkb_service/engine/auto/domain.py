@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import LONGEST_KEY
+from adabkb_service.engine.fixed import product
 from adabkb_service.engine.space import ChoiceAxis, IntAxis, Space
 
 Array = NDArray[np.float64]
@@ -62,11 +63,7 @@ class Domain:
     def points(self) -> Array:
         """Every point of a small finite space, (size, d)."""
         values = [np.array([self.position(k, i) for i in range(size or 0)]) for k, size in enumerate(self.sizes)]
-        points, repeats = np.empty((int(self.size), self.dimension)), 1
-        for k in reversed(range(self.dimension)):
-            points[:, k] = values[k][np.arange(len(points)) // repeats % len(values[k])]
-            repeats *= len(values[k])
-        return points
+        return product(values)
 
     def neighbours(self, position: Array) -> Array:
         """Positions (k, d) that differ from one, (d,), by one step along a listed ordered axis or in one choice."""

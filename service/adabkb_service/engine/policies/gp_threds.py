@@ -7,8 +7,7 @@ rejected (no upper bound comes near tau). The accepted children are the next epo
 largest value that the optimum may have; if there are none, tau is lowered and the same cells are tested again.
 
 Taken differently from their code: the next point is looked for after a child was accepted, among what is left, not
-before; bounds below 0 count as they are. A result elsewhere than at the points that the current test still asks about
-is kept, but decides nothing.
+before; bounds below 0 count as they are. A result outside the cell under test is kept, but decides nothing.
 
 What a result does to the cells is told with the next suggestion, so that the cells that are kept are a function of the
 suggestions: a result may be corrected before anybody asks what to make of it.
@@ -31,6 +30,7 @@ from adabkb_service.engine import record as results
 from adabkb_service.engine import report as reports
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
 from adabkb_service.engine.cells import ROOT, child_keys, depth_of, path_of
+from adabkb_service.engine.fixed import distinct, product
 from adabkb_service.engine.leaves import TIE, listed
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.points import none_yet
@@ -38,10 +38,12 @@ from adabkb_service.engine.policies import ada_bkb
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.restore import restored
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.state import absorb, believe, fresh_view
+from adabkb_service.engine.state import absorb, believe, fresh_view, know
 
 Array = NDArray[np.float64]
 
+LARGEST = 1e100
+"""Of a result: the sum of many squares stays within floating point."""
 STEP_BACK = 0.4
 """How far tau's interval begins below the last tau, as a share of its first length and per halving."""
 
@@ -173,14 +175,17 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
     """
+    if abs(value) > LARGEST:
+        raise FloatingPointError("results too large for floating point: rescale them")
     state = replace(state, record=state.record.add(point, value, error))
     test = state.test
-    where = None if test is None else test.study.points.find(point)
-    if test is None or where is None or where not in test.study.tree.point[test.study.tree.leaves]:
+    if test is None:
         return Update(state, {})
-    study = absorb(test.study, where, value)
-    if not np.isfinite(study.belief.mean).all():
-        raise FloatingPointError("results too large for floating point: rescale them")
+    low, high = _box(test.key, len(point))
+    if not ((low <= point) & (point <= high)).all():
+        return Update(state, {})
+    study, (where,) = know(test.study, point[None])
+    study = absorb(study, where, value)
     return Update(_judged(state, replace(test, study=study, waited=test.waited + 1)), {})
 
 
@@ -208,7 +213,7 @@ def report(state: State) -> Report:
         beta=0.0 if study is None else study.belief.beta,
         leaves=len(state.cells),
         depth=depth_of(state.cells[0]),
-        dictionary=0 if study is None else len(study.view.sketch.dictionary),
+        dictionary=0,
         basis=0 if study is None else len(study.view.sketch.basis),
         effective_dimension=0.0 if study is None else study.belief.effective_dimension,
         points=state.record.points,
@@ -296,9 +301,7 @@ def _new_test(problem: constants.Problem, config: Config, key: str) -> Test:
     """A test without results; its grid's middle comes first."""
     space = problem.space
     low, high = _box(key, space.dimension)
-    along = np.linspace(low, high, config.grid)
-    mesh = np.meshgrid(*along.T, indexing="ij")
-    positions = space.snap(np.stack([axis.ravel() for axis in mesh], axis=1))
+    positions = distinct(space.snap(product(list(np.linspace(low, high, config.grid).T))))
     middle = (low + high) / 2
     first = int(np.argmin(np.abs(positions - middle).max(axis=1)))
     positions = np.concatenate([positions[[first]], np.delete(positions, first, axis=0)])
