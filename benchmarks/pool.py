@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from tqdm import tqdm
 
 # Read by the BLAS libraries when numpy is first imported, so they must be set before a worker starts.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -35,6 +37,18 @@ def run_all(jobs: Sequence[J], workers: int) -> Iterator[tuple[J, Future[Any]]]:
                 yield running[done], done
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def keep_all(jobs: Sequence[J], workers: int, keep: Callable[[J, Any], None]) -> int:
+    """Run jobs and keep what comes of them, with a progress bar; how many failed."""
+    failed = 0
+    for job, done in tqdm(run_all(jobs, workers), total=len(jobs), unit="run", mininterval=10):
+        if error := done.exception():
+            failed += 1
+            tqdm.write(f"{job}: {error!r}")
+        else:
+            keep(job, done.result())
+    return failed
 
 
 @contextmanager

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from tqdm import tqdm
 
 from benchmarks.output import print_table
 from benchmarks.paper import authors, growth, report, store
 from benchmarks.paper import figures as plots
 from benchmarks.paper.experiments import EXPERIMENTS, jobs
-from benchmarks.pool import run_all
+from benchmarks.pool import keep_all
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 
@@ -39,14 +39,7 @@ def run(
     wanted = [job for job in every if job.problem in of_problems and job.variant in of_variants]
     there = store.load(out)
     missing = [job for job in wanted if force or not store.is_there(there, job)]
-    failed = 0
-    for job, done in tqdm(run_all(missing, workers), total=len(missing), unit="run"):
-        if error := done.exception():
-            failed += 1
-            tqdm.write(f"{' '.join(map(str, store.key(job)))}: {error!r}")
-        else:
-            store.add(out, job, done.result())
-    if failed:
+    if failed := keep_all(missing, workers, partial(store.add, out)):
         typer.echo(f"{failed} of {len(missing)} runs failed", err=True)
         raise typer.Exit(1)
 

@@ -56,6 +56,9 @@ class Job:
     steps: int
     limit: float
 
+    def __str__(self) -> str:
+        return f"{self.experiment} {self.problem} {self.variant} {self.seed}"
+
     def run(self) -> Run:
         """Do it."""
         experiment = EXPERIMENTS[self.experiment]
@@ -167,18 +170,13 @@ def _on_the_square(problem: str) -> dict[str, Entry]:
         coordinates="raw",
         outputs="raw",
     )
-    test = Config(
+    test = gp_threds.of_a_test(
         kernel="gaussian",
         lengthscale=0.2,
         ridge=0.01,
         noise_std=SQUARE_NOISE_STD,
         norm_bound=settings["parameters"]["B"],
         delta=1e-3,
-        qbar=math.inf,
-        beta="igp",
-        outputs="raw",
-        max_depth=0,
-        prunes=False,
     )
     side = int(settings["parameters"]["grid"].partition("x")[0])
     lowest, highest = interval

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from tqdm import tqdm
 
 from benchmarks.output import RESULTS
-from benchmarks.pool import run_all
+from benchmarks.pool import keep_all
 from benchmarks.quality import plots, report, store
 from benchmarks.quality.methods import METHODS, Entry, policy
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem
@@ -52,14 +52,7 @@ def run(
         for job in wanted
         if force or store.key(job) not in there or there[store.key(job)]["evaluations"] < job.budget
     ]
-    failed = 0
-    for job, done in tqdm(run_all(missing, jobs), total=len(missing), unit="run", mininterval=10):
-        if error := done.exception():
-            failed += 1
-            tqdm.write(f"{' '.join(map(str, store.key(job)))}: {error!r}")
-        else:
-            store.add(out, job, done.result())
-    if failed:
+    if failed := keep_all(missing, jobs, partial(store.add, out)):
         typer.echo(f"{failed} of {len(missing)} runs failed", err=True)
         raise typer.Exit(1)
 

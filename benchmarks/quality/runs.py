@@ -50,6 +50,9 @@ class Job:
     seed: int
     budget: int
 
+    def __str__(self) -> str:
+        return f"{self.problem.name} {self.name} {self.seed}"
+
     def run(self) -> Run:
         """Do it."""
         instance = self.problem.draw(self.seed)

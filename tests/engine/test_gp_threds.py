@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -12,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import depth_of
-from adabkb_service.engine.config import Config
 from adabkb_service.engine.policies import gp_threds
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import FloatAxis, Space
@@ -23,18 +21,8 @@ Array = NDArray[np.float64]
 
 NOTHING = np.zeros((0, 2))
 THREDS = gp_threds.Config(
-    model=Config(
-        kernel="gaussian",
-        lengthscale=0.2,
-        ridge=0.01,
-        noise_std=0.1,
-        norm_bound=2.0,
-        delta=1e-3,
-        qbar=math.inf,
-        beta="igp",
-        outputs="raw",
-        max_depth=0,
-        prunes=False,
+    model=gp_threds.of_a_test(
+        kernel="gaussian", lengthscale=0.2, ridge=0.01, noise_std=0.1, norm_bound=2.0, delta=1e-3
     ),
     lowest=0.2,
     highest=1.2,

@@ -291,7 +291,7 @@ class GPThreDS(_Kernel):
 
     def config(self, output_noise_std: float | None, sign: float) -> gp_threds.Config:
         """The engine's constants."""
-        model = Config(
+        model = gp_threds.of_a_test(
             kernel=self.kernel,
             smoothness=self.smoothness,
             lengthscale=self._engine_lengthscale(),
@@ -300,11 +300,6 @@ class GPThreDS(_Kernel):
             output_noise_std=output_noise_std,
             norm_bound=self.norm_bound,
             delta=self.delta,
-            qbar=math.inf,
-            beta="igp",
-            outputs="raw",
-            max_depth=0,
-            prunes=False,
         )
         low, high = sorted((sign * self.lowest, sign * self.highest))
         return gp_threds.Config(model, low, high, self.points_per_axis, self.patience, self.slack, self.max_depth)

@@ -18,6 +18,7 @@ A test is GP-UCB on fixed points: everything about it is ``ada_bkb``'s.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -53,7 +54,7 @@ class Config:
     """What a study tells GP-ThreDS."""
 
     model: constants.Config
-    """Of a test: nothing to expand, no sketch."""
+    """Of a test, from ``of_a_test``."""
     lowest: float
     highest: float
     """Where the largest value of the objective is looked for, in the engine's sign."""
@@ -65,6 +66,11 @@ class Config:
     """How far below tau, per side of the cell, an upper bound must be for a rejection."""
     max_depth: int
     """Halvings of the box."""
+
+
+def of_a_test(**given: Any) -> constants.Config:
+    """A test's constants: some are given, the others make it what it is."""
+    return constants.Config(**given, qbar=math.inf, beta="igp", outputs="raw", max_depth=0, prunes=False)
 
 
 @dataclass(frozen=True, slots=True)
