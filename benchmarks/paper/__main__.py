@@ -73,15 +73,14 @@ def figures(
 
 @app.command()
 def table(
-    part: Annotated[str, typer.Argument(help="An experiment.")],
+    part: Annotated[str, typer.Argument(help="An experiment, or times for those of the functions.")],
     results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
 ) -> None:
     """Compare what was run."""
-    if part not in EXPERIMENTS:
-        raise typer.BadParameter(f"no part {part} (known: {', '.join(EXPERIMENTS)})")
-    runs = store.load(results)
-    special = {"functions": report.functions, "tuning": report.tuned}
-    print_table(*(special[part](runs) if part in special else report.compared(runs, part)))
+    known = [*EXPERIMENTS, "times"]
+    if part not in known:
+        raise typer.BadParameter(f"no part {part} (known: {', '.join(known)})")
+    print_table(*report.table(part, store.load(results)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import zlib
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,12 +21,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine import index
 from adabkb_service.engine.leaves import Ints, Leaves
-from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.state import Array, State, View
 from benchmarks.output import RESULTS, print_table, provenance, write
-from benchmarks.paper import authors
+from benchmarks.paper import as_coded, authors
 from benchmarks.paper.authors import STEPS
 from benchmarks.paper.functions import FUNCTIONS
 from benchmarks.paper.runs import run
@@ -34,37 +31,14 @@ from benchmarks.paper.runs import run
 TRACED = {name: found for name in FUNCTIONS if (found := authors.results(name)) is not None}
 PERCENTILES = (0, 25, 50, 75, 100)
 
-Patches = list[AbstractContextManager[object]]
-AS_PRINTED = ada_bkb._expands
-
-
-def root_first(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
-    """The paper's prose: nothing is expanded before the root has been evaluated."""
-    return bool(len(state.points.values)) and AS_PRINTED(state, imagined, leaf, repeat)
-
-
-def authors_start(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
-    """The root's variance starts at 0, so it is expanded; beta starts at 1, so its children are not."""
-    if not len(state.points.values):
-        return bool(state.tree.depth[leaf] == 0)
-    return AS_PRINTED(state, imagined, leaf, repeat)
-
-
-def authors_index(tree: Leaves, ucb: Array) -> Array:
-    """f~ + V_h: the parent is never used."""
-    values: Array = ucb[tree.point[tree.leaves]] + tree.variation[tree.leaves]
-    return values
-
-
-def readings() -> dict[str, Patches]:
-    """What is put in the engine's place, by name of the reading."""
-    start = patch.object(ada_bkb, "_expands", authors_start)
-    return {
-        "engine": [],
-        "root first": [patch.object(ada_bkb, "_expands", root_first)],
-        "authors' start": [start],
-        "and index": [start, patch.object(index, "indices", authors_index)],
-    }
+Change = Callable[[], AbstractContextManager[object]]
+READINGS: dict[str, Change] = {
+    "engine": nullcontext,
+    "root first": as_coded.root_first,
+    "authors' start": as_coded.start,
+    "and index": as_coded.start_and_index,
+}
+"""What is put in the engine's place, by name of the reading."""
 
 
 def random_order(seed: int) -> Callable[[Leaves, Ints], int]:
@@ -92,11 +66,11 @@ def main() -> None:
     with threadpool_limits(1):
         for name in tqdm(options.functions, unit="function"):
             by_reading[name] = {
-                reading: [ratio(name, options.steps, seed, patches) for seed in range(options.seeds)]
-                for reading, patches in readings().items()
+                reading: [ratio(name, options.steps, seed, change()) for seed in range(options.seeds)]
+                for reading, change in READINGS.items()
             }
             by_order[name] = [
-                ratio(name, options.steps, seed, [patch.object(Leaves, "first_of", random_order(seed))])
+                ratio(name, options.steps, seed, patch.object(Leaves, "first_of", random_order(seed)))
                 for seed in range(options.orders)
             ]
     numbers = {"readings": by_reading, "tie_orders": by_order}
@@ -104,11 +78,9 @@ def main() -> None:
     show(by_reading, by_order)
 
 
-def ratio(name: str, steps: int, seed: int, patches: Patches) -> float:
-    """Average regret relative to the authors', of a run of the engine with these patches."""
-    with ExitStack() as stack:
-        for each in patches:
-            stack.enter_context(each)
+def ratio(name: str, steps: int, seed: int, change: AbstractContextManager[object]) -> float:
+    """Average regret relative to the authors', of a run of the engine under a change."""
+    with change:
         outcome = run(FUNCTIONS[name], authors.config(name), steps, seed, noise_std=authors.noise_std(name))
     return float(outcome.average_regret / TRACED[name]["average_regret"])
 
@@ -116,7 +88,7 @@ def ratio(name: str, steps: int, seed: int, patches: Patches) -> float:
 def show(by_reading: dict[str, dict[str, list[float]]], by_order: dict[str, list[float]]) -> None:
     print("Average regret relative to the authors', by reading: median (min-max) over noise seeds")
     print_table(
-        ["function", *readings()],
+        ["function", *READINGS],
         [
             [name, *(f"{np.median(r):.3f} ({min(r):.2f}-{max(r):.2f})" for r in ratios.values())]
             for name, ratios in by_reading.items()

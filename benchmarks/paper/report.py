@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper import authors, tuning
-from benchmarks.paper.experiments import AUTO, EXPERIMENTS
+from benchmarks.paper.experiments import AUTO, EXPERIMENTS, REFITTED
 from benchmarks.paper.store import Key
 
 Runs = Mapping[Key, Mapping[str, Any]]
@@ -23,6 +23,12 @@ PUBLISHED = {
     "ada-gp-ucb": (("0.071 ± 0.003", "18.65 ± 0.34", "0.389 ± 0.010"), ("182 ± 2", "152 ± 1", "251 ± 1")),
 }
 """The paper's two tables of the tuning experiments: test errors and seconds, by data set."""
+
+
+def table(part: str, runs: Runs) -> Table:
+    """A table of docs/paper.md: of an experiment, or ``times`` for those of the functions."""
+    own = {"functions": functions, "times": times, "gp-threds": gp_threds, "tuning": tuned}
+    return own[part](runs) if part in own else compared(part, runs)
 
 
 def functions(runs: Runs) -> Table:
@@ -71,7 +77,7 @@ def times(runs: Runs) -> Table:
     return header, rows
 
 
-def compared(runs: Runs, experiment: str) -> Table:
+def compared(experiment: str, runs: Runs) -> Table:
     """An experiment's variants: average regret, best regret, seconds, leaf set; medians."""
     header = ["problem", "", "average regret", "over seeds", "best regret", "seconds", "leaves"]
     rows = []
@@ -84,6 +90,30 @@ def compared(runs: Runs, experiment: str) -> Table:
                 numbers = [_median(found, name) for name in ("best_regret", "seconds", "max_leaves")]
                 rows.append([problem, variant, _number(np.median(regrets)), spread, *numbers])
     return header, rows
+
+
+def gp_threds(runs: Runs) -> Table:
+    """Regret, and total seconds beside the paper's: of the engine, and with every posterior fitted anew."""
+    header = ["problem", "", "average regret", "over seeds", "best regret", "leaves"]
+    header += ["seconds", "refitted", "times Ada-BKB's", "paper", "times Ada-BKB's"]
+    claimed = {name.lower(): seconds for name, seconds in authors.AUTHORS["gp-threds"]["claimed_seconds"].items()}
+    rows = []
+    for column, problem in enumerate(EXPERIMENTS["gp-threds"].problems):
+        every = {name: _runs(runs, "gp-threds", problem, name) for name in EXPERIMENTS["gp-threds"].variants(problem)}
+        taken = {name: np.median([run["seconds"] for run in found]) for name, found in every.items() if found}
+        for name in (name for name in taken if not name.endswith(REFITTED)):
+            regrets = _regrets(runs, "gp-threds", problem, name)
+            row = [problem, name, _number(np.median(regrets)), f"{_number(regrets.min())}-{_number(regrets.max())}"]
+            row += [_median(every[name], which) for which in ("best_regret", "max_leaves")]
+            row.append(_number(taken[name]))
+            row += _beside(taken.get(name + REFITTED), taken.get("ada-bkb" + REFITTED))
+            row += _beside(claimed[name][column], claimed["ada-bkb"][column]) if name in claimed else ["", ""]
+            rows.append(row)
+    return header, rows
+
+
+def _beside(seconds: float | None, reference: float | None) -> list[str]:
+    return ["", ""] if seconds is None or reference is None else [_number(seconds), f"{seconds / reference:.1f}"]
 
 
 def tuned(runs: Runs) -> Table:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from adabkb_service.engine.policies import ada_bkb
 from benchmarks.paper import __main__ as evaluation
-from benchmarks.paper import falkon, report, store, tuning
-from benchmarks.paper.experiments import EXPERIMENTS, Job, jobs
+from benchmarks.paper import as_coded, falkon, report, store, tuning
+from benchmarks.paper.experiments import EXPERIMENTS, SQUARE, Job, jobs
 from benchmarks.paper.figures import draw, interval
 
 SMALL = [name for name in EXPERIMENTS if name != "tuning"]
@@ -58,6 +59,26 @@ def test_falkon_is_tuned_and_tested() -> None:
         assert 0.0 < run.test_errors["best"] < 1.0
         assert len(tuning.tuning("HTRU2", 0).known) >= run.points
         assert run.times[-1] == pytest.approx(run.seconds + run.evaluation_seconds)
+
+
+def test_a_posterior_fitted_anew_is_the_one_that_was_updated() -> None:
+    """Of an exact system: one row per evaluation, repetitions too, gives what one row per point with counts gives."""
+    entry = EXPERIMENTS["gp-threds"].variants("Branin")["ada-gp-ucb"]
+    state, values = ada_bkb.start(SQUARE["Branin"].space, entry.config, 0), np.random.default_rng(0).normal(size=30)
+    for value in values:
+        suggestion = ada_bkb.suggest(state, np.zeros((0, 2)))
+        state = ada_bkb.observe(suggestion.state, suggestion.point, float(value)).state
+    assert len(state.points.evaluated) < len(values)
+    mean, variance = as_coded.fit(state)
+    assert mean == pytest.approx(state.belief.mean, abs=1e-8)
+    assert variance == pytest.approx(state.problem.config.ridge * state.belief.deviation**2, abs=1e-8)
+
+
+def test_a_system_refitted_takes_the_same_steps() -> None:
+    updated, refitted = (
+        Job("gp-threds", "Branin", name, 0, 30, 600.0).run() for name in ("gp-threds", "gp-threds refitted")
+    )
+    assert refitted.regrets == updated.regrets
 
 
 def test_a_run_is_cut_when_its_time_is_up() -> None:
@@ -107,7 +128,7 @@ def test_an_evaluation_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> 
     assert json.loads(out.read_text())["made"]["command"]
     longer = Job("shallow", "Bohachevsky", "N = 3", 0, 6, 600.0)
     assert not store.is_there(after, longer)
-    header, rows = report.compared(after, "shallow")
+    header, rows = report.table("shallow", after)
     assert [len(row) for row in rows] == [len(header)]
     assert [path.name for path in draw(after, tmp_path)] == ["paper-shallow.png"]
 

@@ -109,9 +109,7 @@ def calls() -> str:
 
 def paper(part: str) -> str:
     """A table of the paper's evaluation, from the committed results."""
-    runs = paper_store.load()
-    own = {"functions": paper_report.functions, "times": paper_report.times, "tuning": paper_report.tuned}
-    return markdown(*(own[part](runs) if part in own else paper_report.compared(runs, part)))
+    return markdown(*paper_report.table(part, paper_store.load()))
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,0 +1,86 @@
+"""What the authors' code does instead of the paper, in the engine's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+from adabkb_service.engine import index, state
+from adabkb_service.engine.leaves import Leaves
+from adabkb_service.engine.policies import ada_bkb, gp_threds
+from adabkb_service.engine.state import Array, State, View
+
+AS_PRINTED = ada_bkb._expands
+
+
+@contextmanager
+def start() -> Iterator[None]:
+    """The root's variance starts at 0, so it is expanded; beta starts at 1, so its children are not."""
+
+    def expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+        if not len(state.points.values):
+            return bool(state.tree.depth[leaf] == 0)
+        return AS_PRINTED(state, imagined, leaf, repeat)
+
+    with patch.object(ada_bkb, "_expands", expands):
+        yield
+
+
+@contextmanager
+def start_and_index() -> Iterator[None]:
+    """And the index is f~ + V_h: the parent is never used."""
+
+    def indices(tree: Leaves, ucb: Array) -> Array:
+        values: Array = ucb[tree.point[tree.leaves]] + tree.variation[tree.leaves]
+        return values
+
+    with start(), patch.object(index, "indices", indices):
+        yield
+
+
+@contextmanager
+def root_first() -> Iterator[None]:
+    """Not their code but the paper's prose: nothing is expanded before the root has been evaluated."""
+
+    def expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+        return bool(len(state.points.values)) and AS_PRINTED(state, imagined, leaf, repeat)
+
+    with patch.object(ada_bkb, "_expands", expands):
+        yield
+
+
+@contextmanager
+def refitted() -> Iterator[None]:
+    """No posterior is updated: a sketch is made anew after each result, and a Gaussian process is fitted anew to all
+    evaluations, a row for each repetition too. What comes out is the same; what it takes is what theirs takes."""
+    absorb = state.absorb
+
+    def absorb_anew(before: State, point: int, value: float) -> State:
+        after = absorb(before, point, value)
+        if np.isinf(after.problem.config.qbar):
+            fit(after)
+        return after
+
+    with (
+        patch.object(state, "WEAR", 0),
+        patch.object(ada_bkb, "absorb", absorb_anew),
+        patch.object(gp_threds, "absorb", absorb_anew),
+    ):
+        yield
+
+
+def fit(study: State) -> tuple[Array, Array]:
+    """Mean and variance of all points, (P,) each, from one row per evaluation: O(T^3 + P T^2)."""
+    kernel, points = study.problem.kernel, study.points
+    rows = points.scaled.array[points.evaluated[points.observed]]
+    K = kernel(rows, rows)
+    K[np.diag_indices(len(rows))] += study.problem.config.ridge
+    L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+    across = kernel(rows, points.scaled.array)
+    spanned = solve_triangular(L, across, lower=True, check_finite=False)
+    mean: Array = across.T @ cho_solve((L, True), points.values)
+    return mean, 1.0 - np.einsum("ij,ij->j", spanned, spanned)
