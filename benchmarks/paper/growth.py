@@ -1,126 +1,186 @@
-"""How the cost grows with the evaluations, beside what the paper states.
+"""The cost of a step beside what the paper states: over the evaluations T, and over the leaves L or fixed points A.
 
-On Hartmann 6 in the unit cube with the default constants of the ``paper`` profile, under which most evaluations are of
-new points, in a tree of at most twelve levels. Two costs at T evaluations: the seconds of all steps so far as the
-engine takes them, by updates; and those of one step that starts from scratch, as the paper counts.
+A tree on the unit square is split breadth-first into L leaves, T of them are evaluated in random order, none twice, and
+nothing is pruned: so T and L are what they are meant to be, which no search would do. Two costs of the next step: that
+of a posterior from scratch, which the paper counts, and that of the engine, which updates the one it has. The paper's
+formula is taken at the same sizes, with the dictionary's size for d_eff.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.typing import LineStyleType
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from adabkb_service.engine.confidence import Chaining
 from adabkb_service.engine.config import Config
 from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.state import refresh
+from adabkb_service.engine.state import State, expand, refresh
 from benchmarks.output import RESULTS, provenance, write
 from benchmarks.paper.authors import exact
-from benchmarks.paper.functions import FUNCTIONS
+from benchmarks.paper.experiments import SQUARE
 
 GROWTH = RESULTS / "growth.json"
-COUNTS = (50, 100, 200, 400, 800)
-FIRST_FITTED = 100
-"""Exponents are fitted from here on: before, calls cost more than numbers."""
+EVALUATIONS = (100, 200, 400, 800, 1600, 3200)
+LEAVES = (1000, 2000, 4000, 8000)
+FIXED_LEAVES, FIXED_EVALUATIONS = 4000, 200
+REPEATS = 5
 NOISE_STD = 0.01
-TREE = Config(max_depth=12)
-SYSTEMS: dict[str, tuple[Config, str, str]] = {
-    "ada-bkb": (TREE, "T² d_eff² h_max", "d_eff² L"),
-    "ada-gp-ucb": (
-        replace(exact(TREE), chaining=Chaining(max(COUNTS), 1.0), prunes=False, beta=0.03),
-        "T⁴ (N − 1) h_max",
-        "T³ + L T²",
-    ),
-    "gp-ucb": (replace(exact(Config()), points_per_axis=4), "T³ A", "T³ + A T²"),
-}
-"""Constants, and the paper's complexity: of T steps, and of one."""
+FUNCTION = SQUARE["Branin"]
+"""On the unit square."""
+TREE = Config(kernel="gaussian", prunes=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """After some evaluations."""
+    """Of the next step."""
 
     evaluations: int
-    seconds: float
-    """Of all steps."""
-    scratch: float
-    """Of one from scratch."""
     leaves: int
     dictionary: int
+    scratch: float
+    """Seconds of a posterior from scratch."""
+    update: float
+    """Seconds of an update; both are medians."""
 
 
-def measure(config: Config, seed: int = 0) -> list[Cost]:
-    """A run's costs at ``COUNTS``."""
-    function, rng = FUNCTIONS["Hartmann_6"], np.random.default_rng(seed)
-    state, nothing = ada_bkb.start(function.space, config, seed), np.zeros((0, function.dimension))
-    seconds, costs = 0.0, []
-    for step in range(1, max(COUNTS) + 1):
-        before = time.thread_time()
-        suggestion = ada_bkb.suggest(state, nothing)
-        seconds += time.thread_time() - before
-        value = -function.evaluate(suggestion.point) + NOISE_STD * float(rng.standard_normal())
-        before = time.thread_time()
-        state = ada_bkb.observe(suggestion.state, suggestion.point, value).state
-        seconds += time.thread_time() - before
-        if step in COUNTS:
+@dataclass(frozen=True, slots=True)
+class System:
+    """What is measured."""
+
+    start: Callable[[int], State]
+    """With so many leaves or points, before the first result."""
+    stated: str
+    """The paper's cost of a step."""
+    formula: Callable[[int, int, int], float]
+    """The same of T, L and the dictionary's size."""
+
+
+def _tree(config: Config) -> Callable[[int], State]:
+    def start(leaves: int) -> State:
+        state = ada_bkb.start(FUNCTION.space, config, 0)
+        while state.tree.count < leaves:
+            level = state.tree.leaves[state.tree.depth[state.tree.leaves] == state.tree.depth[state.tree.leaves].min()]
+            for cell in level[: leaves - state.tree.count]:
+                state = expand(state, int(cell))
+        return state
+
+    return start
+
+
+SYSTEMS = {
+    "ada-bkb": System(_tree(TREE), "(T + L) d_eff²", lambda T, L, M: (T + L) * M**2),
+    "ada-gp-ucb": System(
+        _tree(replace(exact(TREE), chaining=Chaining(1000, 1.0))), "T³ + L T²", lambda T, L, _: T**3 + L * T**2
+    ),
+    "gp-ucb": System(
+        lambda points: ada_bkb.start(FUNCTION.space, replace(exact(TREE), points=points), 0),
+        "T³ + A T²",
+        lambda T, L, _: T**3 + L * T**2,
+    ),
+}
+
+
+def measure(system: System, leaves: int, counts: Sequence[int], seed: int = 0) -> list[Cost]:
+    """Costs after each of some numbers of evaluations, ascending."""
+    rng, state, costs = np.random.default_rng(seed), system.start(leaves), []
+    order = iter(rng.permutation(np.unique(state.tree.point[state.tree.leaves])))
+    positions = state.points.positions.array
+    for count in counts:
+        updates: list[float] = []
+        while len(state.points.values) < count:
+            position = positions[next(order)]
+            value = NOISE_STD * float(rng.standard_normal()) - FUNCTION.evaluate(position)
+            before = time.thread_time()
+            state = ada_bkb.observe(state, position, value).state
+            updates.append(time.thread_time() - before)
+        scratch = []
+        for _ in range(REPEATS):
             before = time.thread_time()
             refresh(state, state.view.sketch.dictionary, 0)
-            scratch = time.thread_time() - before
-            costs.append(Cost(step, seconds, scratch, state.tree.count, len(state.view.sketch.dictionary)))
+            scratch.append(time.thread_time() - before)
+        dictionary, update = len(state.view.sketch.dictionary), float(np.median(updates[-4 * REPEATS :]))
+        costs.append(Cost(count, state.tree.count, dictionary, float(np.median(scratch)), update))
     return costs
 
 
 def run(path: Path = GROWTH) -> None:
     """Measure all systems."""
+    found: dict[str, Any] = {}
     with threadpool_limits(1):
-        found = {name: [asdict(cost) for cost in measure(SYSTEMS[name][0])] for name in tqdm(SYSTEMS, unit="system")}
-    write(path, {**provenance("benchmarks.paper"), "systems": found})
+        for name, system in tqdm(SYSTEMS.items(), unit="system"):
+            over_evaluations = measure(system, FIXED_LEAVES, EVALUATIONS)
+            over_leaves = [cost for leaves in LEAVES for cost in measure(system, leaves, [FIXED_EVALUATIONS])]
+            found[name] = {
+                "evaluations": [asdict(cost) for cost in over_evaluations],
+                "leaves": [asdict(cost) for cost in over_leaves],
+            }
+    write(path, {**provenance("benchmarks.paper growth"), "systems": found})
 
 
-def exponent(costs: Sequence[Mapping[str, Any]], quantity: str) -> float:
-    """The slope of ln(quantity) over ln T."""
-    fitted = [cost for cost in costs if cost["evaluations"] >= FIRST_FITTED]
-    slope, _ = np.polyfit([math.log(c["evaluations"]) for c in fitted], [math.log(c[quantity]) for c in fitted], 1)
+def exponent(costs: Sequence[Mapping[str, Any]], across: str, cost: Callable[[Mapping[str, Any]], float]) -> float:
+    """The slope of ln(cost) over the upper half of the sizes."""
+    fitted = costs[len(costs) // 2 - 1 :]
+    slope, _ = np.polyfit([math.log(c[across]) for c in fitted], [math.log(cost(c)) for c in fitted], 1)
     return float(slope)
 
 
-def table(systems: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[list[str], list[list[str]]]:
-    """Costs at the largest T and how they grow."""
-    header = ["system", "T steps, s", "grows as T^", "paper", "one from scratch, ms", "grows as T^", "paper"]
+def stated(name: str) -> Callable[[Mapping[str, Any]], float]:
+    """The paper's formula for a system, of the sizes of a cost."""
+    formula = SYSTEMS[name].formula
+    return lambda cost: formula(cost["evaluations"], cost["leaves"], cost["dictionary"])
+
+
+def table(systems: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]) -> tuple[list[str], list[list[str]]]:
+    """Costs at the largest sizes, and how they grow."""
+    header = ["system", "the paper's cost of a step"]
+    for across in ("evaluations", "leaves"):
+        sign = {"evaluations": "T", "leaves": "L"}[across]
+        header += [f"from scratch, ms, by {sign}", f"grows as {sign}^", "formula", "updated, ms", f"grows as {sign}^"]
     rows = []
-    for name, costs in systems.items():
-        _, stated, stated_step = SYSTEMS[name]
-        last = costs[-1]
-        row = [name, f"{last['seconds']:.2f}", f"{exponent(costs, 'seconds'):.1f}", stated]
-        rows.append([*row, f"{1e3 * last['scratch']:.0f}", f"{exponent(costs, 'scratch'):.1f}", stated_step])
-        rows[-1] += [f"{last['leaves']:,}", f"{last['dictionary']}"]
-    return [*header, "leaves or points", "dictionary"], rows
+    for name, sweeps in systems.items():
+        row = [name, SYSTEMS[name].stated]
+        for across, costs in sweeps.items():
+            row += [f"{1e3 * costs[-1]['scratch']:,.0f}", f"{exponent(costs, across, itemgetter('scratch')):.1f}"]
+            row.append(f"{exponent(costs, across, stated(name)):.1f}")
+            row += [f"{1e3 * costs[-1]['update']:.1f}", f"{exponent(costs, across, itemgetter('update')):.1f}"]
+        rows.append(row)
+    return header, rows
 
 
-def draw(systems: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> Path:
-    """Both costs over T, and that of a step over the leaves, on logarithmic axes."""
+def draw(systems: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]], path: Path) -> Path:
+    """Over T and over L, on logarithmic axes; the paper's formula runs through the last point of its system."""
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
-        whole = Figure(figsize=(8.0, 2.4), layout="constrained")
-        panels = whole.subplots(1, 3)
-        shown = (
-            ("evaluations", "seconds", "all steps"),
-            ("evaluations", "scratch", "one step from scratch"),
-            ("leaves", "scratch", "the same, by leaves"),
-        )
-        for panel, (across, up, title) in zip(panels, shown, strict=True):
-            for name, costs in systems.items():
-                panel.plot([c[across] for c in costs], [c[up] for c in costs], marker=".", linewidth=1.1, label=name)
-            panel.set(title=f"{title}: seconds", xlabel=across, xscale="log", yscale="log")
-        panels[0].legend(frameon=False)
+        whole = Figure(figsize=(8.0, 2.6), layout="constrained")
+        panels = whole.subplots(1, 2)
+        titles = {
+            "evaluations": f"T evaluations, {FIXED_LEAVES:,} leaves",
+            "leaves": f"leaves, T = {FIXED_EVALUATIONS}",
+        }
+        for panel, (across, title) in zip(panels, titles.items(), strict=True):
+            for number, (name, sweeps) in enumerate(systems.items()):
+                costs, colour = sweeps[across], f"C{number}"
+                sizes, formula = [cost[across] for cost in costs], np.array([stated(name)(cost) for cost in costs])
+                panel.plot(sizes, [cost["scratch"] for cost in costs], color=colour, marker=".", label=name)
+                panel.plot(sizes, formula * (costs[-1]["scratch"] / formula[-1]), color=colour, linestyle="--")
+                panel.plot(sizes, [cost["update"] for cost in costs], color=colour, marker=".", linestyle=":")
+            panel.set(title="seconds of a step", xlabel=title, xscale="log", yscale="log")
+        styles: dict[str, LineStyleType] = {"from scratch": "-", "the paper's formula": "--", "updated": ":"}
+        handles = [
+            *(mpl.lines.Line2D([], [], color=f"C{number}", label=name) for number, name in enumerate(systems)),
+            *(mpl.lines.Line2D([], [], color="grey", linestyle=style, label=name) for name, style in styles.items()),
+        ]
+        whole.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
         whole.savefig(path, dpi=100)
     return path

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from adabkb_service.engine.policies import ada_bkb
 from benchmarks.paper import __main__ as evaluation
-from benchmarks.paper import as_coded, falkon, report, store, tuning
+from benchmarks.paper import as_coded, falkon, growth, report, store, tuning
 from benchmarks.paper.experiments import EXPERIMENTS, SQUARE, Job, jobs
 from benchmarks.paper.figures import draw, interval
 
@@ -79,6 +80,25 @@ def test_a_system_refitted_takes_the_same_steps() -> None:
         Job("gp-threds", "Branin", name, 0, 30, 600.0).run() for name in ("gp-threds", "gp-threds refitted")
     )
     assert refitted.regrets == updated.regrets
+
+
+def test_growth_is_measured_at_the_sizes_it_is_shown_for(tmp_path: Path) -> None:
+    sweeps = {}
+    for name, system in growth.SYSTEMS.items():
+        costs = [asdict(cost) for cost in growth.measure(system, 60, (10, 20, 30))]
+        assert [(cost["evaluations"], cost["leaves"]) for cost in costs] == [(10, 60), (20, 60), (30, 60)]
+        assert all(0 < cost["dictionary"] <= cost["evaluations"] for cost in costs)
+        assert min(min(cost["scratch"], cost["update"]) for cost in costs) > 0.0
+        over_leaves = [asdict(cost) for leaves in (40, 60, 80) for cost in growth.measure(system, leaves, [20])]
+        sweeps[name] = {"evaluations": costs, "leaves": over_leaves}
+    header, rows = growth.table(sweeps)
+    assert [len(row) for row in rows] == [len(header)] * len(growth.SYSTEMS)
+    assert growth.draw(sweeps, tmp_path / "growth.png").stat().st_size > 0
+
+
+def test_the_exponent_of_a_power_is_its_own() -> None:
+    costs = [{"T": size, "seconds": 7.0 * size**2} for size in (100, 200, 400, 800)]
+    assert growth.exponent(costs, "T", itemgetter("seconds")) == pytest.approx(2.0)
 
 
 def test_a_run_is_cut_when_its_time_is_up() -> None:
