@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from benchmarks.output import print_table
-from benchmarks.paper import authors, growth, report, store
 from benchmarks.paper import figures as plots
+from benchmarks.paper import growth, report, store
 from benchmarks.paper.experiments import EXPERIMENTS, jobs
 from benchmarks.pool import keep_all
 
@@ -25,8 +25,8 @@ def run(
     problems: Annotated[str, typer.Option(help="Names, comma-separated; all by default.")] = "",
     variants: Annotated[str, typer.Option(help="What is compared, comma-separated; all by default.")] = "",
     seeds: Annotated[int | None, typer.Option(min=1, help="At most this many repetitions.")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Evaluations of a run.")] = authors.STEPS,
-    limit: Annotated[float, typer.Option(help="Seconds of the optimizer after which a run is cut.")] = 600.0,
+    steps: Annotated[int | None, typer.Option(min=1, help="At most this many evaluations.")] = None,
+    limit: Annotated[float | None, typer.Option(help="Seconds after which a run is cut, at most the paper's.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = 1,
     force: Annotated[bool, typer.Option(help="Repeat runs that are there already.")] = False,
     out: Annotated[Path, typer.Option(help="File that takes the results.")] = store.PAPER,
@@ -73,13 +73,12 @@ def figures(
 
 @app.command()
 def table(
-    part: Annotated[str, typer.Argument(help="An experiment, or times for those of the functions.")],
+    part: Annotated[str, typer.Argument(help="An experiment, or best or times of the functions.")],
     results: Annotated[Path, typer.Option(help="File with the results.")] = store.PAPER,
 ) -> None:
     """Compare what was run."""
-    known = [*EXPERIMENTS, "times"]
-    if part not in known:
-        raise typer.BadParameter(f"no part {part} (known: {', '.join(known)})")
+    if part not in report.PARTS:
+        raise typer.BadParameter(f"no part {part} (known: {', '.join(report.PARTS)})")
     print_table(*report.table(part, store.load(results)))
 
 

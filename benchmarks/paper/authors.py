@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from adabkb_service.engine.confidence import Chaining
 from adabkb_service.engine.config import Config
+from benchmarks.paper.functions import FUNCTIONS
 
 AUTHORS: Mapping[str, Any] = json.loads((Path(__file__).parent / "authors.json").read_text())
 STEPS: int = AUTHORS["common"]["steps"]
@@ -39,6 +40,12 @@ def has_grid(function: str) -> bool:
     return "grid" in AUTHORS["functions"][function]
 
 
+def initial(function: str, system: System) -> int:
+    """How many random points of its grid a system was given before its first step."""
+    count: int = AUTHORS["functions"][function].get("initial", {}).get(system, 0)
+    return count
+
+
 def config(function: str, system: System = "ada-bkb") -> Config:
     """The constants they ran a system with: raw coordinates and outputs, explicit v1 and rho, their width.
 
@@ -58,6 +65,19 @@ def config(function: str, system: System = "ada-bkb") -> Config:
         return ada_gp_ucb(replace(common, **own), STEPS, settings.get(system, {}).get("c1", 1.0))
     grid = replace(common, **settings["grid"], **settings.get(system, {}))
     return grid if system == "bkb" else replace(exact(grid), beta=math.sqrt(common.ridge))
+
+
+def robustness(function: str, norm_bound: float = 1.0) -> Config:
+    """Ada-BKB as they ran it with different F, and beside Random-BKB: not on all functions as in their figures."""
+    changed = AUTHORS["robustness"].get(function, {})
+    return replace(config(function), norm_bound=norm_bound, **changed)
+
+
+def branching(function: str, children: int) -> Config:
+    """Ada-BKB as they ran it with different N: v1 = N sqrt(d) and rho = N^(-1 / d)."""
+    d = FUNCTIONS[function].dimension
+    constants = {"branching": children, "v1": children * math.sqrt(d), "rho": children ** (-1 / d), "qbar": 5}
+    return replace(config(function), **constants, **AUTHORS["branching"][function])
 
 
 def exact(sketched: Config) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,6 +33,8 @@ class Entry:
     policy: Policy = ada_bkb
     change: Callable[[], AbstractContextManager[object]] = nullcontext
     """Of the engine, while it runs."""
+    initial: int = 0
+    """Random ones of its fixed points, evaluated before the first step and outside all counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,9 @@ class Experiment:
     variants: Callable[[str], dict[str, Entry]]
     """By problem: what is compared, by name, in the order of the figures."""
     seeds: int = 5
+    steps: int = authors.STEPS
+    limit: float = 600.0
+    """Seconds of a run, as in the paper."""
     test: Callable[[str, int, Array], float] | None = None
     """Where a model is tuned: its test error, by problem, seed and point."""
 
@@ -64,10 +70,21 @@ class Job:
     def __str__(self) -> str:
         return f"{self.experiment} {self.problem} {self.variant} {self.seed}"
 
+    @property
+    def settings(self) -> str:
+        """What distinguishes runs of the same name: a hash of the constants."""
+        entry, noise_std = self._entry, EXPERIMENTS[self.experiment].noise_std(self.problem)
+        kind = type(entry.config).__module__
+        made_of = (kind, entry.config, entry.change.__name__, entry.initial, noise_std)
+        return hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
+
+    @property
+    def _entry(self) -> Entry:
+        return EXPERIMENTS[self.experiment].variants(self.problem)[self.variant]
+
     def run(self) -> Run:
         """Do it."""
-        experiment = EXPERIMENTS[self.experiment]
-        entry = experiment.variants(self.problem)[self.variant]
+        experiment, entry = EXPERIMENTS[self.experiment], self._entry
         function, noise_std = experiment.function(self.problem, self.seed), experiment.noise_std(self.problem)
         with entry.change():
             outcome = run(
@@ -78,6 +95,7 @@ class Job:
                 noise_std=noise_std,
                 policy=entry.policy,
                 limit=self.limit,
+                initial=entry.initial,
             )
         if experiment.test is not None:
             for name, point in (("best", outcome.best), ("last", outcome.last)):
@@ -85,9 +103,12 @@ class Job:
         return outcome
 
 
-def jobs(experiment: str, seeds: int | None, steps: int, limit: float) -> Iterator[Job]:
-    """The runs of an experiment."""
+def jobs(
+    experiment: str, seeds: int | None = None, steps: int | None = None, limit: float | None = None
+) -> Iterator[Job]:
+    """The runs of an experiment, or fewer, of at most so many steps and seconds."""
     found = EXPERIMENTS[experiment]
+    steps, limit = min(found.steps, steps or found.steps), min(found.limit, limit or found.limit)
     for problem in found.problems:
         for variant in found.variants(problem):
             for seed in range(min(found.seeds, seeds or found.seeds)):
@@ -100,45 +121,42 @@ LEARNED = Entry(auto.Config(), auto)
 def _systems(problem: str) -> dict[str, Entry]:
     """The four systems of the paper's figures, and ours."""
     there = authors.SYSTEMS if authors.has_grid(problem) else authors.SYSTEMS[:2]
-    return {system: Entry(authors.config(problem, system)) for system in there} | {AUTO: LEARNED}
+    return {
+        system: Entry(authors.config(problem, system), initial=authors.initial(problem, system)) for system in there
+    } | {AUTO: LEARNED}
 
 
 NORM_BOUNDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
-BRANCHINGS = (2, 3, 5, 7, 11)
-SHALLOW_BRANCHINGS = (3, 5, 11, 21)
+BRANCHINGS = (3, 5, 7, 9)
 
 
 def _norm_bounds(problem: str) -> dict[str, Entry]:
-    config = authors.config(problem)
-    return {f"F = {bound:g}": Entry(replace(config, norm_bound=bound)) for bound in NORM_BOUNDS}
+    return {f"F = {bound:g}": Entry(authors.robustness(problem, bound)) for bound in NORM_BOUNDS}
 
 
 def _branchings(problem: str) -> dict[str, Entry]:
-    return {f"N = {branching}": Entry(_with_branching(problem, branching)) for branching in BRANCHINGS}
+    return {f"N = {children}": Entry(authors.branching(problem, children)) for children in BRANCHINGS}
 
 
 def _shallow(problem: str) -> dict[str, Entry]:
     """By the index of eq. 9, and by that of the authors' code."""
-    found = {branching: replace(_with_branching(problem, branching), max_depth=2) for branching in SHALLOW_BRANCHINGS}
-    printed = {f"N = {branching}": Entry(config) for branching, config in found.items()}
-    coded = {
-        f"N = {branching} as coded": Entry(config, change=as_coded.start_and_index)
-        for branching, config in found.items()
-    }
+    printed = _branchings(problem)
+    coded = {f"{name} as coded": replace(entry, change=as_coded.start_and_index) for name, entry in printed.items()}
     return printed | coded
 
 
-def _with_branching(problem: str, branching: int) -> Config:
-    """The authors' v1 = N / sqrt(d) and rho = N^(-1 / sqrt(d)) follow N."""
-    root = math.sqrt(FUNCTIONS[problem].dimension)
-    return replace(authors.config(problem), branching=branching, v1=branching / root, rho=branching ** (-1 / root))
+def _branching_noise_std(problem: str) -> float:
+    std: float = authors.AUTHORS["branching_noise_std"].get(problem, authors.noise_std(problem))
+    return std
 
 
 def _random_sizes(problem: str) -> dict[str, Entry]:
-    sizes = sorted(map(int, authors.AUTHORS["random-bkb"][problem]))
-    config = replace(authors.config(problem, "bkb"), points_per_axis=None)
-    drawn = {f"{size} points": Entry(replace(config, points=size)) for size in sizes}
-    return {"ada-bkb": Entry(authors.config(problem))} | drawn
+    sizes = sorted(int(size) for size in authors.AUTHORS["random-bkb"][problem] if size != "ada-bkb")
+    tree = authors.robustness(problem)
+    grid = replace(authors.config(problem, "bkb"), points_per_axis=None, qbar=tree.qbar)
+    initial = authors.initial(problem, "bkb") if problem == "Branin" else 2
+    drawn = {f"{size} points": Entry(replace(grid, points=size), initial=initial) for size in sizes}
+    return {"ada-bkb": Entry(tree)} | drawn
 
 
 def branin_of_gp_threds(x: Array) -> float:
@@ -209,7 +227,9 @@ def _function(problem: str, _: int) -> Function:
 
 
 def _tuners(problem: str) -> dict[str, Entry]:
-    return {system: Entry(config) for system, config in tuning.configs(problem).items()} | {AUTO: LEARNED}
+    fixed = {"bkb": 2, "random-bkb": 2}
+    systems = tuning.configs(problem).items()
+    return {system: Entry(config, initial=fixed.get(system, 0)) for system, config in systems} | {AUTO: LEARNED}
 
 
 def _test_error(problem: str, seed: int, point: Array) -> float:
@@ -220,15 +240,17 @@ EXPERIMENTS = {
     "functions": Experiment("The 17 functions", list(FUNCTIONS), _function, authors.noise_std, _systems),
     "norm-bound": Experiment(
         "Robustness to F",
-        ["Branin", "Ackley_2", "Hartmann_6", "Shekel"],
+        ["Branin", "Trid_4", "Hartmann_6", "Rastrigin_8"],
         _function,
         authors.noise_std,
         _norm_bounds,
     ),
     "branching": Experiment(
-        "Robustness to N", ["Branin", "Hartmann_3", "Levy_6"], _function, authors.noise_std, _branchings
+        "Robustness to N", ["Branin", "Trid_4", "Beale_as_coded"], _function, _branching_noise_std, _branchings
     ),
-    "shallow": Experiment("N in a tree of two levels", ["Bohachevsky"], _function, authors.noise_std, _shallow),
+    "shallow": Experiment(
+        "N in a tree of two levels", ["Bohachevsky"], _function, _branching_noise_std, _shallow, steps=5000
+    ),
     "random-points": Experiment(
         "Random-BKB",
         list(authors.AUTHORS["random-bkb"]),
@@ -240,6 +262,6 @@ EXPERIMENTS = {
         "GP-ThreDS", list(SQUARE), lambda problem, _: SQUARE[problem], lambda _: SQUARE_NOISE_STD, _on_the_square, 10
     ),
     "tuning": Experiment(
-        "Tuning of FALKON", list(tuning.TASKS), tuning.function, lambda _: 0.0, _tuners, test=_test_error
+        "Tuning of FALKON", list(tuning.TASKS), tuning.function, lambda _: 0.0, _tuners, limit=1200.0, test=_test_error
     ),
 }

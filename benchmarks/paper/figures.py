@@ -1,7 +1,7 @@
 """The figures of docs/paper.md, laid out as the paper's: average regret, cumulative time and leaf set by evaluation.
 
 Lines are means over the repetitions with 95% intervals. A red dashed line is the mean step at which Ada-BKB's early
-stop first held, if it did in every repetition; a cross at the end is what the authors measured.
+stop first held, if it did in every repetition; a cross is where the authors' runs ended, in regret and time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import t
 
 from benchmarks.functions import Array
 from benchmarks.paper import authors
@@ -25,7 +26,6 @@ PALETTE = ("C0", "C1", "C2", "C4", "C5", "C6", "C8", "C9")
 """Without red, which is the early stop's."""
 ROWS = 6
 """Problems per figure."""
-NORMAL_95 = 1.96
 Runs = Mapping[Key, Mapping[str, Any]]
 
 
@@ -47,11 +47,11 @@ def figure(runs: Runs, experiment: str, problems: Sequence[str], path: Path) -> 
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
         whole = Figure(figsize=(8.0, 0.6 + 1.6 * len(problems)), layout="constrained")
         panels = whole.subplots(len(problems), len(COLUMNS), squeeze=False)
-        names = list(dict.fromkeys(name for of, problem, name, _ in runs if of == experiment and problem in problems))
-        order = [name for problem in problems for name in EXPERIMENTS[experiment].variants(problem)]
-        names.sort(key=order.index)
-        colours = dict(zip(names, PALETTE, strict=False)) | {AUTO: "black"}
+        legends = []
         for row, problem in zip(panels, problems, strict=True):
+            variants = EXPERIMENTS[experiment].variants(problem)
+            names = [name for name in variants if _of(runs, experiment, problem, name)]
+            colours = dict(zip((name for name in names if name != AUTO), PALETTE, strict=False)) | {AUTO: "black"}
             for panel, (quantity, label) in zip(row, COLUMNS.items(), strict=True):
                 for name in names:
                     _line(panel, _of(runs, experiment, problem, name), quantity, colours[name])
@@ -59,10 +59,19 @@ def figure(runs: Runs, experiment: str, problems: Sequence[str], path: Path) -> 
                 _mark_stop(panel, _of(runs, experiment, problem, "ada-bkb"))
             if experiment == "functions":
                 _cross(row, problem, colours)
-        handles = [mpl.lines.Line2D([], [], color=colours[name], label=name) for name in names]
-        whole.legend(handles=handles, loc="outside upper center", ncols=len(names), frameon=False)
+            legends.append({name: colours[name] for name in names})
+        if all(legend.items() <= max(legends, key=len).items() for legend in legends):
+            _legend(whole, max(legends, key=len), loc="outside upper center", ncols=len(legends[0]))
+        else:
+            for row, legend in zip(panels, legends, strict=True):
+                _legend(row[0], legend, fontsize=5)
         whole.savefig(path, dpi=100)
     return path
+
+
+def _legend(where: Any, colours: Mapping[str, str], **options: Any) -> None:
+    handles = [mpl.lines.Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+    where.legend(handles=handles, frameon=False, **options)
 
 
 def _of(runs: Runs, *which: str) -> list[Mapping[str, Any]]:
@@ -77,14 +86,16 @@ def _line(panel: Any, runs: Sequence[Mapping[str, Any]], quantity: str, colour: 
     values = np.array([[run[quantity][run["at"].index(count)] for count in common] for run in runs], dtype=float)
     mean, half = interval(values)
     panel.plot(common, mean, color=colour, linewidth=1.1)
-    panel.fill_between(common, np.maximum(mean - half, mean / 10), mean + half, color=colour, alpha=0.15, linewidth=0)
+    low = np.maximum(mean - half, values.min(axis=0) / 10)  # the axis is logarithmic
+    panel.fill_between(common, low, mean + half, color=colour, alpha=0.15, linewidth=0)
 
 
 def interval(values: Array) -> tuple[Array, Array]:
-    """Mean over the repetitions, (n, k) -> (k,), and half its 95% interval."""
+    """Mean over the repetitions, (n, k) -> (k,), and half its 95% interval, by Student's t."""
     n = len(values)
-    spread = values.std(axis=0, ddof=1) if n > 1 else np.zeros(values.shape[1])
-    return values.mean(axis=0), NORMAL_95 * spread / np.sqrt(n)
+    if n == 1:
+        return values[0], np.zeros(values.shape[1])
+    return values.mean(axis=0), t.ppf(0.975, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
 
 
 def _mark_stop(panel: Any, runs: Sequence[Mapping[str, Any]]) -> None:
@@ -97,7 +108,5 @@ def _cross(row: Sequence[Any], problem: str, colours: Mapping[str, str]) -> None
     for system in authors.SYSTEMS:
         measured = authors.results(problem, system)
         if measured is not None and system in colours:
-            ends = (measured["average_regret"], measured["seconds"], measured["max_leaves"])
-            for panel, end in zip(row, ends, strict=True):
-                if end is not None:
-                    panel.plot(measured["steps"], end, marker="x", markersize=4, color=colours[system])
+            for panel, end in zip(row, (measured["average_regret"], measured["seconds"]), strict=False):
+                panel.plot(measured["steps"], end, marker="x", markersize=4, color=colours[system])

@@ -1,8 +1,9 @@
-"""The tables of docs/paper.md, from the results."""
+"""The tables of docs/paper.md, from the results: means over the repetitions, as the paper has them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from benchmarks.paper.store import Key
 
 Runs = Mapping[Key, Mapping[str, Any]]
 Table = tuple[list[str], list[list[str]]]
+PARTS = (*EXPERIMENTS, "best", "times")
+"""There is a table of each: of an experiment, and of the functions' lowest regrets and times."""
 AIM = 1.1
 """Times the authors' average regret."""
 
@@ -26,86 +29,93 @@ PUBLISHED = {
 
 
 def table(part: str, runs: Runs) -> Table:
-    """A table of docs/paper.md: of an experiment, or ``times`` for those of the functions."""
-    own = {"functions": functions, "times": times, "gp-threds": gp_threds, "tuning": tuned}
+    """A table of docs/paper.md, one of ``PARTS``."""
+    own = {
+        "functions": functions,
+        "best": best,
+        "times": times,
+        "random-points": random_points,
+        "gp-threds": gp_threds,
+        "tuning": tuned,
+    }
     return own[part](runs) if part in own else compared(part, runs)
 
 
 def functions(runs: Runs) -> Table:
     """Average regret on the 17 functions, beside the authors'."""
-    others = authors.SYSTEMS[1:]
     header = ["function", "ada-bkb", "authors", "ratio", "over seeds"]
-    header += [name for system in others for name in (system, "authors")] + [AUTO]
+    header += [name for system in authors.SYSTEMS[1:] for name in (system, "authors")] + [AUTO]
     rows = []
     for problem in EXPERIMENTS["functions"].problems:
-        found = _regrets(runs, "functions", problem, "ada-bkb")
-        measured = authors.results(problem)
-        row = [problem, _middle(runs, problem, "ada-bkb")]
-        if measured is None or not len(found):
-            row += ["", "", ""]
+        found, theirs = _runs(runs, "functions", problem, "ada-bkb"), authors.results(problem)
+        row = [problem, _mean(found, "average_regret"), _theirs(theirs, "average_regret")]
+        if theirs is None or not found:
+            row += ["", ""]
         else:
-            ratios = found / measured["average_regret"]
-            ratio = f"{np.median(ratios):.2f}"
-            row += [_number(measured["average_regret"]), ratio if np.median(ratios) <= AIM else f"**{ratio}**"]
-            row.append(f"{ratios.min():.2f}-{ratios.max():.2f}")
-        for system in others:
-            theirs = authors.results(problem, system)
-            row.append(_middle(runs, problem, system))
-            row.append("" if theirs is None else _number(theirs["average_regret"]))
-        row.append(_middle(runs, problem, AUTO))
-        rows.append(row)
+            ratios = np.array([run["average_regret"] for run in found]) / theirs["average_regret"]
+            ratio = f"{ratios.mean():.2f}"
+            row += [ratio if ratios.mean() <= AIM else f"**{ratio}**", f"{ratios.min():.2f}-{ratios.max():.2f}"]
+        for system in authors.SYSTEMS[1:]:
+            row += _pair(runs, problem, system, "average_regret")
+        rows.append([*row, _mean(_runs(runs, "functions", problem, AUTO), "average_regret")])
+    return header, rows
+
+
+def best(runs: Runs) -> Table:
+    """Lowest regret found on the 17 functions, beside the authors'."""
+    header = ["function", *(name for system in authors.SYSTEMS for name in (system, "authors")), AUTO]
+    rows = []
+    for problem in EXPERIMENTS["functions"].problems:
+        pairs = [_pair(runs, problem, system, "best_regret") for system in authors.SYSTEMS]
+        rows.append([problem, *chain(*pairs), _mean(_runs(runs, "functions", problem, AUTO), "best_regret")])
     return header, rows
 
 
 def times(runs: Runs) -> Table:
-    """Seconds and leaf sets on the 17 functions, beside the authors'."""
-    header = ["function"]
+    """Seconds and largest leaf sets on the 17 functions, beside the authors'."""
+    header, quantities = ["function"], {}
     for system in authors.SYSTEMS:
-        header += [f"{system} s", "authors", "leaves", "authors"] if "ada" in system else [f"{system} s", "authors"]
+        quantities[system] = ["seconds", "max_leaves"] if "ada" in system else ["seconds"]
+        header += [f"{system} s", "authors", "most leaves", "authors"][: 2 * len(quantities[system])]
     rows = []
     for problem in EXPERIMENTS["functions"].problems:
-        row = [problem]
-        for system in authors.SYSTEMS:
-            found = _runs(runs, "functions", problem, system)
-            theirs = authors.results(problem, system) or {}
-            cut = any(run["steps"] < run["asked"]["steps"] for run in found)
-            row.append(_median(found, "seconds") + (" (cut)" if cut else ""))
-            row.append(_number(theirs.get("seconds")))
-            if "ada" in system:
-                row += [_median(found, "max_leaves"), _number(theirs.get("max_leaves"))]
-        rows.append(row)
-    return header, rows
+        pairs = [_pair(runs, problem, system, name) for system, names in quantities.items() for name in names]
+        rows.append([problem, *chain(*pairs), _mean(_runs(runs, "functions", problem, AUTO), "seconds")])
+    return [*header, f"{AUTO} s"], rows
 
 
 def compared(experiment: str, runs: Runs) -> Table:
-    """An experiment's variants: average regret, best regret, seconds, leaf set; medians."""
-    header = ["problem", "", "average regret", "over seeds", "best regret", "seconds", "leaves"]
-    rows = []
-    for problem in EXPERIMENTS[experiment].problems:
-        for variant in EXPERIMENTS[experiment].variants(problem):
-            found = _runs(runs, experiment, problem, variant)
-            if found:
-                regrets = _regrets(runs, experiment, problem, variant)
-                spread = f"{_number(regrets.min())}-{_number(regrets.max())}"
-                numbers = [_median(found, name) for name in ("best_regret", "seconds", "max_leaves")]
-                rows.append([problem, variant, _number(np.median(regrets)), spread, *numbers])
-    return header, rows
+    """An experiment's variants: average regret, best regret, seconds, leaf set."""
+    header = ["problem", "", "average regret", "over seeds", "best regret", "seconds", "most leaves"]
+    return header, [
+        [problem, variant, *_regrets(found), _mean(found, "seconds"), _mean(found, "max_leaves")]
+        for problem in EXPERIMENTS[experiment].problems
+        for variant in EXPERIMENTS[experiment].variants(problem)
+        if (found := _runs(runs, experiment, problem, variant))
+    ]
+
+
+def random_points(runs: Runs) -> Table:
+    """Random-BKB by the number of its points, beside the authors'."""
+    header, rows = compared("random-points", runs)
+    measured = authors.AUTHORS["random-bkb"]
+    theirs = [measured[problem][variant.removesuffix(" points")] for problem, variant, *_ in rows]
+    return [*header, "authors"], [
+        [*row, _theirs(found, "average_regret")] for row, found in zip(rows, theirs, strict=True)
+    ]
 
 
 def gp_threds(runs: Runs) -> Table:
     """Regret, and total seconds beside the paper's: of the engine, and with every posterior fitted anew."""
-    header = ["problem", "", "average regret", "over seeds", "best regret", "leaves"]
+    header = ["problem", "", "average regret", "over seeds", "best regret", "most leaves"]
     header += ["seconds", "refitted", "times Ada-BKB's", "paper", "times Ada-BKB's"]
     claimed = {name.lower(): seconds for name, seconds in authors.AUTHORS["gp-threds"]["claimed_seconds"].items()}
     rows = []
     for column, problem in enumerate(EXPERIMENTS["gp-threds"].problems):
         every = {name: _runs(runs, "gp-threds", problem, name) for name in EXPERIMENTS["gp-threds"].variants(problem)}
-        taken = {name: np.median([run["seconds"] for run in found]) for name, found in every.items() if found}
+        taken = {name: float(np.mean([run["seconds"] for run in found])) for name, found in every.items() if found}
         for name in (name for name in taken if not name.endswith(REFITTED)):
-            regrets = _regrets(runs, "gp-threds", problem, name)
-            row = [problem, name, _number(np.median(regrets)), f"{_number(regrets.min())}-{_number(regrets.max())}"]
-            row += [_median(every[name], which) for which in ("best_regret", "max_leaves")]
-            row.append(_number(taken[name]))
+            row = [problem, name, *_regrets(every[name]), _mean(every[name], "max_leaves"), _number(taken[name])]
             row += _beside(taken.get(name + REFITTED), taken.get("ada-bkb" + REFITTED))
             row += _beside(claimed[name][column], claimed["ada-bkb"][column]) if name in claimed else ["", ""]
             rows.append(row)
@@ -129,32 +139,51 @@ def tuned(runs: Runs) -> Table:
             spent = [run["seconds"] + run["evaluation_seconds"] for run in found]
             row = [problem, variant]
             row += [_spread([run["test_errors"][which] for run in found]) for which in ("best", "last")]
-            row += [errors[column], _spread(spent), seconds[column], _median(found, "points"), _median(found, "steps")]
-            rows.append(row)
+            row += [errors[column], _spread(spent), seconds[column]]
+            rows.append(
+                [*row, *(_number(float(np.mean([run[name] for run in found]))) for name in ("points", "steps"))]
+            )
     return header, rows
-
-
-def _middle(runs: Runs, problem: str, system: str) -> str:
-    return _median(_runs(runs, "functions", problem, system), "average_regret")
 
 
 def _runs(runs: Runs, *which: str) -> list[Mapping[str, Any]]:
     return [run for key, run in sorted(runs.items()) if key[:3] == which]
 
 
-def _regrets(runs: Runs, *which: str) -> Any:
-    return np.array([run["average_regret"] for run in _runs(runs, *which)])
+def _regrets(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Average regret, its range, and the best."""
+    regrets = [run["average_regret"] for run in found]
+    spread = f"{_number(min(regrets))}-{_number(max(regrets))}"
+    return [_mean(found, "average_regret"), spread, _mean(found, "best_regret")]
 
 
-def _median(runs: Sequence[Mapping[str, Any]], name: str) -> str:
-    return _number(float(np.median([run[name] for run in runs]))) if runs else ""
+def _pair(runs: Runs, problem: str, system: authors.System, quantity: str) -> list[str]:
+    """On a function: ours, the authors'."""
+    return [
+        _mean(_runs(runs, "functions", problem, system), quantity),
+        _theirs(authors.results(problem, system), quantity),
+    ]
+
+
+def _mean(found: Sequence[Mapping[str, Any]], quantity: str) -> str:
+    """With the steps, where runs were cut."""
+    if not found:
+        return ""
+    steps = float(np.mean([run["steps"] for run in found]))
+    cut = "" if all(run["steps"] == run["asked"]["steps"] for run in found) else f" ({steps:.0f} steps)"
+    return _number(float(np.mean([run[quantity] for run in found]))) + cut
+
+
+def _theirs(found: Mapping[str, Any] | None, quantity: str) -> str:
+    if found is None or found.get(quantity) is None:
+        return ""
+    steps = found.get("steps", authors.STEPS)
+    return _number(found[quantity]) + ("" if steps == authors.STEPS else f" ({steps:.0f} steps)")
 
 
 def _spread(values: Sequence[float]) -> str:
     return f"{_number(float(np.mean(values)))} ± {_number(float(np.std(values)))}"
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
+def _number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

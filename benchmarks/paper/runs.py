@@ -39,6 +39,12 @@ COUNTS = (
     500,
     600,
     700,
+    1000,
+    1500,
+    2000,
+    3000,
+    4000,
+    5000,
 )
 """The numbers of steps at which a run is recorded, beside its last."""
 
@@ -85,6 +91,7 @@ def run(
     noise_std: float,
     policy: Policy = ada_bkb,
     limit: float = float("inf"),
+    initial: int = 0,
 ) -> Run:
     """Minimise a function.
 
@@ -96,12 +103,15 @@ def run(
         noise_std: of a result.
         policy: of the system.
         limit: seconds, of system and evaluations, after which the run is cut (the paper's time threshold).
+        initial: random ones of its fixed points that a system without a tree is given before, outside all counts.
     """
     noise = np.random.default_rng(seed).normal(0.0, noise_std, steps)
     space, outcome, total = function.space, Run(), 0.0
     started = time.thread_time()
     state = policy.start(space, config, seed)
     outcome.seconds = time.thread_time() - started
+    if initial:
+        state = _given(function, policy, state, np.random.default_rng((seed, initial)), initial, noise_std)
     nothing_pending, seen = np.zeros((0, function.dimension)), set()
     for step in range(steps):
         before = time.thread_time()
@@ -138,6 +148,16 @@ def run(
         if late:
             break
     return outcome
+
+
+def _given(
+    function: Function, policy: Policy, state: Any, rng: np.random.Generator, initial: int, noise_std: float
+) -> Any:
+    """The state after results of random fixed points."""
+    for point in rng.choice(state.problem.fixed, initial, replace=False):
+        x = np.array(list(function.space.decode(point).values()))
+        state = policy.observe(state, point, rng.normal(0.0, noise_std) - function.evaluate(x)).state
+    return state
 
 
 def _leaves(policy: Policy, state: Any) -> int:

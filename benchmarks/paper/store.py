@@ -26,22 +26,28 @@ def key(job: Job) -> Key:
 
 
 def load(path: Path = PAPER) -> dict[Key, Mapping[str, Any]]:
-    """The runs by key, each with ``asked``, the steps and the seconds it was given; none if there is no file."""
+    """The runs by key, each with ``asked``, what it was given; none if there is no file."""
     runs = json.loads(path.read_text())["runs"] if path.exists() else []
     return {(run["experiment"], run["problem"], run["variant"], run["seed"]): run["run"] for run in runs}
 
 
 def is_there(runs: Mapping[Key, Mapping[str, Any]], job: Job) -> bool:
-    """Whether a job's run is there, with as many steps and seconds as it is to have."""
-    asked = runs.get(key(job), {}).get("asked", {"steps": 0, "seconds": 0.0})
-    return bool(asked["steps"] >= job.steps and asked["seconds"] >= job.limit)
+    """Whether a job's run is there: with its constants and its steps, or cut at no less than its seconds."""
+    run = runs.get(key(job))
+    if run is None or any(run["asked"].get(name) != value for name, value in _asked(job).items() if name != "seconds"):
+        return False
+    return bool(run["steps"] == job.steps or run["asked"]["seconds"] >= job.limit)
+
+
+def _asked(job: Job) -> dict[str, Any]:
+    return {"steps": job.steps, "seconds": job.limit, "settings": job.settings}
 
 
 def add(path: Path, job: Job, run: Run) -> None:
     """Keep one run."""
     with rewriting(path) as partial:
         runs = load(path)
-        runs[key(job)] = {"asked": {"steps": job.steps, "seconds": job.limit}, **_rounded(run)}
+        runs[key(job)] = {"asked": _asked(job), **_rounded(run)}
         lines = [
             json.dumps(
                 dict(zip(("experiment", "problem", "variant", "seed"), its, strict=True)) | {"run": runs[its]},

@@ -67,7 +67,7 @@ TASKS = {
 TRACES = {"HTRU2": "HTRU2", "CASP": "CASP", "Magic04": "Magic"}
 """Names in ``authors.json``."""
 RANDOM_POINTS = {"HTRU2": 131, "CASP": 83, "Magic04": 411}
-"""As many as Ada-BKB evaluated in the authors' five runs together: the size that they took."""
+"""Of the grid: as many as Ada-BKB evaluated in the authors' five runs together, the size that they took."""
 
 
 @dataclass
@@ -158,5 +158,5 @@ def configs(name: str) -> dict[str, Config]:
         "ada-bkb": tree,
         "ada-gp-ucb": replace(wider, v1=N * math.sqrt(effective), rho=N ** (-1 / effective)),
         "bkb": replace(tree, points_per_axis=5),
-        "random-bkb": replace(tree, points=RANDOM_POINTS[name]),
+        "random-bkb": replace(tree, points_per_axis=5, points=RANDOM_POINTS[name]),
     }

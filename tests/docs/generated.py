@@ -16,12 +16,12 @@ from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import Settings, table
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.output import RESULTS
+from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
 from benchmarks.service import report as service_report
 from tests.chaos import __main__ as chaos_run
 
-PAPER_PARTS = ("functions", "times", "norm-bound", "branching", "shallow", "gp-threds")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -112,6 +112,11 @@ def paper(part: str) -> str:
     return markdown(*paper_report.table(part, paper_store.load()))
 
 
+def growth() -> str:
+    """How a step's cost grows, from the committed results."""
+    return markdown(*paper_growth.table(json.loads(paper_growth.GROWTH.read_text())["systems"]))
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """In Markdown."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
@@ -131,7 +136,8 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "throughput": ("benchmarks.md", throughput),
     "calls": ("benchmarks.md", calls),
     "chaos": ("reliability.md", chaos),
-    **{f"paper-{part}": ("paper.md", partial(paper, part)) for part in PAPER_PARTS},
+    "growth": ("paper.md", growth),
+    **{f"paper-{part}": ("paper.md", partial(paper, part)) for part in paper_report.PARTS},
 }
 
 

@@ -56,7 +56,7 @@ class Config:
     points_per_axis: int | None = None
     """Of a fixed grid, instead of the tree."""
     points: int | None = None
-    """Number of fixed points that are drawn at random, instead of the tree."""
+    """Number of fixed points that are drawn at random, from the grid if there is one, instead of the tree."""
     branching: int = 2
     """N, children of a cell."""
     max_depth: int | None = None

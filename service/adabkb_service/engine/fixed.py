@@ -30,14 +30,14 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
         space: of the study.
         seed: of the study.
         grid: points per axis of a grid; an axis of fewer values has all of those.
-        sample: number of uniform points; of equal ones, in a finite space, one is left.
+        sample: number of uniform points, of the grid's where both are given; of equal ones one is left.
 
     Returns:
         None where both are None.
     """
     if sample is not None:
         drawn = uniforms(seed, STEP, sample * space.dimension).reshape(sample, space.dimension)
-        return distinct(space.snap(drawn))
+        return distinct(space.snap(drawn) if grid is None else _on_grid(space, grid, drawn))
     if grid is None:
         return None
     positions = product([_positions(axis, grid) for axis in space.axes])
@@ -62,6 +62,12 @@ def product(axes: Sequence[Array]) -> Array:
 def distinct(positions: Array) -> Array:
     """Positions (k, d) without repetitions, in order."""
     return positions[np.sort(np.unique(positions, axis=0, return_index=True)[1])]
+
+
+def _on_grid(space: Space, grid: int, drawn: Array) -> Array:
+    """Points (k, d) of a grid, uniformly, by uniform numbers."""
+    axes = [_positions(axis, grid) for axis in space.axes]
+    return np.column_stack([values[(u * len(values)).astype(int)] for values, u in zip(axes, drawn.T, strict=True)])
 
 
 def _positions(axis: Axis, most: int) -> Array:
