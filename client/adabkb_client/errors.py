@@ -14,7 +14,7 @@ AdaBKBError
     └── Unavailable           429, 502, 503, 504: busy for longer than the client was willing to retry
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -124,6 +124,13 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
         problem.get("code", "unknown"),
         problem.get("detail") or problem.get("title") or "the server gave no detail",
         request_id=problem.get("request_id"),
-        pointers={error["pointer"]: error["detail"] for error in problem.get("errors") or ()},
+        pointers=_by_pointer(problem.get("errors") or ()),
         retry_after=retry_after,
     )
+
+
+def _by_pointer(faults: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for fault in faults:
+        found.setdefault(fault["pointer"], []).append(fault["detail"])
+    return {pointer: "; ".join(details) for pointer, details in found.items()}

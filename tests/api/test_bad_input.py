@@ -43,28 +43,35 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"tags": {"a": 1}}, ["/tags/a"]),
     ({"tags": {"a/b~c": "\u0000"}}, ["/tags/a~1b~0c"]),
     ({"noise_std": 0}, ["/noise_std"]),
-    ({"algorithm": {"kind": "random"}}, ["/algorithm"]),
+    ({"algorithm": {"kind": "random"}}, ["/algorithm/kind"]),
     ({"algorithm": {"kind": "gp-ucb", "profile": "paper"}}, ["/algorithm/profile"]),
-    ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 10_000}}, ["/algorithm"]),
+    ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 10_000}}, ["/algorithm/points_per_axis"]),
     ({"algorithm": {"kind": "bkb", "points_per_axis": 1}}, ["/algorithm/points_per_axis"]),
-    ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 20_000}, "parameters": MANY}, ["/algorithm"]),
-    ({"algorithm": {"kind": "random-bkb", "points": 20_000}, "parameters": MANY}, ["/algorithm"]),
+    ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 20_000}, "parameters": MANY}, ["/algorithm/points_per_axis"]),
+    ({"algorithm": {"kind": "random-bkb", "points": 20_000}, "parameters": MANY}, ["/algorithm/points"]),
     ({"algorithm": {"kind": "ada-gp-ucb", "delta": 1e-310}}, ["/algorithm/delta"]),
-    ({"algorithm": {"profile": "gp-ucb"}}, ["/algorithm"]),
-    ({"algorithm": {"kind": "auto"}}, ["/algorithm"]),
-    ({"algorithm": {"kind": ["ada-bkb"]}}, ["/algorithm"]),
-    ({"algorithm": {"profile": "paper", "coordinates": "raw"}, "parameters": VAST}, ["/algorithm"]),
+    ({"algorithm": {"profile": "gp-ucb"}}, ["/algorithm/profile"]),
+    ({"algorithm": {"kind": "auto"}}, ["/algorithm/kind"]),
+    ({"algorithm": {"kind": ["ada-bkb"]}}, ["/algorithm/kind"]),
+    ({"algorithm": {"profile": []}}, ["/algorithm/profile"]),
+    ({"algorithm": "gp-ucb"}, ["/algorithm"]),
+    ({"algorithm": {"profile": "paper", "coordinates": "raw"}, "parameters": VAST}, ["/algorithm/coordinates"]),
     ({"algorithm": {"kind": "gp-threds", "lowest": -1.7e308, "highest": 1}}, ["/algorithm/lowest"]),
     ({"algorithm": {"kind": "random-bkb", "points": 10**6}}, ["/algorithm/points"]),
     ({"algorithm": {"kind": "ada-bbkb", "batch_drift": 0.5}}, ["/algorithm/batch_drift"]),
     ({"algorithm": {"kind": "ada-gp-ucb", "qbar": 3}}, ["/algorithm/qbar"]),
     ({"algorithm": {"kind": "gp-threds", "lowest": 1, "highest": 1}}, ["/algorithm/highest"]),
     ({"algorithm": {"kind": "gp-threds", "lowest": 0}}, ["/algorithm/highest"]),
-    ({"algorithm": {"kind": "gp-threds", "lowest": 0, "highest": 1}}, ["/algorithm"]),
-    ({"algorithm": {"profile": "fast"}}, ["/algorithm"]),
+    ({"algorithm": {"kind": "gp-threds", "lowest": 0, "highest": 1}}, ["/algorithm/kind"]),
+    ({"algorithm": {"profile": "fast"}}, ["/algorithm/profile"]),
     ({"algorithm": {"delta": 1}}, ["/algorithm/delta"]),
     ({"algorithm": {"norm_bound": 1}}, ["/algorithm/norm_bound"]),
-    ({"algorithm": {"profile": "paper", "lengthscale": [1, 2, 3]}}, ["/algorithm"]),
+    ({"algorithm": {"profile": "paper", "lengthscale": [1, 2, 3]}}, ["/algorithm/lengthscale"]),
+    ({"algorithm": {"kind": "gp-ucb", "lengthscale": -1}}, ["/algorithm/lengthscale"]),
+    ({"algorithm": {"kind": "gp-ucb", "lengthscale": [1, -1]}}, ["/algorithm/lengthscale/1"]),
+    ({"algorithm": {"kind": "gp-ucb", "beta": "igp"}}, ["/algorithm/beta"]),
+    ({"algorithm": {"kind": "ada-gp-ucb", "norm_bound": 2}}, ["/algorithm/norm_bound"]),
+    ({"algorithm": {"profile": "paper", "branching": 100, "max_depth": 900}}, ["/algorithm/max_depth"]),
     ({"algorithm": {"profile": "paper", "v1": 1}}, ["/algorithm/rho"]),
     ({"algorithm": {"profile": "paper", "branching": 1}}, ["/algorithm/branching"]),
 ]
@@ -79,6 +86,23 @@ def test_a_study_that_makes_no_sense_is_refused_where_it_makes_none(
     assert refused.status_code == 422
     assert pointers(refused) == expected
     assert httpx.get(f"{server}/v1/studies").json()["items"] == []
+
+
+REMEDIES: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "gp-usb"}, "must be one of ada-bkb, ada-bbkb"),
+    ({"norm_bound": 2}, "those that have it: profile paper"),
+    ({"kind": "gp-ucb", "qbar": 3}, "points_per_axis; those that have it: profile paper, ada-bbkb, bkb, random-bkb"),
+    ({"kind": "gp-ucb", "beta": "igp"}, "'theory' or 'authors'"),
+    ({"kind": "gp-ucb", "delta": -1}, "should be at least 1e-300"),
+    ({"kind": "gp-ucb", "points_per_axis": 10_000}, "at most 2222 per axis fit"),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "remedy"), REMEDIES)
+def test_a_wrong_constant_is_told_with_what_would_be_right(server: str, algorithm: dict[str, Any], remedy: str) -> None:
+    refused = httpx.post(f"{server}/v1/studies", json={**DEFINITION, "algorithm": algorithm})
+    (fault,) = refused.json()["errors"]
+    assert remedy in fault["detail"]
 
 
 BAD_RESULTS: list[tuple[str, list[str]]] = [

@@ -117,6 +117,14 @@ def test_progress_is_told_against_the_budget(server: str) -> None:
     assert "0 of 3 trials completed" in adabkb("study", "list", *option)
 
 
+def test_a_study_of_another_system_than_the_default_is_told_apart(url: list[str]) -> None:
+    adabkb("study", "create", "-", *url, stdin=json.dumps({**DEFINITION, "id": "b", "algorithm": {"kind": "gp-ucb"}}))
+    algorithm = {"profile": "paper"}
+    adabkb("study", "create", "-", *url, stdin=json.dumps({**DEFINITION, "id": "c", "algorithm": algorithm}))
+    listed = adabkb("study", "list", *url).splitlines()
+    assert [line.partition(":")[0] for line in listed] == ["c (ada-bkb paper)", "b (gp-ucb)", "s"]
+
+
 def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     with server_on(database_url) as address:
         option = ["--url", address]

@@ -13,6 +13,7 @@ import typer.main
 from adabkb_service.api.problems import HTTP, TABLE
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
+from adabkb_service.operations.algorithms import SYSTEMS
 from adabkb_service.settings import Settings, table
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.output import RESULTS
@@ -117,6 +118,21 @@ def growth() -> str:
     return markdown(*paper_growth.table(json.loads(paper_growth.GROWTH.read_text())["systems"]))
 
 
+def constants() -> str:
+    """What a study can give of each system, from the models of its definition."""
+    having: dict[tuple[str, str, str], list[str]] = {}
+    for system, model in SYSTEMS.items():
+        for name, field in model.model_fields.items():
+            if name not in ("kind", "profile"):
+                default = "required" if field.is_required() else f"`{field.default}`".replace("`None`", "")
+                having.setdefault((name, default, field.description or ""), []).append(system)
+    rows = [
+        [f"`{name}`", default, meaning, "all but profile auto" if len(systems) == 7 else ", ".join(systems)]
+        for (name, default, meaning), systems in having.items()
+    ]
+    return markdown(["field", "default", "", "of"], rows)
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """In Markdown."""
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
@@ -136,6 +152,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "throughput": ("benchmarks.md", throughput),
     "calls": ("benchmarks.md", calls),
     "chaos": ("reliability.md", chaos),
+    "constants": ("systems.md", constants),
     "growth": ("paper.md", growth),
     **{f"paper-{part}": ("paper.md", partial(paper, part)) for part in paper_report.PARTS},
 }

@@ -122,12 +122,16 @@ def test_results_beyond_floating_point_are_refused() -> None:
 def test_gp_threds_ends_with_the_tree_and_repeats_its_best_point() -> None:
     config = replace(THREDS, max_depth=2, patience=20)
     state = gp_threds.start(unit_space(2), config, 0)
+    told: dict[str, str] = {}
     for _ in range(1000):
         if gp_threds.stopped(state):
             break
-        point = gp_threds.suggest(state, NOTHING).point
-        state = gp_threds.observe(state, point, hills(point)).state
+        asked = gp_threds.suggest(state, NOTHING)
+        taken = gp_threds.observe(asked.state, asked.point, hills(asked.point))
+        told |= asked.cells | taken.cells
+        state = taken.state
     assert gp_threds.stopped(state)
+    assert told == state.tree, "a complete study asks for nothing more, so the last result tells"
     suggestion, best = gp_threds.suggest(state, NOTHING), gp_threds.recommend(state)
     assert best is not None
     assert np.array_equal(suggestion.point, best.point)

@@ -165,7 +165,7 @@ def _allowed_methods(request: Request) -> set[str]:
 
 def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    invalid = errors.Invalid([_field_error(item, error.body) for item in error.errors()])
+    invalid = errors.Invalid(_telling([_field_error(item, error.body) for item in error.errors()]))
     return problem(request, HTTP[422], invalid.detail, invalid.errors)
 
 
@@ -174,16 +174,41 @@ def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
     return problem(request, HTTP[500], detail)
 
 
+def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
+    """Without those of a wrong type where another says more: each branch of a union has its say."""
+
+    def said_better(fault: errors.FieldError) -> bool:
+        beneath = f"{fault.pointer}/"
+        return any(
+            (other.pointer == fault.pointer or other.pointer.startswith(beneath)) and not _is_of_type(other)
+            for other in faults
+        )
+
+    return [fault for fault in faults if not (_is_of_type(fault) and said_better(fault))]
+
+
+def _is_of_type(fault: errors.FieldError) -> bool:
+    return fault.code.endswith("_type")
+
+
 def _field_error(item: Mapping[str, Any], body: Any) -> errors.FieldError:
     where, *path = item["loc"]
     missing = item["type"] == "missing"
+    if field := item.get("ctx", {}).get("field"):  # of an object that was checked as a whole
+        path, missing = [*path, field], True
     if where == "body":
         return errors.FieldError(_pointer(path, body, missing=missing), _sentence(item), item["type"])
     prefix = {"query": "?", "path": "path:", "header": "header:", "cookie": "cookie:"}[where]
     return errors.FieldError(prefix + ".".join(map(str, path)), _sentence(item), item["type"])
 
 
+BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less than"}
+
+
 def _sentence(item: Mapping[str, Any]) -> str:
+    for name, words in BOUNDS.items():
+        if isinstance(bound := item.get("ctx", {}).get(name), float):
+            return f"should be {words} {bound:g}"
     message = str(item["msg"]).removeprefix("Value error, ")
     return message[:1].lower() + message[1:]
 

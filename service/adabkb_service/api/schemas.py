@@ -9,17 +9,17 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from adabkb_service.operations.parameters import (
     Body,
     Count,
-    Integer,
     LeaseSeconds,
     Number,
     Tags,
     Text,
+    Whole,
 )
 from adabkb_service.operations.record import Failure, Result, Value
 
 Point = dict[str, Any]
 StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Attempt = Annotated[Integer, Field(ge=0, le=2**31 - 1)]
+Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]
 
 Item = TypeVar("Item", bound=BaseModel)
 
@@ -48,7 +48,7 @@ class PatchStudyBody(Body):
 class SuggestBody(Body):
     """Who asks, for how many trials, and for how long they will be leased."""
 
-    count: Annotated[Integer, Field(ge=1, le=100)] = 1
+    count: Annotated[int, Field(ge=1, le=100), Whole] = 1
     worker: Text | None = None
     lease_seconds: LeaseSeconds | None = None
 

@@ -204,7 +204,10 @@ def _summary(study: dict[str, Any]) -> str:
     # Only a whole study tells its budget, not the summary that comes with an answer.
     budget = study.get("budget")
     total = f"{counts['trials']} trials so far" if budget is None else f"{budget} trials"
-    line = f"{study['id']}: {study['state']}{why}, {counts['completed']} of {total} completed"
+    algorithm = study.get("algorithm", {})
+    system = [algorithm.get("kind"), algorithm.get("profile")]
+    chosen = "" if system in ([None, None], ["ada-bkb", "auto"]) else f" ({' '.join(filter(None, system))})"
+    line = f"{study['id']}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
     if best is not None:
         line += f", best {best['value']!r} at {point(best['parameters'])}"
     return line

@@ -29,7 +29,7 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
     Args:
         space: of the study.
         seed: of the study.
-        grid: points per axis of a grid; an axis of fewer values has all of those.
+        grid: points per axis of a grid; an axis of choices or of fewer values has all of those.
         sample: number of uniform points, of the grid's where both are given; of equal ones one is left.
 
     Returns:
@@ -46,8 +46,13 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
 
 def grid_size(space: Space, grid: int) -> float:
     """How many points a grid would have at most; infinite beyond floating point."""
-    counts = (min(axis.count, grid) if isinstance(axis, (IntAxis, ChoiceAxis)) else grid for axis in space.axes)
-    return math.prod(map(float, counts))
+    return math.prod(float(_count(axis, grid)) for axis in space.axes)
+
+
+def _count(axis: Axis, grid: int) -> int:
+    if isinstance(axis, ChoiceAxis):
+        return axis.count
+    return min(axis.count, grid) if isinstance(axis, IntAxis) else grid
 
 
 def product(axes: Sequence[Array]) -> Array:
@@ -71,8 +76,9 @@ def _on_grid(space: Space, grid: int, drawn: Array) -> Array:
 
 
 def _positions(axis: Axis, most: int) -> Array:
-    """An axis's share of the grid, ascending: all values of a short one, else evenly spaced ones with both ends."""
-    if isinstance(axis, ChoiceAxis) and axis.count <= most:
+    """An axis's share of the grid, ascending: all choices, all values of a short one, else evenly spaced ones with both
+    ends."""
+    if isinstance(axis, ChoiceAxis):
         values = list(axis.choices)
     elif isinstance(axis, IntAxis) and axis.count <= most:
         values = list(range(axis.low, axis.high + 1, axis.step))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.engine.cells import LONGEST_KEY
@@ -21,7 +21,7 @@ from adabkb_service.engine.fixed import grid_size
 from adabkb_service.engine.policies import ada_bkb, auto, gp_threds
 from adabkb_service.engine.policies.policy import Policy
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.operations.parameters import Body, Constant, Count, Integer
+from adabkb_service.operations.parameters import Body, Constant, Count, Whole
 
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
@@ -37,7 +37,9 @@ MOST_TEST_POINTS = 2_000
 """Of the grid of a GP-ThreDS test: a study is restored by going through all of its results."""
 
 Delta = Annotated[float, Field(ge=1e-300, lt=1, description="the bounds hold with probability 1 - delta")]
-PerAxis = Annotated[Integer, Field(ge=2, le=MOST_POINTS)]
+Index = Annotated[
+    Literal["ucb", "ei"], Field(description="what cells compete with: upper bound or expected improvement")
+]
 
 
 class AutoProfile(Body):
@@ -62,7 +64,7 @@ class AutoProfile(Body):
 class _Kernel(Body):
     """The kernel, which every Gaussian process here has."""
 
-    kernel: Literal["gaussian", "matern"] = Config.kernel
+    kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
     smoothness: Annotated[
         float, Field(description="nu of the Matern kernel", json_schema_extra={"enum": [0.5, 1.5, 2.5]})
     ] = Config.smoothness
@@ -81,7 +83,7 @@ class _Kernel(Body):
     def _lengthscales(self, space: Space, default: list[float]) -> float | list[float]:
         scales = self.lengthscale
         if isinstance(scales, list) and len(scales) != space.dimension:
-            raise PydanticCustomError("lengthscale", "lengthscale needs one number, or one per parameter")
+            raise misfit("lengthscale", "needs one number, or one per parameter ({count})", count=space.dimension)
         return default if scales is None else scales
 
     def _engine_lengthscale(self) -> float | tuple[float, ...] | None:
@@ -92,12 +94,10 @@ class _Constants(_Kernel):
     """What the systems that are Ada-BKB with parts exchanged have in common."""
 
     ridge: Annotated[Constant, Field(description="lambda")] = Config.ridge
-    noise_std: Annotated[
-        Constant, Field(description="xi, in model output units; a study's own noise_std replaces it")
-    ] = Config.noise_std
-    norm_bound: Annotated[Constant, Field(description="F")] = Config.norm_bound
     delta: Delta = Config.delta
-    coordinates: Literal["unit", "raw"] = Config.coordinates
+    coordinates: Annotated[
+        Literal["unit", "raw"], Field(description="the model's: the unit cube, or the parameters' own")
+    ] = Config.coordinates
     outputs: Annotated[
         Literal["standardized", "raw"] | None, Field(description="by default raw where the coordinates are raw")
     ] = None
@@ -122,9 +122,9 @@ class _Constants(_Kernel):
         if self.coordinates == "raw":
             for axis in space.axes:
                 if axis.raw_bounds is None:
-                    raise PydanticCustomError("coordinates", "raw coordinates need numeric or ordinal parameters")
+                    raise misfit("coordinates", "raw ones need numeric or ordinal parameters; choose unit")
                 if math.isinf(axis.raw_bounds[1] - axis.raw_bounds[0]):
-                    raise PydanticCustomError("coordinates", "the bounds are too far apart for raw coordinates")
+                    raise misfit("coordinates", "the bounds are too far apart for raw ones; choose unit")
         self._lengthscales(space, [])
         problem = Problem(space, self.config(None), seed=0)
         return self.model_copy(
@@ -136,6 +136,10 @@ class _Constants(_Kernel):
 
 
 class _Width(Body):
+    noise_std: Annotated[
+        Constant, Field(description="xi, in model output units; a study's own noise_std replaces it")
+    ] = Config.noise_std
+    norm_bound: Annotated[Constant, Field(description="F")] = Config.norm_bound
     beta: Annotated[
         Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],
         Field(description="form of the confidence width, or the width itself, per ridge-scaled standard deviation"),
@@ -148,9 +152,9 @@ class _Sketched(_Width):
 
 
 class _Tree(_Constants):
-    branching: Annotated[Integer, Field(ge=2, le=100, description="N")] = Config.branching
+    branching: Annotated[int, Field(ge=2, le=100, description="N"), Whole] = Config.branching
     max_depth: Annotated[
-        Annotated[Integer, Field(ge=0, le=MAX_DEPTH)] | None, Field(description="h_max; by default 10 d")
+        Annotated[int, Field(ge=0, le=MAX_DEPTH), Whole] | None, Field(description="h_max; by default 10 d")
     ] = None
     v1: Annotated[Constant | None, Field(description="with rho: V_h = F g(v1 rho^h)")] = None
     rho: Annotated[
@@ -172,7 +176,9 @@ class _Tree(_Constants):
         own = super().resolved(space)
         depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
         if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
-            raise PydanticCustomError("max_depth", "max_depth is too large for so many branches; lower one of them")
+            raise misfit(
+                "max_depth", "is too large for a branching of {branching}; lower one", branching=self.branching
+            )
         return own.model_copy(update={"max_depth": depth})
 
 
@@ -181,9 +187,7 @@ class PaperProfile(_Tree, _Sketched):
 
     kind: Literal["ada-bkb"] = "ada-bkb"
     profile: Literal["paper"]
-    index: Annotated[
-        Literal["ucb", "ei"], Field(description="what cells compete with: upper bound or expected improvement")
-    ] = Config.index
+    index: Index = Config.index
 
 
 class AdaBBKB(_Tree, _Sketched):
@@ -193,7 +197,7 @@ class AdaBBKB(_Tree, _Sketched):
     batch_drift: Annotated[
         float, Field(ge=1, le=1e30, description="C: factor by which variances may change until it does")
     ] = 2.0
-    index: Literal["ucb", "ei"] = Config.index
+    index: Index = Config.index
 
 
 class AdaGPUCB(_Tree):
@@ -222,13 +226,14 @@ class AdaGPUCB(_Tree):
 
 class _Grid(_Constants):
     points_per_axis: Annotated[
-        PerAxis, Field(description="of the grid; a parameter of fewer values has all of them on it")
-    ] = 15
+        Annotated[int, Field(ge=2, le=MOST_POINTS), Whole] | None,
+        Field(description="of the grid; choices and fewer values are all on it; by default 15, or as many as fit"),
+    ] = None
 
     def resolved(self, space: Space) -> Self:
-        """If the grid is not too large."""
-        _check_grid(space, self.points_per_axis, MOST_POINTS)
-        return super().resolved(space)
+        """With the grid's size as a number, if it is not too large."""
+        size = _per_axis(space, self.points_per_axis, 15, MOST_POINTS)
+        return super().resolved(space).model_copy(update={"points_per_axis": size})
 
 
 class GPUCB(_Grid, _Width):
@@ -248,16 +253,13 @@ class RandomBKB(_Constants, _Sketched):
     """BKB on points that are drawn at random once."""
 
     kind: Literal["random-bkb"]
-    points: Annotated[Integer, Field(ge=1, le=MOST_POINTS)] = 1000
+    points: Annotated[int, Field(ge=1, le=MOST_POINTS, description="drawn uniformly, once"), Whole] = 1000
 
     def resolved(self, space: Space) -> Self:
         """If there are not too many coordinates."""
         if self.points * space.dimension > MOST_COORDINATES:
-            raise PydanticCustomError(
-                "points",
-                "points must be at most {most} in so many dimensions",
-                {"most": MOST_COORDINATES // space.dimension},
-            )
+            most = MOST_COORDINATES // space.dimension
+            raise misfit("points", "must be at most {most} in so many dimensions", most=most)
         return super().resolved(space)
 
 
@@ -274,12 +276,15 @@ class GPThreDS(_Kernel):
     noise_std: Annotated[Constant, Field(description="of a result; a study's own noise_std replaces it")] = 0.1
     norm_bound: Annotated[Constant, Field(description="B")] = 1.0
     delta: Delta = 1e-3
-    points_per_axis: Annotated[PerAxis, Field(description="of the grid of a cell")] = 20
+    points_per_axis: Annotated[
+        Annotated[int, Field(ge=2, le=MOST_TEST_POINTS), Whole] | None,
+        Field(description="of the grid of a cell; by default 20, or as many as fit"),
+    ] = None
     patience: Annotated[Count, Field(description="results without a decision, after which a cell is accepted")] = 50
     slack: Annotated[
         float, Field(ge=0, le=1e30, description="how far below the threshold a cell must be to be rejected")
     ] = 0.2
-    max_depth: Annotated[Integer, Field(ge=1, le=MAX_HALVINGS, description="halvings of the box")] = 12
+    max_depth: Annotated[int, Field(ge=1, le=MAX_HALVINGS, description="halvings of the box"), Whole] = 12
     policy: ClassVar[Policy] = gp_threds
 
     @field_validator("highest")
@@ -301,60 +306,100 @@ class GPThreDS(_Kernel):
             norm_bound=self.norm_bound,
             delta=self.delta,
         )
+        assert self.points_per_axis is not None, "resolved"
         low, high = sorted((sign * self.lowest, sign * self.highest))
         return gp_threds.Config(model, low, high, self.points_per_axis, self.patience, self.slack, self.max_depth)
 
     def resolved(self, space: Space) -> Self:
-        """With the default lengthscales as numbers.
+        """With the defaults that depend on the space as numbers.
 
         Raises:
             PydanticCustomError: the constants do not fit the space.
         """
         if not all(isinstance(axis, FloatAxis) for axis in space.axes):
-            raise PydanticCustomError("kind", "gp-threds needs parameters of kind float; choose ada-bkb for others")
-        _check_grid(space, self.points_per_axis, MOST_TEST_POINTS)
+            raise misfit("kind", "gp-threds needs parameters of kind float; choose ada-bkb for others")
+        size = _per_axis(space, self.points_per_axis, 20, MOST_TEST_POINTS)
         default = [0.2 * math.sqrt(space.dimension)] * space.dimension
-        return self.model_copy(update={"lengthscale": self._lengthscales(space, default)})
+        return self.model_copy(update={"points_per_axis": size, "lengthscale": self._lengthscales(space, default)})
 
 
-def _check_grid(space: Space, points_per_axis: int, most: int) -> None:
-    size = grid_size(space, points_per_axis)
-    if size > most:
-        raise PydanticCustomError(
-            "points_per_axis",
-            "a grid of {size} points is too large ({most} at most): lower points_per_axis, or choose kind ada-bkb, "
-            "which needs no grid, or random-bkb",
-            {"size": f"{size:.3g}", "most": most},
-        )
+def _per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
+    """The points per axis of a grid of so many at most: those that are wanted, or the usual ones if they fit."""
+    fitting = [count for count in range(2, (wanted or usual) + 1) if grid_size(space, count) <= most]
+    if fitting and wanted in (None, fitting[-1]):
+        return fitting[-1]
+    size = grid_size(space, wanted or 2)
+    raise misfit(
+        "points_per_axis",
+        "a grid of {size} points is too large ({most} at most): {remedy}; kind ada-bkb and random-bkb need none",
+        size=f"{size:,.0f}" if size < 1e9 else f"{size:.3g}",
+        most=f"{most:,}",
+        remedy=f"at most {fitting[-1]} per axis fit" if fitting else "no grid of these parameters fits",
+    )
 
 
+def misfit(field: str, message: str, **numbers: object) -> PydanticCustomError:
+    """The error of a constant that does not fit the space or the kind; it is reported at its field."""
+    return PydanticCustomError("misfit", message, {"field": field, **numbers})
+
+
+KINDS = ["ada-bkb", "ada-bbkb", "ada-gp-ucb", "gp-ucb", "bkb", "random-bkb", "gp-threds"]
 PROFILES = ["auto", "paper"]
-OTHERS = ["ada-bbkb", "ada-gp-ucb", "gp-ucb", "bkb", "random-bkb", "gp-threds"]
 
 
-def _system(algorithm: Any) -> str | None:
+def _known(algorithm: Any) -> Any:
+    """If it is of a kind that there is, with constants that it has."""
+    if isinstance(algorithm, Body):
+        return algorithm
+    if not isinstance(algorithm, Mapping):
+        raise PydanticCustomError("algorithm", 'must be an object, such as {{"kind": "gp-ucb"}}')
+    kind = algorithm.get("kind", KINDS[0])
+    if kind not in KINDS:
+        raise misfit("kind", "must be one of {kinds}", kinds=", ".join(KINDS))
+    profile = algorithm.get("profile", PROFILES[0])
+    if kind == KINDS[0] and profile not in PROFILES:
+        raise misfit("profile", "must be auto or paper; other systems are named by kind")
+    taken = SYSTEMS[_system(algorithm)].model_fields
+    for field in algorithm:
+        if field not in taken:
+            having = [name for name, system in SYSTEMS.items() if field in system.model_fields]
+            raise misfit(
+                field,
+                "is not a constant of {system}, which has {taken}{having}",
+                system=_system(algorithm),
+                taken=", ".join(name for name in taken if name != "kind"),
+                having=f"; those that have it: {', '.join(having)}" if having else "",
+            )
+    return algorithm
+
+
+def _system(algorithm: Any) -> str:
     """The kind that a request asks for, or the profile of ada-bkb."""
     given = vars(algorithm) if isinstance(algorithm, Body) else algorithm
-    if not isinstance(given, Mapping):
-        return None
-    kind = given.get("kind", "ada-bkb")
-    system, known = (given.get("profile", "auto"), PROFILES) if kind == "ada-bkb" else (kind, OTHERS)
-    return system if system in known else None
+    kind: str = given.get("kind", KINDS[0])
+    return kind if kind != KINDS[0] else f"profile {given.get('profile', PROFILES[0])}"
 
+
+SYSTEMS: Mapping[str, type[Body]] = {
+    "profile auto": AutoProfile,
+    "profile paper": PaperProfile,
+    "ada-bbkb": AdaBBKB,
+    "ada-gp-ucb": AdaGPUCB,
+    "gp-ucb": GPUCB,
+    "bkb": BKB,
+    "random-bkb": RandomBKB,
+    "gp-threds": GPThreDS,
+}
 
 Algorithm = Annotated[
-    Annotated[AutoProfile, Tag("auto")]
-    | Annotated[PaperProfile, Tag("paper")]
+    Annotated[AutoProfile, Tag("profile auto")]
+    | Annotated[PaperProfile, Tag("profile paper")]
     | Annotated[AdaBBKB, Tag("ada-bbkb")]
     | Annotated[AdaGPUCB, Tag("ada-gp-ucb")]
     | Annotated[GPUCB, Tag("gp-ucb")]
     | Annotated[BKB, Tag("bkb")]
     | Annotated[RandomBKB, Tag("random-bkb")]
     | Annotated[GPThreDS, Tag("gp-threds")],
-    Discriminator(
-        _system,
-        custom_error_type="algorithm",
-        custom_error_message="kind must be ada-bkb (the default; with profile auto, the default, or paper), ada-bbkb, "
-        "ada-gp-ucb, gp-ucb, bkb, random-bkb or gp-threds",
-    ),
+    Discriminator(_system),
+    BeforeValidator(_known),
 ]

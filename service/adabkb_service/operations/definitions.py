@@ -17,11 +17,11 @@ from adabkb_service.operations.parameters import (
     MAX_SAFE_INTEGER,
     Body,
     Count,
-    Integer,
     LeaseSeconds,
     Parameter,
     Positive,
     Tags,
+    Whole,
 )
 
 FAILURE_LIMIT = 10
@@ -49,7 +49,7 @@ class StudyDefinition(Body):
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=100)]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
     budget: Annotated[Count | None, Field(description="trials at most; each is one unit however often leased")] = None
-    seed: Annotated[Integer, Field(ge=0, le=MAX_SAFE_INTEGER)] | None = None
+    seed: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None = None
     noise_std: Annotated[Positive | None, Field(description="of one result, in the objective's units")] = None
     tolerance: Annotated[
         Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,

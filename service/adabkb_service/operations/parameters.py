@@ -34,9 +34,10 @@ def _integral(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Integer = Annotated[int, BeforeValidator(_integral)]
-Count = Annotated[Integer, Field(ge=1, le=MAX_COUNT)]
-SafeInteger = Annotated[Integer, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
+Whole = BeforeValidator(_integral)
+"""Behind the bounds of an int, which the API's schema would lose otherwise."""
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT), Whole]
+SafeInteger = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER), Whole]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(max_length=1000)]
@@ -94,7 +95,7 @@ class IntParameter(Body):
     scale: Literal["linear", "log"] = "linear"
     low: SafeInteger
     high: SafeInteger
-    step: Annotated[SafeInteger, Field(ge=1)] = 1
+    step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER), Whole] = 1
 
     @field_validator("low")
     @classmethod

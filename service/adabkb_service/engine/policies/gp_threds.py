@@ -10,7 +10,8 @@ Taken differently from their code: the next point is looked for after a child wa
 before; bounds below 0 count as they are. A result outside the cell under test is kept, but decides nothing.
 
 What a result does to the cells is told with the next suggestion, so that the cells that are kept are a function of the
-suggestions: a result may be corrected before anybody asks what to make of it.
+suggestions: a result may be corrected before anybody asks what to make of it. At the end of the tree no suggestion
+follows, and the result itself tells.
 
 A test is GP-UCB on fixed points: everything about it is ``ada_bkb``'s.
 """
@@ -137,7 +138,7 @@ def restore(
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
     """The study with another record of results."""
-    return Update(_replayed(start(state.problem.space, state.config, state.problem.seed), record, cells), {})
+    return _told(_replayed(start(state.problem.space, state.config, state.problem.seed), record, cells))
 
 
 def suggest(state: State, pending: Array, failed: Array | None = None) -> Suggestion[State]:
@@ -192,7 +193,7 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
         return Update(state, {})
     study, (where,) = know(test.study, point[None])
     study = absorb(study, where, value)
-    return Update(_judged(state, replace(test, study=study, waited=test.waited + 1)), {})
+    return _told(_judged(state, replace(test, study=study, waited=test.waited + 1)))
 
 
 def dictionary(state: State) -> tuple[int, ...]:  # noqa: ARG001
@@ -251,6 +252,14 @@ def _replayed(state: State, record: Record, cells: Mapping[str, str]) -> State:
     for position, value, error in zip(record.positions, record.values, record.errors, strict=True):
         state = observe(state, position, float(value), float(error)).state
     return replace(state, kept=cells)
+
+
+def _told(state: State) -> Update[State]:
+    """With what there is to tell now."""
+    if state.test is not None:
+        return Update(state, {})
+    cells = _changes(state)
+    return Update(replace(state, kept={**state.kept, **cells}), cells)
 
 
 def _changes(state: State) -> Cells:
