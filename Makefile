@@ -45,6 +45,8 @@ chaos: $(STAMP)  ## servers killed under 64 clients (hours); writes benchmarks/r
 
 bench-paper: $(STAMP)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures
 	@$(BIN)/python -m benchmarks.paper run
+	@$(BIN)/python -m benchmarks.paper growth
+	@$(BIN)/python -m benchmarks.paper.explain
 	@$(BIN)/python -m benchmarks.paper figures
 
 $(PEERS): $(STAMP)

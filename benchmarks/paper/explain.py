@@ -3,7 +3,7 @@
 ``python -m benchmarks.paper.explain``. Two studies, all of average regrets relative to the authors':
 
 * readings: the engine as it is; with the root evaluated first; and with what the authors' code does instead of the
-  paper (their start, then also their index) put back. With both back, the engine repeats their runs.
+  paper (their start, then also their index) put back. With both back, the engine repeats most of their runs.
 * ties: with F = 1 on raw outputs, all cells far from the data have exactly the prior's index, and which of them is
   evaluated next is a matter of their order. Each cell gets a random rank, coarser cells still first.
 """
