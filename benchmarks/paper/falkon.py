@@ -5,7 +5,7 @@ With K_nm the kernel of n rows and the centres and K_mm that of the centres, it 
     (K_nm' K_nm + lambda n K_mm) alpha = K_nm' y
 
 preconditioned by T = chol(K_mm) and A = chol(T T' / M + lambda I), both upper triangular: in beta = A T alpha the
-matrix is near the identity, and ten steps give alpha nearly.
+matrix is near the identity, and some twenty steps give alpha.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ Array = NDArray[np.float64]
 
 JITTER = 1e-10
 """Added to K_mm's diagonal, relative to M: it is singular in floating point where the lengthscales are long."""
-STEPS = 10
-"""As the authors have it."""
+STEPS = 20
+"""The authors have 10, in single precision for CASP, where a larger jitter makes them nearly enough; here 10 would
+leave a seventh of the error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -80,15 +81,21 @@ def test_every_operation_has_a_name_a_description_and_its_problems() -> None:
 
 def test_references_resolve() -> None:
     schemas = DOCUMENT["components"]["schemas"]
+    references = [node["$ref"] for node in nodes(DOCUMENT) if isinstance(node.get("$ref"), str)]
+    assert references
+    assert all(reference.rpartition("/")[2] in schemas for reference in references)
 
-    def check(node: Any) -> None:
-        if isinstance(node, dict):
-            if isinstance(node.get("$ref"), str):
-                assert node["$ref"].rpartition("/")[2] in schemas
-            for value in node.values():
-                check(value)
-        elif isinstance(node, list):
-            for value in node:
-                check(value)
 
-    check(DOCUMENT)
+def test_bounds_of_numbers_are_json_schemas() -> None:
+    """Clients and generators know minimum and maximum; ge and le are pydantic's."""
+    assert not [node for node in nodes(DOCUMENT) if node.keys() & {"ge", "gt", "le", "lt"}]
+    count = DOCUMENT["components"]["schemas"]["SuggestBody"]["properties"]["count"]
+    assert (count["minimum"], count["maximum"]) == (1, 100)
+
+
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """All objects of a document."""
+    if isinstance(tree, dict):
+        yield tree
+    for child in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from nodes(child)

@@ -208,7 +208,7 @@ BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less t
 def _sentence(item: Mapping[str, Any]) -> str:
     for name, words in BOUNDS.items():
         if isinstance(bound := item.get("ctx", {}).get(name), float):
-            return f"should be {words} {bound:g}"
+            return f"should be {words} {bound:.15g}"
     message = str(item["msg"]).removeprefix("Value error, ")
     return message[:1].lower() + message[1:]
 
