@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 JITTER = 1e-10
 """Added to K_mm's diagonal, relative to M: it is singular in floating point where the lengthscales are long."""
+SOLVED = 1e-14
+"""Of the first residual: then there is nothing left to be made smaller."""
 STEPS = 20
 """The authors have 10, in single precision for CASP, where a larger jitter makes them nearly enough; here 10 would
 leave a seventh of the error."""
@@ -94,8 +96,9 @@ def _solve(triangular: Array, right: Array, *, transposed: bool = False) -> Arra
 def _conjugate_gradients(apply: Callable[[Array], Array], right: Array, steps: int) -> Array:
     solution, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), float(residual @ residual)
+    solved = square * SOLVED**2
     for _ in range(steps):
-        if square <= 0.0:
+        if square <= solved:
             break
         image = apply(direction)
         step = square / float(direction @ image)

@@ -140,7 +140,7 @@ def test_falkon_solves_its_equations() -> None:
     alpha = np.linalg.solve(K_nm.T @ K_nm + penalty * 300 * K_mm, K_nm.T @ y)
     new = rng.normal(size=(50, 3))
     dense = falkon.gaussian(new / scales, centres / scales) @ alpha
-    fitted = [falkon.fit(X, y, centres, scales, penalty, steps).predict(new) for steps in (1, falkon.STEPS, 100)]
+    fitted = [falkon.fit(X, y, centres, scales, penalty, steps).predict(new) for steps in (1, falkon.STEPS, 1000)]
     assert fitted[-1] == pytest.approx(dense, abs=1e-6)
     errors = [float(np.abs(prediction - dense).mean()) for prediction in fitted]
     assert errors == sorted(errors, reverse=True)
