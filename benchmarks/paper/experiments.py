@@ -128,6 +128,8 @@ def _systems(problem: str) -> dict[str, Entry]:
 
 NORM_BOUNDS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 BRANCHINGS = (3, 5, 7, 9)
+INITIAL, RANDOM_INITIAL = 2, {"Branin": 3}
+"""Points that the authors' scripts of the tuning and of Random-BKB evaluate first; and where those have others."""
 
 
 def _norm_bounds(problem: str) -> dict[str, Entry]:
@@ -154,7 +156,7 @@ def _random_sizes(problem: str) -> dict[str, Entry]:
     sizes = sorted(int(size) for size in authors.AUTHORS["random-bkb"][problem] if size != "ada-bkb")
     tree = authors.robustness(problem)
     grid = replace(authors.config(problem, "bkb"), points_per_axis=None, qbar=tree.qbar)
-    initial = authors.initial(problem, "bkb") if problem == "Branin" else 2
+    initial = RANDOM_INITIAL.get(problem, INITIAL)
     drawn = {f"{size} points": Entry(replace(grid, points=size), initial=initial) for size in sizes}
     return {"ada-bkb": Entry(tree)} | drawn
 
@@ -227,7 +229,7 @@ def _function(problem: str, _: int) -> Function:
 
 
 def _tuners(problem: str) -> dict[str, Entry]:
-    fixed = {"bkb": 2, "random-bkb": 2}
+    fixed = {"bkb": INITIAL, "random-bkb": INITIAL}
     systems = tuning.configs(problem).items()
     return {system: Entry(config, initial=fixed.get(system, 0)) for system, config in systems} | {AUTO: LEARNED}
 

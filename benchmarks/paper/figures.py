@@ -60,8 +60,9 @@ def figure(runs: Runs, experiment: str, problems: Sequence[str], path: Path) -> 
             if experiment == "functions":
                 _cross(row, problem, colours)
             legends.append({name: colours[name] for name in names})
-        if all(legend.items() <= max(legends, key=len).items() for legend in legends):
-            _legend(whole, max(legends, key=len), loc="outside upper center", ncols=len(legends[0]))
+        widest = max(legends, key=len)
+        if all(legend.items() <= widest.items() for legend in legends):
+            _legend(whole, widest, loc="outside upper center", ncols=len(widest))
         else:
             for row, legend in zip(panels, legends, strict=True):
                 _legend(row[0], legend, fontsize=5)

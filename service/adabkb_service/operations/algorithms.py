@@ -7,6 +7,7 @@ parameters' own), outputs in model units (standardised, or with ``raw`` the obje
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -83,7 +84,7 @@ class _Kernel(Body):
     def _lengthscales(self, space: Space, default: list[float]) -> float | list[float]:
         scales = self.lengthscale
         if isinstance(scales, list) and len(scales) != space.dimension:
-            raise misfit("lengthscale", "needs one number, or one per parameter ({count})", count=space.dimension)
+            raise _misfit("lengthscale", "needs one number, or one per parameter ({count})", count=space.dimension)
         return default if scales is None else scales
 
     def _engine_lengthscale(self) -> float | tuple[float, ...] | None:
@@ -122,9 +123,9 @@ class _Constants(_Kernel):
         if self.coordinates == "raw":
             for axis in space.axes:
                 if axis.raw_bounds is None:
-                    raise misfit("coordinates", "raw ones need numeric or ordinal parameters; choose unit")
+                    raise _misfit("coordinates", "raw ones need numeric or ordinal parameters; choose unit")
                 if math.isinf(axis.raw_bounds[1] - axis.raw_bounds[0]):
-                    raise misfit("coordinates", "the bounds are too far apart for raw ones; choose unit")
+                    raise _misfit("coordinates", "the bounds are too far apart for raw ones; choose unit")
         self._lengthscales(space, [])
         problem = Problem(space, self.config(None), seed=0)
         return self.model_copy(
@@ -176,7 +177,7 @@ class _Tree(_Constants):
         own = super().resolved(space)
         depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
         if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
-            raise misfit(
+            raise _misfit(
                 "max_depth", "is too large for a branching of {branching}; lower one", branching=self.branching
             )
         return own.model_copy(update={"max_depth": depth})
@@ -259,7 +260,7 @@ class RandomBKB(_Constants, _Sketched):
         """If there are not too many coordinates."""
         if self.points * space.dimension > MOST_COORDINATES:
             most = MOST_COORDINATES // space.dimension
-            raise misfit("points", "must be at most {most} in so many dimensions", most=most)
+            raise _misfit("points", "must be at most {most} in so many dimensions", most=most)
         return super().resolved(space)
 
 
@@ -317,7 +318,7 @@ class GPThreDS(_Kernel):
             PydanticCustomError: the constants do not fit the space.
         """
         if not all(isinstance(axis, FloatAxis) for axis in space.axes):
-            raise misfit("kind", "gp-threds needs parameters of kind float; choose ada-bkb for others")
+            raise _misfit("kind", "gp-threds needs parameters of kind float; choose ada-bkb for others")
         size = _per_axis(space, self.points_per_axis, 20, MOST_TEST_POINTS)
         default = [0.2 * math.sqrt(space.dimension)] * space.dimension
         return self.model_copy(update={"points_per_axis": size, "lengthscale": self._lengthscales(space, default)})
@@ -325,26 +326,23 @@ class GPThreDS(_Kernel):
 
 def _per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
     """The points per axis of a grid of so many at most: those that are wanted, or the usual ones if they fit."""
-    fitting = [count for count in range(2, (wanted or usual) + 1) if grid_size(space, count) <= most]
-    if fitting and wanted in (None, fitting[-1]):
-        return fitting[-1]
+    counts = range(2, (wanted or usual) + 1)
+    fitting = 1 + bisect_right(counts, float(most), key=lambda count: grid_size(space, count))
+    if fitting > 1 and wanted in (None, fitting):
+        return fitting
     size = grid_size(space, wanted or 2)
-    raise misfit(
+    raise _misfit(
         "points_per_axis",
         "a grid of {size} points is too large ({most} at most): {remedy}; kind ada-bkb and random-bkb need none",
         size=f"{size:,.0f}" if size < 1e9 else f"{size:.3g}",
         most=f"{most:,}",
-        remedy=f"at most {fitting[-1]} per axis fit" if fitting else "no grid of these parameters fits",
+        remedy=f"at most {fitting} per axis fit" if fitting > 1 else "no grid of these parameters fits",
     )
 
 
-def misfit(field: str, message: str, **numbers: object) -> PydanticCustomError:
+def _misfit(field: str, message: str, **numbers: object) -> PydanticCustomError:
     """The error of a constant that does not fit the space or the kind; it is reported at its field."""
     return PydanticCustomError("misfit", message, {"field": field, **numbers})
-
-
-KINDS = ["ada-bkb", "ada-bbkb", "ada-gp-ucb", "gp-ucb", "bkb", "random-bkb", "gp-threds"]
-PROFILES = ["auto", "paper"]
 
 
 def _known(algorithm: Any) -> Any:
@@ -355,15 +353,15 @@ def _known(algorithm: Any) -> Any:
         raise PydanticCustomError("algorithm", 'must be an object, such as {{"kind": "gp-ucb"}}')
     kind = algorithm.get("kind", KINDS[0])
     if kind not in KINDS:
-        raise misfit("kind", "must be one of {kinds}", kinds=", ".join(KINDS))
+        raise _misfit("kind", "must be one of {kinds}", kinds=", ".join(KINDS))
     profile = algorithm.get("profile", PROFILES[0])
     if kind == KINDS[0] and profile not in PROFILES:
-        raise misfit("profile", "must be auto or paper; other systems are named by kind")
+        raise _misfit("profile", "must be auto or paper; other systems are named by kind")
     taken = SYSTEMS[_system(algorithm)].model_fields
     for field in algorithm:
         if field not in taken:
             having = [name for name, system in SYSTEMS.items() if field in system.model_fields]
-            raise misfit(
+            raise _misfit(
                 field,
                 "is not a constant of {system}, which has {taken}{having}",
                 system=_system(algorithm),
@@ -390,6 +388,8 @@ SYSTEMS: Mapping[str, type[Body]] = {
     "random-bkb": RandomBKB,
     "gp-threds": GPThreDS,
 }
+PROFILES = ["auto", "paper"]
+KINDS = ["ada-bkb", *list(SYSTEMS)[len(PROFILES) :]]
 
 Algorithm = Annotated[
     Annotated[AutoProfile, Tag("profile auto")]
