@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from adabkb_service.engine.auto import likelihood
-from adabkb_service.engine.kernels import Matern
-from adabkb_service.engine.policies import auto
+from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.paper.kernels import Matern
 from adabkb_service.engine.space import FloatAxis, Space
 from benchmarks.output import RESULTS, print_table, provenance, write
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.policies.ada_bkb import Config
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.policy import Config
 from benchmarks.functions import Function
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.paper.functions import FUNCTIONS

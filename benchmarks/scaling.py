@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.engine.policies import auto
+from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.record import Record, of
 from benchmarks.functions import Array
 from benchmarks.output import RESULTS, print_table, provenance, write

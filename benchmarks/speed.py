@@ -18,12 +18,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.config import Problem
-from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.policies.ada_bkb import Config, State
-from adabkb_service.engine.restore import blank
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.config import Problem
+from adabkb_service.engine.paper.policy import Config, State
+from adabkb_service.engine.paper.restore import blank
+from adabkb_service.engine.paper.state import Array, expand, know, refresh
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.engine.state import Array, expand, know, refresh
 from benchmarks.functions import Function
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.paper import authors

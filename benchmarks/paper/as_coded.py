@@ -9,10 +9,11 @@ from unittest.mock import patch
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from adabkb_service.engine import index, state
-from adabkb_service.engine.leaves import Leaves
-from adabkb_service.engine.policies import ada_bkb, gp_threds
-from adabkb_service.engine.state import Array, State, View
+from adabkb_service.engine.paper import index, state
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.leaves import Leaves
+from adabkb_service.engine.paper.state import Array, State, View
+from adabkb_service.engine.threds import policy as gp_threds
 
 AS_PRINTED = ada_bkb._expands
 

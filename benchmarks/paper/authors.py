@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from adabkb_service.engine.confidence import Chaining
-from adabkb_service.engine.config import Config
+from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.variation import Chaining
 from benchmarks.paper.functions import FUNCTIONS
 
 AUTHORS: Mapping[str, Any] = json.loads((Path(__file__).parent / "authors.json").read_text())

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.config import Config
-from adabkb_service.engine.policies import ada_bkb, auto, gp_threds
-from adabkb_service.engine.policies.policy import Policy
+from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.threds import policy as gp_threds
 from benchmarks.functions import Array, Function, cube
 from benchmarks.paper import as_coded, authors, tuning
 from benchmarks.paper.functions import FUNCTIONS

@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.leaves import Ints, Leaves
+from adabkb_service.engine.paper.leaves import Ints, Leaves
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.paper import as_coded, authors
 from benchmarks.paper.authors import STEPS

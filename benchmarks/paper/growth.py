@@ -23,10 +23,10 @@ from matplotlib.typing import LineStyleType
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.confidence import Chaining
-from adabkb_service.engine.config import Config
-from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.state import State, expand, refresh
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.state import State, expand, refresh
+from adabkb_service.engine.paper.variation import Chaining
 from benchmarks.output import RESULTS, provenance, write
 from benchmarks.paper import as_coded
 from benchmarks.paper.authors import exact

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.policies.policy import Policy
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.policy import Policy
 from benchmarks.functions import Function
 
 COUNTS = (

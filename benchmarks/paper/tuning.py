@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.config import Config
+from adabkb_service.engine.paper.config import Config
 from benchmarks.functions import Array, Function, cube
 from benchmarks.paper import authors, falkon
 from benchmarks.quality.tasks.data import htru

@@ -20,13 +20,13 @@ from adabkb_service.api import events, model, observations, problems, studies, s
 from adabkb_service.api.admission import Admission
 from adabkb_service.api.middleware import BodyLimitMiddleware, RequestMiddleware
 from adabkb_service.errors import AdaBKBError
-from adabkb_service.operations.clock import SteadyClock
-from adabkb_service.operations.hosts import Beside, Here, Host
+from adabkb_service.inference.pool import Beside, Here, Host
 from adabkb_service.operations.service import Service, service
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
 from adabkb_service.settings import Settings
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import HOLDER_SECONDS, Database
+from adabkb_service.study.clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 

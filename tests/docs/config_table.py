@@ -20,8 +20,8 @@ import numpy as np
 
 from adabkb_service.engine import auto as parts
 from adabkb_service.engine.auto import config as auto
-from adabkb_service.engine.config import Config
-from adabkb_service.engine.policies import auto as policy
+from adabkb_service.engine.auto import policy
+from adabkb_service.engine.paper.config import Config
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "algorithm.md"
 CONFIGS: dict[str, type] = {"config": Config, "auto-config": auto.Config}
@@ -54,6 +54,7 @@ def table(config: type) -> str:
 def constants() -> dict[str, Any]:
     """``module.NAME`` -> value of what is fixed under ``auto``, in the order of the code."""
     names = sorted(module.name for module in pkgutil.iter_modules(parts.__path__))
+    names.remove("policy")
     modules = [policy, *(import_module(f"{parts.__name__}.{name}") for name in names)]
     found = {}
     for module in modules:

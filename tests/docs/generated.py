@@ -13,7 +13,7 @@ import typer.main
 from adabkb_service.api.problems import HTTP, TABLE
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
-from adabkb_service.operations.algorithms import SYSTEMS
+from adabkb_service.contract.algorithms import SYSTEMS
 from adabkb_service.settings import Settings, table
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.output import RESULTS

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.config import Config
-from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.policies.ada_bkb import State
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.policy import State
 from adabkb_service.engine.record import Record, of
 from adabkb_service.engine.space import Space
 

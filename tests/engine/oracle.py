@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adabkb_service.engine.config import Config
-from adabkb_service.engine.leaves import TIE
+from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.leaves import TIE
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.space import Space
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from adabkb_service.engine.config import Config
+from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.space import FloatAxis, Space
 
 Array = NDArray[np.float64]

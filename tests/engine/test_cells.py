@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adabkb_service.engine.cells import box_of, child_keys, radius, split
-from adabkb_service.engine.config import Config
+from adabkb_service.engine.paper.config import Config
 from tests.engine.drive import run
 from tests.engine.strategies import unit_space
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from adabkb_service.engine.kernels import Gaussian, Kernel, Matern, diagonal, distance
+from adabkb_service.engine.paper.kernels import Gaussian, Kernel, Matern, diagonal, distance
 
 FORMULAS: list[tuple[Kernel, Callable[[float], float]]] = [
     (Gaussian(), lambda r: math.exp(-(r**2) / 2)),

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.paper import policy as ada_bkb
 from tests.engine.oracle import Oracle
 from tests.engine.strategies import Case, cases
 

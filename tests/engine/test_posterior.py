@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.config import Config, Problem
-from adabkb_service.engine.kernels import Gaussian, Kernel, Matern
-from adabkb_service.engine.policies import ada_bkb
-from adabkb_service.engine.restore import blank, restored
-from adabkb_service.engine.state import State, absorb, believe, fresh_view, know
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.kernels import Gaussian, Kernel, Matern
+from adabkb_service.engine.paper.restore import blank, restored
+from adabkb_service.engine.paper.state import State, absorb, believe, fresh_view, know
 from tests.engine.drive import record, run
 from tests.engine.strategies import unit_space
 

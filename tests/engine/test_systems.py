@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from adabkb_service.engine import index
 from adabkb_service.engine.cells import box_of
-from adabkb_service.engine.confidence import Chaining
-from adabkb_service.engine.config import Config, Problem
-from adabkb_service.engine.kernels import Matern
-from adabkb_service.engine.leaves import listed
-from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.paper import index
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.kernels import Matern
+from adabkb_service.engine.paper.leaves import listed
+from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
 from tests.engine.drive import hills, record, run
 from tests.engine.strategies import unit_space

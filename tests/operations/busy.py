@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from adabkb_service.contract.answers import BatchItem
+from adabkb_service.contract.results import Failure, Value
 from adabkb_service.operations.correct import correct
-from adabkb_service.operations.idempotency import Key
 from adabkb_service.operations.lease import heartbeat, release
 from adabkb_service.operations.manage import change, create
 from adabkb_service.operations.observe import observe, observe_batch
 from adabkb_service.operations.queue import queue
-from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.sweep import sweep
-from adabkb_service.operations.views import BatchItem
+from adabkb_service.study.idempotency import Key
 from tests.operations.conftest import ManualClock, definition
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.operations.definitions import StudyDefinition
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service, service
 from adabkb_service.storage import migration

@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from adabkb_service.operations import propose, report
+from adabkb_service.contract.answers import Learned
+from adabkb_service.contract.results import Failure, Value
+from adabkb_service.inference import proposals as propose
+from adabkb_service.operations import report
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create, get
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
-from adabkb_service.operations.views import Learned
 from tests.operations.conftest import definition
 
 SIX_POINTS = [

@@ -7,17 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adabkb_service.operations.clock import SteadyClock
+from adabkb_service.contract.results import Value
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.idempotency import Key
 from adabkb_service.operations.lease import heartbeat
 from adabkb_service.operations.manage import create, get
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.record import Value
 from adabkb_service.operations.report import trial as trial_of
 from adabkb_service.operations.service import Service, service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
+from adabkb_service.study.clock import SteadyClock
+from adabkb_service.study.idempotency import Key
 from tests.operations.conftest import ManualClock, definition
 
 ONE = SuggestRequest(1)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from adabkb_service.contract.results import Value
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.record import Value
 from adabkb_service.operations.report import predict, recommendation
 from adabkb_service.operations.service import Service
 from tests.operations.conftest import definition

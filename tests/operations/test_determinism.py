@@ -10,12 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.api.problems import describe
+from adabkb_service.contract.results import Failure, Value
 from adabkb_service.errors import Busy
-from adabkb_service.operations import models
+from adabkb_service.inference import models
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe, observe_batch
-from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.report import recommendation
 from adabkb_service.operations.service import Service, service

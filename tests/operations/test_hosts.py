@@ -16,20 +16,20 @@ from typing import Any
 
 import pytest
 
+from adabkb_service.contract.results import Value
+from adabkb_service.inference.models import fold_slice
+from adabkb_service.inference.pool import AT_ONCE, Beside, Here, ModelGone, ModelLate, Shelf
+from adabkb_service.inference.proposals import decide
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.hosts import AT_ONCE, Beside, Here, ModelGone, ModelLate, Shelf
-from adabkb_service.operations.idempotency import Key
 from adabkb_service.operations.manage import create
-from adabkb_service.operations.models import fold_slice
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.propose import decide
-from adabkb_service.operations.record import Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.report import predict, recommendation, tree
 from adabkb_service.operations.service import Service, service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
+from adabkb_service.study.idempotency import Key
 from tests.operations.conftest import ManualClock, definition
 
 
@@ -283,7 +283,7 @@ def test_a_model_that_was_restored_too_late_is_there_for_the_next(
     assert suggest(again, "s", SuggestRequest()).view.degraded
     host.after.clear()
     host.before.clear()
-    monkeypatch.setattr("adabkb_service.operations.models.restore", lambda *_: pytest.fail("restored again"))
+    monkeypatch.setattr("adabkb_service.inference.models.restore", lambda *_: pytest.fail("restored again"))
     assert not suggest(again, "s", SuggestRequest()).view.degraded
     assert replay(running, "s").diverged == []
 
@@ -302,7 +302,7 @@ def test_a_finite_space_is_not_asked_twice_for_a_point_without_the_model(
 
 SERVER = """
 import time
-from adabkb_service.operations.hosts import Beside
+from adabkb_service.inference.pool import Beside
 from tests.operations.test_hosts import pid
 if __name__ == "__main__":
     host = Beside(1, blas_threads=1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from adabkb_service.contract.results import Failure, Value
 from adabkb_service.errors import LeaseLost, StudyComplete
 from adabkb_service.operations import report
 from adabkb_service.operations.lease import heartbeat
 from adabkb_service.operations.manage import change, create, get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.queue import queue
-from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.sweep import sweep

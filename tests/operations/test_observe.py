@@ -6,17 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from adabkb_service.contract.results import Failure, Value
 from adabkb_service.errors import Busy, Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
-from adabkb_service.operations import models, report
+from adabkb_service.inference import models
+from adabkb_service.operations import report
 from adabkb_service.operations.correct import correct
-from adabkb_service.operations.idempotency import Key
 from adabkb_service.operations.lease import heartbeat, release
 from adabkb_service.operations.manage import get
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.sweep import sweep
+from adabkb_service.study.idempotency import Key
 from tests.operations.conftest import ManualClock
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from adabkb_service.contract.answers import Trial
+from adabkb_service.contract.results import Failure, Value
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations import propose, report
+from adabkb_service.inference import proposals as propose
+from adabkb_service.operations import report
 from adabkb_service.operations import suggest as suggest_module
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.doctor import examine
@@ -17,11 +20,9 @@ from adabkb_service.operations.lease import release
 from adabkb_service.operations.manage import change, create, delete, get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.queue import queue
-from adabkb_service.operations.record import Failure, Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service, service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
-from adabkb_service.operations.views import Trial
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary
 from tests.operations.conftest import ManualClock, definition

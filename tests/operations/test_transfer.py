@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
+from adabkb_service.contract.results import Value
 from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.idempotency import Key
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create, delete, get
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.record import Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service, service
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.storage import migration
 from adabkb_service.storage.copying import copy, is_empty
 from adabkb_service.storage.database import Database
+from adabkb_service.study.idempotency import Key
 from tests.operations.busy import busy_study
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from adabkb_service.contract.results import Value
 from adabkb_service.operations import report
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import get
 from adabkb_service.operations.observe import observe
-from adabkb_service.operations.record import Value
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import service
 from adabkb_service.operations.suggest import SuggestRequest, suggest

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adabkb_service.operations.definitions import CHANGEABLE
+from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
 
 NOW = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)

@@ -66,6 +66,6 @@ METHODS: dict[str, Entry] = {
         tasks=False,
         packages=("botorch", "gpytorch", "torch"),
     ),
-    "auto": policy("adabkb_service.engine.policies.auto"),
+    "auto": policy("adabkb_service.engine.auto.policy"),
 }
 """By name. ``directl`` is deterministic; its seeds differ in the box, or the split, and the noise."""

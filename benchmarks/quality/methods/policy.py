@@ -1,4 +1,4 @@
-"""Our policies: any module with the interface of ``adabkb_service.engine.policies``."""
+"""Our policies: any module with the interface of ``adabkb_service.engine``."""
 
 from __future__ import annotations
 
@@ -48,4 +48,4 @@ class Policy(Method):
 
 def eight_workers(space: Space, seed: int) -> Method:
     """The ``auto`` profile asked by eight workers that finish in any order."""
-    return Policy(space, seed, "adabkb_service.engine.policies.auto", workers=8)
+    return Policy(space, seed, "adabkb_service.engine.auto.policy", workers=8)

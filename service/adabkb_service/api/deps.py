@@ -15,11 +15,11 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
+from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
+from adabkb_service.contract.study import STUDY_ID
 from adabkb_service.errors import FieldError, Invalid, StudyNotFound
-from adabkb_service.operations.definitions import STUDY_ID
-from adabkb_service.operations.idempotency import Key, Outcome, View
-from adabkb_service.operations.parameters import MAX_SAFE_INTEGER
 from adabkb_service.operations.service import Service
+from adabkb_service.study.idempotency import Key, Outcome, View
 
 
 async def _study_id(study_id: Annotated[str, Path(description="the study's id")]) -> str:

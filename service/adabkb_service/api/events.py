@@ -13,9 +13,10 @@ from fastapi.responses import Response, StreamingResponse
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
 from adabkb_service.api.problems import responses
-from adabkb_service.api.schemas import Listing
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.requests import Listing
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations import export, report, views
+from adabkb_service.operations import export, report
 from adabkb_service.operations.service import Service
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Response
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded, reply
 from adabkb_service.api.problems import responses
-from adabkb_service.api.schemas import Listing, PredictBody
-from adabkb_service.operations import report, views
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.requests import Listing, PredictBody
+from adabkb_service.operations import report
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)
 

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Query, Response
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, reply
 from adabkb_service.api.problems import describe, responses
-from adabkb_service.api.schemas import BatchBody, CorrectionBody, Listing, ObserveBody
-from adabkb_service.operations import report, views
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.requests import BatchBody, CorrectionBody, Listing, ObserveBody
+from adabkb_service.operations import report
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.observe import observe, observe_batch
 

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from adabkb_service import errors
-from adabkb_service.operations.views import BatchItem, Fault
+from adabkb_service.contract.answers import BatchItem, Fault
 
 logger = logging.getLogger(__name__)
 

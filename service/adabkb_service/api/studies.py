@@ -7,9 +7,10 @@ from fastapi import APIRouter, Response
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, encoded, reply, tag
 from adabkb_service.api.problems import responses
-from adabkb_service.api.schemas import Listing, PatchStudyBody, SuggestBody
-from adabkb_service.operations import manage, views
-from adabkb_service.operations.definitions import StudyDefinition
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.operations import manage
 from adabkb_service.operations.suggest import SuggestRequest, suggest
 
 router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRoute)

@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.problems import responses
-from adabkb_service.api.schemas import Health, Version
+from adabkb_service.contract.requests import Health, Version
 from adabkb_service.errors import Unavailable
 from adabkb_service.storage import migration
 

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Query, Response
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, reply
 from adabkb_service.api.problems import responses
-from adabkb_service.api.schemas import HeartbeatBody, Listing, QueueBody, ReleaseBody
-from adabkb_service.operations import lease, report, views
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.requests import HeartbeatBody, Listing, QueueBody, ReleaseBody
+from adabkb_service.operations import lease, report
 from adabkb_service.operations.queue import queue
 from adabkb_service.operations.why import why
 from adabkb_service.storage.rows import TrialState

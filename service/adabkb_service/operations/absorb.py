@@ -12,11 +12,11 @@ from contextlib import suppress
 from typing import TypeVar
 
 from adabkb_service.errors import Busy, Contention, StudyNotFound, Unavailable
-from adabkb_service.operations import idempotency, lifecycle
-from adabkb_service.operations.change import Change, changing, keeping, trying
-from adabkb_service.operations.idempotency import Key, Outcome, View
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import idempotency, lifecycle
+from adabkb_service.study.draft import Change, changing, keeping, trying
+from adabkb_service.study.idempotency import Key, Outcome, View
 
 Made = TypeVar("Made")
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from adabkb_service.operations import lifecycle, render, views
+from adabkb_service.contract import answers as views
 from adabkb_service.operations.absorb import absorb
-from adabkb_service.operations.change import Change
-from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations
 from adabkb_service.storage.rows import ObservationRow, StudyRow
+from adabkb_service.study import lifecycle, render
+from adabkb_service.study.draft import Change
+from adabkb_service.study.idempotency import Key, Outcome
 
 
 @retried

@@ -9,17 +9,18 @@ from typing import Any, get_args
 
 from sqlalchemy import Connection, text
 
+from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.cells import ROOT
 from adabkb_service.errors import Invalid
-from adabkb_service.operations import ledger, lifecycle, render
-from adabkb_service.operations.definitions import CHANGEABLE
-from adabkb_service.operations.ledger import Ledger
-from adabkb_service.operations.model import NEW_TREE
-from adabkb_service.operations.points import checked_point
+from adabkb_service.inference.model import NEW_TREE
 from adabkb_service.storage import events, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow, TrialState, as_values
+from adabkb_service.study import lifecycle, render
+from adabkb_service.study import log as ledger
+from adabkb_service.study.log import Ledger
+from adabkb_service.study.points import checked_point
 
 EVERYTHING = 2**31 - 1
 NOT_IN_THE_LOG = {"lease_seconds", "leased_until"}

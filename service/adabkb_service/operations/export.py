@@ -16,11 +16,11 @@ from typing import Any, TextIO, TypeVar, cast
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from adabkb_service.operations import lifecycle, render
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, idempotency, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.study import lifecycle, render
 
 FORMAT = 1
 """Of the JSON lines; ``importing`` takes this one."""

@@ -13,15 +13,18 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
-from adabkb_service.operations import doctor, ledger, lifecycle, render, views
-from adabkb_service.operations.definitions import CHANGEABLE
+from adabkb_service.operations import doctor
 from adabkb_service.operations.export import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine
-from adabkb_service.operations.ledger import Ledger
 from adabkb_service.storage import events, idempotency, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
+from adabkb_service.study import lifecycle, render
+from adabkb_service.study import log as ledger
+from adabkb_service.study.log import Ledger
 
 LINES: dict[str, type[BaseModel]] = {
     "study": views.Study,

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from adabkb_service.contract.answers import Held
 from adabkb_service.errors import LeaseLost, TrialFinished
-from adabkb_service.operations import idempotency, lifecycle, render
-from adabkb_service.operations.change import Change, changing
-from adabkb_service.operations.idempotency import Key, Outcome
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.views import Held
 from adabkb_service.storage import trials
 from adabkb_service.storage.rows import StudyRow, TrialRow
+from adabkb_service.study import idempotency, lifecycle, render
+from adabkb_service.study.draft import Change, changing
+from adabkb_service.study.idempotency import Key, Outcome
 
 
 def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float) -> datetime:

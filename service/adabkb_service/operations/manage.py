@@ -10,17 +10,18 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.errors import PreconditionFailed, StudyExists
-from adabkb_service.operations import idempotency, lifecycle, views
-from adabkb_service.operations.change import Change, changing
-from adabkb_service.operations.definitions import CHANGEABLE, StudyDefinition
-from adabkb_service.operations.idempotency import Key, Outcome
-from adabkb_service.operations.model import NEW_TREE
+from adabkb_service.inference.model import NEW_TREE
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import idempotency, lifecycle
+from adabkb_service.study.draft import Change, changing
+from adabkb_service.study.idempotency import Key, Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch
+from adabkb_service.contract.results import Result
 from adabkb_service.errors import AdaBKBError
-from adabkb_service.operations import lifecycle, render
 from adabkb_service.operations.absorb import absorb
-from adabkb_service.operations.change import Change, trying
-from adabkb_service.operations.idempotency import Key, Outcome
-from adabkb_service.operations.record import Recorded, Result, record
+from adabkb_service.operations.record import Recorded, record
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.views import BatchItem, Observed, ObservedBatch
 from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import lifecycle, render
+from adabkb_service.study.draft import Change, trying
+from adabkb_service.study.idempotency import Key, Outcome
 
 
 @retried

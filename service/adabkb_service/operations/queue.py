@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from adabkb_service.contract import answers as views
 from adabkb_service.errors import StudyComplete
-from adabkb_service.operations import idempotency, lifecycle, render, views
-from adabkb_service.operations.change import changing
-from adabkb_service.operations.idempotency import Key, Outcome
-from adabkb_service.operations.points import checked_point
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import TrialRow
+from adabkb_service.study import idempotency, lifecycle, render
+from adabkb_service.study.draft import changing
+from adabkb_service.study.idempotency import Key, Outcome
+from adabkb_service.study.points import checked_point
 
 
 @retried

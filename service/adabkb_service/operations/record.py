@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_service.contract.results import Failure, Result, Value
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished
-from adabkb_service.operations.change import Change
-from adabkb_service.operations.points import checked_point
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A result: of a trial, or without one of a point nobody suggested."""
-
-    value: float
-    trial: int | None = None
-    attempt: int | None = None
-    """The trial's current one if None."""
-    std_error: float | None = None
-    parameters: Mapping[str, Any] | None = None
-    """What was actually run; the trial's own if None."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A trial that gave no result."""
-
-    trial: int
-    attempt: int | None = None
-    reason: str | None = None
-
-
-Result = Value | Failure
+from adabkb_service.study.draft import Change
+from adabkb_service.study.points import checked_point
 
 
 @dataclass(frozen=True, slots=True)

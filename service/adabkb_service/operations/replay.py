@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from adabkb_service.errors import Busy, FieldError, Invalid
-from adabkb_service.operations import lifecycle
-from adabkb_service.operations import model as models
-from adabkb_service.operations.change import changing
+from adabkb_service.inference import model as models
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
+from adabkb_service.study import lifecycle
+from adabkb_service.study.draft import changing
 
 
 @dataclass(frozen=True, slots=True)

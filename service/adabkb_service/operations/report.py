@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from adabkb_service.contract import answers as views
 from adabkb_service.errors import Unavailable
-from adabkb_service.operations import idempotency, lifecycle, render, views
-from adabkb_service.operations.change import changing
-from adabkb_service.operations.hosts import Shelf
-from adabkb_service.operations.idempotency import Key, Outcome
-from adabkb_service.operations.model import Array, start
-from adabkb_service.operations.models import Followed
-from adabkb_service.operations.points import checked_point
+from adabkb_service.inference.model import Array, start
+from adabkb_service.inference.models import Followed
+from adabkb_service.inference.pool import Shelf
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.rows import StudyRow, TrialState
+from adabkb_service.study import idempotency, lifecycle, render
+from adabkb_service.study.draft import changing
+from adabkb_service.study.idempotency import Key, Outcome
+from adabkb_service.study.points import checked_point
 
 Point = dict[str, Any]
 

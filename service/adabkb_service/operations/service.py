@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from adabkb_service.operations.clock import Clock, utc_now
-from adabkb_service.operations.hosts import Here, Host
+from adabkb_service.inference.models import Models
+from adabkb_service.inference.pool import Here, Host
 from adabkb_service.operations.metrics import Metrics
-from adabkb_service.operations.models import Models
 from adabkb_service.storage.database import Database
+from adabkb_service.study.clock import Clock, utc_now
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,20 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from adabkb_service.contract.answers import Reason, Suggested
 from adabkb_service.errors import Busy, Contention
-from adabkb_service.operations import idempotency, lifecycle, render
-from adabkb_service.operations.change import Change, going_on
-from adabkb_service.operations.hosts import ModelGone, ModelLate
-from adabkb_service.operations.idempotency import Key, Outcome
+from adabkb_service.inference.models import Followed
+from adabkb_service.inference.pool import ModelGone, ModelLate
+from adabkb_service.inference.proposals import Proposal, Proposals, propose
 from adabkb_service.operations.lease import expire_overdue, lease_end, take
-from adabkb_service.operations.models import Followed
-from adabkb_service.operations.propose import Proposal, Proposals, propose
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.views import Reason, Suggested
 from adabkb_service.storage import studies, trials
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import StudyRow, TrialRow
+from adabkb_service.study import idempotency, lifecycle, render
+from adabkb_service.study.draft import Change, going_on
+from adabkb_service.study.idempotency import Key, Outcome
 
 SECONDS = 10.0
 """How long to decide again and again while results arrive, other servers are faster or the model gets lost; then

@@ -9,10 +9,10 @@ from contextlib import suppress
 from datetime import timedelta
 
 from adabkb_service.errors import Busy, NotFound, StudyNotFound
-from adabkb_service.operations.change import changing
 from adabkb_service.operations.lease import expire_overdue
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import idempotency, trials
+from adabkb_service.study.draft import changing
 
 KEYS_AT_ONCE = 500
 """Deleted in one transaction, so that nobody waits long for it."""

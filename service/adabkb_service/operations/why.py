@@ -5,12 +5,14 @@ A decision takes in the whole log before it, so the log says what there was to k
 
 from __future__ import annotations
 
+from adabkb_service.contract import answers as views
 from adabkb_service.errors import TrialNotFound
-from adabkb_service.operations import ledger, render, views
-from adabkb_service.operations.ledger import Ledger
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.study import log as ledger
+from adabkb_service.study import render
+from adabkb_service.study.log import Ledger
 
 
 def why(service: Service, study_id: str, number: int) -> views.Why:

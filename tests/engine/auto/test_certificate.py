@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate
+from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.certificate import certified
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
@@ -19,7 +20,6 @@ from adabkb_service.engine.auto.likelihood import Constants
 from adabkb_service.engine.auto.state import State, fitted, incumbent
 from adabkb_service.engine.auto.surrogate import exact
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole
-from adabkb_service.engine.policies import auto
 from adabkb_service.engine.space import IntAxis, Space
 from tests.engine.auto.drive import Run, run, sample_path
 from tests.engine.auto.strategies import spaces

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.state import State
-from adabkb_service.engine.policies import auto
 from tests.engine.auto.drive import run
 from tests.engine.strategies import unit_space
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto import state as states
 from adabkb_service.engine.auto import surrogate
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
 from adabkb_service.engine.auto.surrogate import JITTER, Surrogate
-from adabkb_service.engine.policies import auto
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run, sample_path
 from tests.engine.auto.strategies import MIXED

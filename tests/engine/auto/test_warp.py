@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.warp import Warp
-from adabkb_service.engine.policies import auto
 from tests.engine.auto.drive import Run, run
 from tests.engine.drive import record
 from tests.engine.strategies import unit_space

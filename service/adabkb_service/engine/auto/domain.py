@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.candidates import product
 from adabkb_service.engine.cells import LONGEST_KEY
-from adabkb_service.engine.fixed import product
 from adabkb_service.engine.space import ChoiceAxis, IntAxis, Space
 
 Array = NDArray[np.float64]

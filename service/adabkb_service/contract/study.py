@@ -8,12 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.engine.config import Config
-from adabkb_service.engine.policies import auto, gp_threds
-from adabkb_service.engine.policies.policy import Policy
-from adabkb_service.engine.space import Space
-from adabkb_service.operations.algorithms import Algorithm, AutoProfile
-from adabkb_service.operations.parameters import (
+from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
     Body,
     Count,
@@ -23,6 +19,11 @@ from adabkb_service.operations.parameters import (
     Tags,
     Whole,
 )
+from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.space import Space
+from adabkb_service.engine.threds import policy as gp_threds
 
 FAILURE_LIMIT = 10
 CHANGEABLE = (

@@ -15,14 +15,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from adabkb_service.contract.parameters import Body, Constant, Count, Whole
+from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.candidates import grid_size
 from adabkb_service.engine.cells import LONGEST_KEY
-from adabkb_service.engine.confidence import Chaining
-from adabkb_service.engine.config import Config, Problem
-from adabkb_service.engine.fixed import grid_size
-from adabkb_service.engine.policies import ada_bkb, auto, gp_threds
-from adabkb_service.engine.policies.policy import Policy
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.variation import Chaining
+from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.operations.parameters import Body, Constant, Count, Whole
+from adabkb_service.engine.threds import policy as gp_threds
 
 MAX_DEPTH = 900
 MAX_HALVINGS = 100

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import child_keys, own_centroids, split
-from adabkb_service.engine.config import Config, Problem
-from adabkb_service.engine.leaves import cells_of_one_depth, joined, listed, root
 from adabkb_service.engine.moves import Update
-from adabkb_service.engine.points import none_yet
+from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.leaves import cells_of_one_depth, joined, listed, root
+from adabkb_service.engine.paper.points import none_yet
+from adabkb_service.engine.paper.state import State, believe, draw, fresh_view, know, prune, refresh
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.state import State, believe, draw, fresh_view, know, prune, refresh
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

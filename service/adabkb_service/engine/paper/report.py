@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine import index
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
 from adabkb_service.engine.cells import box_of
-from adabkb_service.engine.leaves import TIE
-from adabkb_service.engine.state import State
+from adabkb_service.engine.paper import index
+from adabkb_service.engine.paper.leaves import TIE
+from adabkb_service.engine.paper.state import State
 
 Array = NDArray[np.float64]
 

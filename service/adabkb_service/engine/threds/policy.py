@@ -27,20 +27,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine import config as constants
 from adabkb_service.engine import record as results
-from adabkb_service.engine import report as reports
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
+from adabkb_service.engine.candidates import distinct, product
 from adabkb_service.engine.cells import ROOT, child_keys, depth_of, path_of
-from adabkb_service.engine.fixed import distinct, product
-from adabkb_service.engine.leaves import TIE, listed
 from adabkb_service.engine.moves import Cells, Suggestion, Update
-from adabkb_service.engine.points import none_yet
-from adabkb_service.engine.policies import ada_bkb
+from adabkb_service.engine.paper import config as constants
+from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper import report as reports
+from adabkb_service.engine.paper.leaves import TIE, listed
+from adabkb_service.engine.paper.points import none_yet
+from adabkb_service.engine.paper.restore import restored
+from adabkb_service.engine.paper.state import absorb, believe, fresh_view, know
 from adabkb_service.engine.record import Record
-from adabkb_service.engine.restore import restored
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.state import absorb, believe, fresh_view, know
 
 Array = NDArray[np.float64]
 

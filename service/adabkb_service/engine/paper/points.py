@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.grid import Grid
+from adabkb_service.engine.paper.growable import Grid
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

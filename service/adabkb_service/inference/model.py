@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.cells import ROOT
-from adabkb_service.engine.policies.policy import Policy
-from adabkb_service.operations.definitions import StudyDefinition
-from adabkb_service.operations.history import History
-from adabkb_service.operations.lifecycle import definition_of
+from adabkb_service.engine.policy import Policy
+from adabkb_service.inference.dataset import History
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.study.lifecycle import definition_of
 
 Array = NDArray[np.float64]
 

@@ -23,15 +23,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine import index
 from adabkb_service.engine.cells import child_keys
-from adabkb_service.engine.config import Config, Problem
-from adabkb_service.engine.leaves import TIE
 from adabkb_service.engine.moves import Cells, Suggestion, Update
-from adabkb_service.engine.points import Points
-from adabkb_service.engine.report import cell_box, predict, recommend, report
-from adabkb_service.engine.restore import dictionary, rebuild, restore, start
-from adabkb_service.engine.state import State, View, absorb, expand, know, prune
+from adabkb_service.engine.paper import index
+from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.leaves import TIE
+from adabkb_service.engine.paper.points import Points
+from adabkb_service.engine.paper.report import cell_box, predict, recommend, report
+from adabkb_service.engine.paper.restore import dictionary, rebuild, restore, start
+from adabkb_service.engine.paper.state import State, View, absorb, expand, know, prune
 
 __all__ = [
     "Config",

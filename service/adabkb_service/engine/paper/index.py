@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
-from adabkb_service.engine.leaves import TIE, Bools, Leaves
+from adabkb_service.engine.paper.leaves import TIE, Bools, Leaves
 
 Array = NDArray[np.float64]
 

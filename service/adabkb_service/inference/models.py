@@ -22,16 +22,16 @@ from weakref import WeakValueDictionary
 from sqlalchemy import Connection
 
 from adabkb_service.errors import Busy
-from adabkb_service.operations import lifecycle
-from adabkb_service.operations.change import Change, changing
-from adabkb_service.operations.clock import Clock
-from adabkb_service.operations.hosts import GONE, Host, Known, ModelGone, ModelLate, R, Shelf, Work
+from adabkb_service.inference.model import Changes, Model, restore
+from adabkb_service.inference.pool import GONE, Host, Known, ModelGone, ModelLate, R, Shelf, Work
 from adabkb_service.operations.metrics import Metrics
-from adabkb_service.operations.model import Changes, Model, restore
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.study import lifecycle
+from adabkb_service.study.clock import Clock
+from adabkb_service.study.draft import Change, changing
 
 logger = logging.getLogger(__name__)
 

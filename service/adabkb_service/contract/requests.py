@@ -1,4 +1,4 @@
-"""Request bodies (of studies: ``operations/definitions.py``) and the answers that are only HTTP's."""
+"""Request bodies (of studies: ``contract/study.py``) and the answers that are only HTTP's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from adabkb_service.operations.parameters import (
+from adabkb_service.contract.parameters import (
     Body,
     Count,
     LeaseSeconds,
@@ -15,7 +15,7 @@ from adabkb_service.operations.parameters import (
     Text,
     Whole,
 )
-from adabkb_service.operations.record import Failure, Result, Value
+from adabkb_service.contract.results import Failure, Result, Value
 
 Point = dict[str, Any]
 StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]

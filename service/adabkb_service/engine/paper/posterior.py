@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from adabkb_service.engine.points import Points
-from adabkb_service.engine.sketch import Sketch
+from adabkb_service.engine.paper.points import Points
+from adabkb_service.engine.paper.sketch import Sketch
 
 Array = NDArray[np.float64]
 

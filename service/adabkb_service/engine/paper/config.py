@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
+from adabkb_service.engine.candidates import fixed_points
 from adabkb_service.engine.cells import radius
-from adabkb_service.engine.fixed import fixed_points
-from adabkb_service.engine.kernels import Gaussian, Kernel, Matern, distance
+from adabkb_service.engine.paper import variation
+from adabkb_service.engine.paper.kernels import Gaussian, Kernel, Matern, distance
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -66,7 +67,7 @@ class Config:
     v1: float | None = None
     rho: float | None = None
     """With v1 and rho, V_h = F g(v1 rho^h); without, each cell's own radius is used."""
-    chaining: confidence.Chaining | None = None
+    chaining: variation.Chaining | None = None
     """With it, V_h is Ada-GP-UCB's, of the same g."""
     prunes: bool = True
     """Whether leaves that cannot hold the optimum are dropped."""
@@ -143,13 +144,13 @@ class Problem:
         config = self.config
         if config.v1 is not None and config.rho is not None:
             shortest = float(self.lengthscales.min())
-            at_depth = confidence.distance_at_depth(self.kernel, config.v1, config.rho, shortest, depth)
+            at_depth = variation.distance_at_depth(self.kernel, config.v1, config.rho, shortest, depth)
             g = np.full(len(lows), at_depth)
         else:
             g = distance(self.kernel, radius(lows, highs, centroids, self.side_scale))
         if config.chaining is None:
             return config.norm_bound * g
-        return confidence.variation_by_chaining(
+        return variation.variation_by_chaining(
             config.chaining,
             g,
             dimension=self.space.dimension,

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtrs
 
-from adabkb_service.engine.grid import Grid
-from adabkb_service.engine.kernels import Kernel
+from adabkb_service.engine.paper.growable import Grid
+from adabkb_service.engine.paper.kernels import Kernel
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

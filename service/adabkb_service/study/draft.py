@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from adabkb_service.errors import Contention
-from adabkb_service.operations import render
-from adabkb_service.operations.clock import Clock
 from adabkb_service.storage import events, observations, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, StudyRow, TrialRow, as_values
+from adabkb_service.study import render
+from adabkb_service.study.clock import Clock
 
 
 class Store(Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from adabkb_service.operations.definitions import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.storage.rows import EventRow, ObservationRow, TrialRow, TrialState
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from adabkb_service.engine.randomness import uniforms
-from adabkb_service.operations.hosts import Shelf
-from adabkb_service.operations.lifecycle import definition_of
-from adabkb_service.operations.model import Decided, Model
-from adabkb_service.operations.models import Followed, Models
+from adabkb_service.inference.model import Decided, Model
+from adabkb_service.inference.models import Followed, Models
+from adabkb_service.inference.pool import Shelf
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import Origin, StudyRow
+from adabkb_service.study.lifecycle import definition_of
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from adabkb_service.operations.definitions import StudyDefinition
-from adabkb_service.operations.views import (
+from adabkb_service.contract.answers import (
     Best,
     CellRef,
     Counts,
@@ -16,6 +15,7 @@ from adabkb_service.operations.views import (
     StudySummary,
     Trial,
 )
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from adabkb_service.operations import render, views
-from adabkb_service.operations.change import Change
-from adabkb_service.operations.definitions import StudyDefinition
-from adabkb_service.operations.views import Reason, StudySummary
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.answers import Reason, StudySummary
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.storage.rows import StudyRow, StudyState
+from adabkb_service.study import render
+from adabkb_service.study.draft import Change
 
 
 def standing(study: StudyRow) -> tuple[StudyState, Reason | None]:

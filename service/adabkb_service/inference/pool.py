@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.errors import Busy, Contention
-from adabkb_service.operations.model import Model
+from adabkb_service.inference.model import Model
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine import confidence, index, posterior, sketch
-from adabkb_service.engine.batches import Batch, batch_since
+from adabkb_service.engine import confidence
 from adabkb_service.engine.cells import child_keys, own_centroids, split
-from adabkb_service.engine.config import Problem
-from adabkb_service.engine.leaves import TIE, Leaves, cells_of_one_depth
-from adabkb_service.engine.points import Points
+from adabkb_service.engine.paper import index, posterior, sketch
+from adabkb_service.engine.paper.batches import Batch, batch_since
+from adabkb_service.engine.paper.config import Problem
+from adabkb_service.engine.paper.leaves import TIE, Leaves, cells_of_one_depth
+from adabkb_service.engine.paper.points import Points
 from adabkb_service.engine.randomness import uniforms
 
 Array = NDArray[np.float64]

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from adabkb_service.errors import IdempotencyKeyReused
-from adabkb_service.operations.change import Change
 from adabkb_service.storage import idempotency
 from adabkb_service.storage.rows import KeyRow
+from adabkb_service.study.draft import Change
 
 View = TypeVar("View", bound=BaseModel)
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from adabkb_service.operations.algorithms import Algorithm
-from adabkb_service.operations.parameters import Parameter
+from adabkb_service.contract.algorithms import Algorithm
+from adabkb_service.contract.parameters import Parameter
 from adabkb_service.storage.rows import CellStatus, EventKind, Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]

@@ -1,0 +1,1 @@
+"""What travels: parameters, algorithms, study definitions, requests and answers."""

@@ -1,1 +1,0 @@
-"""The algorithms a study can name, one file each."""

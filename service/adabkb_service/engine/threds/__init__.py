@@ -1,0 +1,1 @@
+"""GP-ThreDS: threshold tests down a dyadic tree."""

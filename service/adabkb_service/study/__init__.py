@@ -1,0 +1,1 @@
+"""The life of a study: its log, its rows, its limits and its idempotency keys."""
