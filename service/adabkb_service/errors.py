@@ -23,18 +23,58 @@ AdaBKBError
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+MOST_ERRORS = 100
+"""Faults that one answer lists; the others are counted."""
+MOST_BATCH_ERRORS = 1000
+"""Faults that the items of a batch list together, beyond the first one of each item."""
+LONGEST_NAME = 200
+"""Characters of a name in a pointer: no parameter has a longer name."""
+LONGEST_POINTER = 500
+"""Characters of a pointer."""
+LONGEST_DETAIL = 256
+"""Characters of a sentence about one fault."""
+LONGEST_MESSAGE = 1000
+"""Characters of the sentence about the whole request."""
+LONGEST_VALUE = 200
+"""Characters of a value in a sentence."""
+
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = LONGEST_VALUE
+_SHOWN.maxdict = _SHOWN.maxlist = 20
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning if it has more characters than ``most``."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, if it is not too long; a large text is never built."""
+    return shortened(_SHOWN.repr(value), LONGEST_VALUE)
+
+
+def json_pointer(*steps: str | int) -> str:
+    """The JSON pointer (RFC 6901) of these names and indices; a name too long for a parameter is shortened."""
+    names = (shortened(str(step), LONGEST_NAME) for step in steps)
+    return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault of a request."""
+    """One fault of a request; what is too long for an answer is shortened."""
 
     pointer: str
     """JSON pointer into the body ("/parameters/0/low"), or "?name" for a query parameter."""
     detail: str
     code: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pointer", shortened(self.pointer, LONGEST_POINTER))
+        object.__setattr__(self, "detail", shortened(self.detail, LONGEST_DETAIL))
 
 
 class AdaBKBError(Exception):
@@ -54,7 +94,7 @@ class StudyNotFound(NotFound):
     """No such study."""
 
     def __init__(self, study: str) -> None:
-        super().__init__(f"There is no study {study!r}.")
+        super().__init__(f"There is no study {shown(study)}.")
 
 
 class TrialNotFound(NotFound):
@@ -72,19 +112,23 @@ class ObservationNotFound(NotFound):
 
 
 class Invalid(AdaBKBError):
-    """The request is not valid; ``errors`` points at each fault."""
+    """The request is not valid; ``errors`` points at each fault, up to ``MOST_ERRORS``."""
 
-    def __init__(self, errors: Sequence[FieldError]) -> None:
-        first = errors[0]
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        super().__init__(f"{first.pointer or 'The body'}: {first.detail}{more}", errors)
+    def __init__(self, errors: Sequence[FieldError], uncollected: int = 0) -> None:
+        """The faults, and how many there are beyond these."""
+        first, listed = errors[0], errors[:MOST_ERRORS]
+        unlisted = len(errors) - len(listed) + uncollected
+        rest = [f"and {len(listed) - 1} more"] if len(listed) > 1 else []
+        rest += [f"{unlisted:,} more not listed"] if unlisted else []
+        more = f" ({'; '.join(rest)})" if rest else ""
+        super().__init__(f"{first.pointer or 'The body'}: {first.detail}{more}", listed)
 
 
 class IdempotencyKeyReused(Invalid):
     """The Idempotency-Key came before with another request."""
 
     def __init__(self, key: str) -> None:
-        detail = f"{key!r} was used for another request before; use a new key for a new request."
+        detail = f"{shown(key)} was used for another request before; use a new key for a new request."
         super().__init__([FieldError("header:Idempotency-Key", detail, "idempotency_key_reused")])
 
 
@@ -116,7 +160,7 @@ class RequestInProgress(Conflict):
     """A request with the same Idempotency-Key is not answered yet."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"The request with the key {key!r} is still in progress; send it again for its answer.")
+        super().__init__(f"The request with the key {shown(key)} is still in progress; send it again for its answer.")
 
 
 class PreconditionFailed(AdaBKBError):

@@ -89,3 +89,14 @@ def test_problems_name_the_parameter_and_say_what_is_expected(
 ) -> None:
     space = Space((FloatAxis("x", 0.0, 1.0), IntAxis("n", 1, 9, step=4)))
     assert space.problems(parameters) == wrong
+
+
+def test_a_sentence_lists_only_as_many_names_or_choices_as_it_has_room_for() -> None:
+    choices = ChoiceAxis("c", tuple(f"{i:03}" * 300 for i in range(1000)))
+    wide = Space((choices, *(FloatAxis(f"{i:03}".ljust(200, "n"), 0.0, 1.0) for i in range(99))))
+    wrong = wide.problems({"c": "none of them", **{f"y{i}": 0 for i in range(1000)}})
+    assert max(map(len, wrong.values())) <= 200
+    assert wrong["c"].startswith("must be one of '000000")
+    assert wrong["c"].endswith(", ... and 997 more")
+    assert wrong["y0"].endswith("nnn..., ... and 99 more)")
+    assert ChoiceAxis("c", ("a", 1, True)).problem("b") == "must be one of 'a', 1, True"

@@ -1,13 +1,15 @@
 """Request bodies: strictly JSON (RFC 8259), before pydantic sees them.
 
 Python's parser takes more than JSON has: NaN, lone surrogates, integers of any size. And PostgreSQL takes less: no
-NUL in text. Each is refused here with a pointer, so nothing behind this has to think of it.
+NUL in text. Each is refused here with a pointer, so nothing behind this has to think of it. A body with more values
+than any request needs is refused before it is parsed: as Python objects it would be thirty times as large.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
 from typing import Any
@@ -17,10 +19,20 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 MAX_DEPTH = 32
+MAX_VALUES = 200_000
+"""Values of a body: twice as many as a batch of 1,000 results has that each give 100 parameters."""
 SMALL = 2**16
+
+_TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
+"""A text, or a character that stands before a value: so commas in texts do not count. It goes through a body once,
+whatever is in it: nothing is tried twice, and a text may lack its end."""
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+
+Path = tuple["Path", str | int] | None
+"""The way to a value: the way to what holds it, and its name or index there; None for the body."""
 
 
 def parse(raw: bytes) -> Any:
@@ -28,16 +40,28 @@ def parse(raw: bytes) -> Any:
 
     Raises:
         HTTPException: 400, it is not JSON.
-        Invalid: it holds a value that nothing of ours can mean.
+        Invalid: it holds a value that nothing of ours can mean, or too many values.
     """
+    if _has_too_many_values(raw):
+        raise Invalid([FieldError("", f"has more than {MAX_VALUES:,} values", "too_many_values")])
     try:
         value = json.loads(raw.decode("utf-8"), parse_int=_parse_int)
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
-    faults = list(islice(_faults(value, "", 0), 100))
-    if faults:
-        raise Invalid(faults)
+    faults = _faults(value, None, 0)
+    first = [FieldError(_pointer(path), sentence, code) for path, sentence, code in islice(faults, MOST_ERRORS)]
+    if first:
+        raise Invalid(first, sum(1 for _ in faults))
     return value
+
+
+def _has_too_many_values(raw: bytes) -> bool:
+    """Before the first value of a list or an object is a bracket, before each other one a comma; an empty list or
+    object counts as two."""
+    if len(raw) <= MAX_VALUES or sum(map(raw.count, (b"[", b"{", b","))) < MAX_VALUES:
+        return False
+    values = (found for found in _TEXT_OR_VALUE.finditer(raw) if raw[found.start()] != ord('"'))
+    return next(islice(values, MAX_VALUES - 1, None), None) is not None
 
 
 def _parse_int(digits: str) -> int | float:
@@ -45,29 +69,38 @@ def _parse_int(digits: str) -> int | float:
     return int(digits) if len(digits) <= 18 else float(digits)
 
 
-def _faults(value: Any, pointer: str, depth: int) -> Iterator[FieldError]:
+def _faults(value: Any, path: Path, depth: int) -> Iterator[tuple[Path, str, str]]:
+    """What is wrong with a value: where, a sentence and a code. A pointer may be as long as the body, so none is
+    built here, where each value would get its own."""
     if depth > MAX_DEPTH:
-        yield FieldError(pointer[:200], f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
+        yield (path, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
     elif isinstance(value, float) and not math.isfinite(value):
-        yield FieldError(pointer, "must be a finite number", "finite_number")
+        yield (path, "must be a finite number", "finite_number")
     elif isinstance(value, str) and (sentence := _text_fault(value)):
-        yield FieldError(pointer, sentence, "invalid_text")
+        yield (path, sentence, "invalid_text")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _faults(item, f"{pointer}/{index}", depth + 1)
+            yield from _faults(item, (path, index), depth + 1)
     elif isinstance(value, dict):
         for name, item in value.items():
             if sentence := _text_fault(name):
-                yield FieldError(pointer, f"has a name that {sentence}", "invalid_text")
+                yield (path, f"has a name that {sentence}", "invalid_text")
             else:
-                escaped = name.replace("~", "~0").replace("/", "~1")
-                yield from _faults(item, f"{pointer}/{escaped}", depth + 1)
+                yield from _faults(item, (path, name), depth + 1)
+
+
+def _pointer(path: Path) -> str:
+    steps = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    return json_pointer(*reversed(steps))
 
 
 def _text_fault(text: str) -> str | None:
     if "\0" in text:
         return "must not hold the character U+0000"
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and _HALF_A_PAIR.search(text):
         return "must be valid Unicode (it has half a surrogate pair)"
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 import time
 import uuid
@@ -69,6 +70,14 @@ class RequestMiddleware:
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
+def _length(declared: str) -> float:
+    """What a Content-Length says; infinite if that is no number, or one of more digits than Python converts."""
+    digits = declared.lstrip("0")
+    if not declared.isascii() or not declared.isdigit() or len(digits) > 18:
+        return math.inf
+    return int(digits or "0")
+
+
 class BodyLimitMiddleware:
     """Refuses a body over the limit: by its declared length at once, else when it has come that far.
 
@@ -86,7 +95,7 @@ class BodyLimitMiddleware:
             return
         detail = f"A body may have {self._limit} bytes."
         declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdigit() or int(declared) > self._limit:
+        if _length(declared) > self._limit:
             await problem(Request(scope), HTTP[413], detail)(scope, receive, send)
             return
         received = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request
@@ -16,6 +16,7 @@ from starlette.routing import Match
 
 from adabkb_service import errors
 from adabkb_service.contract.answers import BatchItem, Fault
+from adabkb_service.contract.faults import MORE
 
 logger = logging.getLogger(__name__)
 
@@ -81,10 +82,8 @@ def kind_of(error: errors.AdaBKBError) -> Kind:
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
     """A refusal as an item of a batch's answer."""
-    kind = kind_of(error)
-    return BatchItem(
-        status=kind.status, title=kind.title, detail=error.detail, code=kind.code, errors=_faults(error.errors)
-    )
+    kind, detail = kind_of(error), errors.shortened(error.detail, errors.LONGEST_MESSAGE)
+    return BatchItem(status=kind.status, title=kind.title, detail=detail, code=kind.code, errors=_faults(error.errors))
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -118,8 +117,8 @@ def problem(
         type="about:blank",
         title=kind.title,
         status=kind.status,
-        detail=detail,
-        instance=request.url.path,
+        detail=errors.shortened(detail, errors.LONGEST_MESSAGE),
+        instance=_path(request),
         code=kind.code,
         request_id=getattr(request.state, "request_id", ""),
         retryable=kind.retryable,
@@ -148,11 +147,15 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     kind = HTTP.get(error.status_code) or Kind(error.status_code, f"http_{error.status_code}", error.detail)
     if error.status_code == 404:
-        return problem(request, kind, f"There is no {request.url.path} here.")
+        return problem(request, kind, f"There is no {_path(request)} here.")
     if error.status_code == 405:
         allowed = ", ".join(sorted(_allowed_methods(request)))
-        return problem(request, kind, f"{request.url.path} takes {allowed}.", headers={"Allow": allowed})
+        return problem(request, kind, f"{_path(request)} takes {allowed}.", headers={"Allow": allowed})
     return problem(request, kind, str(error.detail), headers=error.headers)
+
+
+def _path(request: Request) -> str:
+    return errors.shortened(request.url.path, errors.LONGEST_POINTER)
 
 
 def _allowed_methods(request: Request) -> set[str]:
@@ -165,7 +168,10 @@ def _allowed_methods(request: Request) -> set[str]:
 
 def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    invalid = errors.Invalid(_telling([_field_error(item, error.body) for item in error.errors()]))
+    found: Sequence[Mapping[str, Any]] = error.errors()
+    uncollected = sum(item["ctx"]["count"] for item in found if item["type"] == MORE)
+    faults = [_field_error(item, error.body) for item in found if item["type"] != MORE]
+    invalid = errors.Invalid(_telling(faults), uncollected)
     return problem(request, HTTP[422], invalid.detail, invalid.errors)
 
 
@@ -176,15 +182,16 @@ def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
 
 def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
     """Without those of a wrong type where another says more: each branch of a union has its say."""
+    said_better = {place for fault in faults if not _is_of_type(fault) for place in _holding(fault.pointer)}
+    return [fault for fault in faults if not (_is_of_type(fault) and fault.pointer in said_better)]
 
-    def said_better(fault: errors.FieldError) -> bool:
-        beneath = f"{fault.pointer}/"
-        return any(
-            (other.pointer == fault.pointer or other.pointer.startswith(beneath)) and not _is_of_type(other)
-            for other in faults
-        )
 
-    return [fault for fault in faults if not (_is_of_type(fault) and said_better(fault))]
+def _holding(pointer: str) -> Iterator[str]:
+    """The pointer, and those of all that holds what it points at."""
+    yield pointer
+    while "/" in pointer:
+        pointer = pointer.rpartition("/")[0]
+        yield pointer
 
 
 def _is_of_type(fault: errors.FieldError) -> bool:
@@ -215,7 +222,7 @@ def _sentence(item: Mapping[str, Any]) -> str:
 
 def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
     """A JSON pointer from pydantic's location, without the union tags that pydantic puts between the names."""
-    steps: list[str] = []
+    steps: list[str | int] = []
     node = body
     for position, step in enumerate(path):
         known = step in node if isinstance(node, dict) else isinstance(node, list) and step in range(len(node))
@@ -223,5 +230,5 @@ def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
             node = node[step]
         elif not (missing and position == len(path) - 1):
             continue
-        steps.append(str(step).replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{step}" for step in steps)
+        steps.append(step)
+    return errors.json_pointer(*steps)

@@ -15,7 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.parameters import Body, Constant, Count, Whole
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Constant, Count, Whole
 from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.candidates import grid_size
 from adabkb_service.engine.cells import LONGEST_KEY
@@ -72,7 +73,7 @@ class _Kernel(Body):
         float, Field(description="nu of the Matern kernel", json_schema_extra={"enum": [0.5, 1.5, 2.5]})
     ] = Config.smoothness
     lengthscale: Annotated[
-        Constant | list[Constant] | None,
+        Constant | Annotated[list[Constant], Field(max_length=MOST_PARAMETERS), SPARING] | None,
         Field(description="one, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
     ] = None
 

@@ -6,25 +6,31 @@ hence ``scale`` before ``low`` before ``high``.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     StringConstraints,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
+from adabkb_service.contract.faults import SPARING, with_few_unknown
 from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exact."""
 MAX_COUNT = 2**31 - 1
-
+MOST_PARAMETERS = 100
+MOST_CHOICES = 1000
+"""Of one parameter."""
+MOST_TAGS = 64
 
 N = TypeVar("N", int, float)
 
@@ -45,13 +51,19 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Constant = Annotated[float, Field(ge=1e-30, le=1e30)]
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
 Scalar = Annotated[bool | SafeInteger | Number | Text, Field(union_mode="smart")]
-Tags = Annotated[dict[Name, Text], Field(max_length=64)]
+Tags = Annotated[dict[Name, Text], Field(max_length=MOST_TAGS), SPARING]
+Choices = Annotated[list[Scalar], Field(min_length=1, max_length=MOST_CHOICES), SPARING]
 
 
 class Body(BaseModel):
     """A request's body or a part of it: no unknown fields, no conversions between types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _few_unknown_fields(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        return with_few_unknown(data, cls.model_fields, handler)
 
 
 class FloatParameter(Body):
@@ -128,7 +140,7 @@ class OrdinalParameter(Body):
 
     name: Name
     kind: Literal["ordinal"]
-    values: Annotated[list[Scalar], Field(min_length=1, max_length=1000)]
+    values: Choices
 
     @field_validator("values")
     @classmethod
@@ -145,7 +157,7 @@ class CategoricalParameter(Body):
 
     name: Name
     kind: Literal["categorical"]
-    choices: Annotated[list[Scalar], Field(min_length=1, max_length=1000)]
+    choices: Choices
 
     @field_validator("choices")
     @classmethod

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import (
     Body,
     Count,
@@ -16,6 +17,9 @@ from adabkb_service.contract.parameters import (
     Whole,
 )
 from adabkb_service.contract.results import Failure, Result, Value
+
+MOST_ITEMS = 1000
+"""Results of a batch, or points to predict at."""
 
 Point = dict[str, Any]
 StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -112,7 +116,7 @@ ObserveBody = Annotated[
 class BatchBody(Body):
     """Many results at once."""
 
-    items: Annotated[list[ObserveBody], Field(min_length=1, max_length=1000)]
+    items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
     dry_run: Annotated[bool, Field(description="say what would become of each; write nothing")] = False
 
 
@@ -147,7 +151,7 @@ class CorrectionBody(Body):
 class PredictBody(Body):
     """Points to predict at."""
 
-    points: Annotated[list[Point], Field(min_length=1, max_length=1000)]
+    points: Annotated[list[Point], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
 
 
 class Health(BaseModel):

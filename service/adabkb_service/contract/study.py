@@ -9,8 +9,10 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
+    MOST_PARAMETERS,
     Body,
     Count,
     LeaseSeconds,
@@ -47,7 +49,7 @@ class StudyDefinition(Body):
         Annotated[str, StringConstraints(pattern=STUDY_ID), Field(description="drawn by the server if absent")] | None
     ) = None
     direction: Literal["minimize", "maximize"]
-    parameters: Annotated[list[Parameter], Field(min_length=1, max_length=100)]
+    parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
     budget: Annotated[Count | None, Field(description="trials at most; each is one unit however often leased")] = None
     seed: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None = None
@@ -70,10 +72,11 @@ class StudyDefinition(Body):
     @field_validator("parameters")
     @classmethod
     def _distinct_names(cls, parameters: list[Any]) -> list[Any]:
-        names = [parameter.name for parameter in parameters]
-        for name in names:
-            if names.count(name) > 1:
-                raise PydanticCustomError("duplicate", "parameter {name} occurs twice", {"name": repr(name)})
+        names: set[str] = set()
+        for parameter in parameters:
+            if parameter.name in names:
+                raise PydanticCustomError("duplicate", "parameter {name} occurs twice", {"name": repr(parameter.name)})
+            names.add(parameter.name)
         return parameters
 
     @field_validator("algorithm")

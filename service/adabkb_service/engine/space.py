@@ -11,7 +11,8 @@ a point read back from a stored trial is exactly the point that was suggested.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -42,6 +43,26 @@ class Axis(Protocol):
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value, in a sentence, or None."""
+
+
+LISTED = 100
+"""Characters of a list of names or choices in a sentence."""
+
+
+def _listed(texts: Iterable[str], count: int) -> str:
+    """The first of so many texts, as far as there is room for them; the others are not even made."""
+    shown: list[str] = []
+    room = LISTED
+    for text in texts:
+        room -= len(text) + 2
+        if room < 0:
+            return f"{', '.join(shown)}, ... and {count - len(shown)} more"
+        shown.append(text)
+    return ", ".join(shown)
+
+
+def _brief(name: str) -> str:
+    return name if len(name) <= LISTED // 2 else f"{name[: LISTED // 2 - 3]}..."
 
 
 def _is_number(value: Any) -> bool:
@@ -183,7 +204,7 @@ class ChoiceAxis:
         try:
             self._index(value)
         except ValueError:
-            return f"must be one of {', '.join(map(repr, self.choices))}"
+            return f"must be one of {_listed(map(reprlib.repr, self.choices), len(self.choices))}"
         return None
 
     @cached_property
@@ -236,7 +257,8 @@ class Space:
             elif problem := axis.problem(parameters[axis.name]):
                 found[axis.name] = problem
         names = {axis.name for axis in self.axes}
-        for name in parameters:
-            if name not in names:
-                found[name] = f"is not a parameter of this study (known: {', '.join(sorted(names))})"
+        unknown = [name for name in parameters if name not in names]
+        if unknown:
+            known = _listed(map(_brief, sorted(names)), len(names))
+            found |= dict.fromkeys(unknown, f"is not a parameter of this study (known: {known})")
         return found

@@ -19,8 +19,11 @@ from adabkb_service.study.idempotency import Key, Outcome
 
 
 def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float) -> datetime:
-    """When a lease of so many seconds ends that is given or renewed now, for an attempt that started then."""
-    end = now + timedelta(seconds=seconds)
+    """When a lease of so many seconds ends that is given or renewed now, for an attempt that started then.
+
+    The shortest lease is a microsecond: a time has no smaller part, and a lease must not end when it begins.
+    """
+    end = now + max(timedelta(seconds=seconds), timedelta.resolution)
     latest = _latest_end(study, started)
     return end if latest is None else min(end, latest)
 

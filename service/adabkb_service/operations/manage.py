@@ -6,13 +6,14 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
-from adabkb_service.errors import PreconditionFailed, StudyExists
+from adabkb_service.errors import PreconditionFailed, StudyExists, shortened, shown
 from adabkb_service.inference.model import NEW_TREE
 from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
@@ -22,6 +23,9 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import idempotency, lifecycle
 from adabkb_service.study.draft import Change, changing
 from adabkb_service.study.idempotency import Key, Outcome
+
+MOST_DIFFERENCES = 10
+"""Fields that are named where a study exists with another definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +80,24 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     """The definition as first given counts, whatever was changed since; a field that is newer than it was at its
     default."""
     was = lifecycle.definition_of(existing).model_dump(mode="json")
-    differing = ", ".join(_differences("", was, definition.model_dump(mode="json")))
+    differences = _differences("", was, definition.model_dump(mode="json"))
+    differing = ", ".join(islice(differences, MOST_DIFFERENCES))
     if differing:
-        raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}."[:2000])
+        others = sum(1 for _ in differences)
+        rest = f", and {others:,} more" if others else ""
+        raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}{rest}.")
 
 
 def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
-    """Field by field, down to single constants."""
+    """Field by field, down to single constants and the fields of parameters."""
     if isinstance(was, dict) and isinstance(given, dict):
         for field in sorted(was.keys() | given.keys()):
             yield from _differences(f"{name}.{field}".lstrip("."), was.get(field), given.get(field))
+    elif isinstance(was, list) and isinstance(given, list) and len(was) == len(given):
+        for index, (one, other) in enumerate(zip(was, given, strict=True)):
+            yield from _differences(f"{name}.{index}", one, other)
     elif was != given:
-        yield f"{name} is {was!r}, not {given!r}"
+        yield f"{shortened(name, 100)} is {shown(was)}, not {shown(given)}"
 
 
 def get(service: Service, study_id: str) -> views.Study:

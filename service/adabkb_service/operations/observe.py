@@ -7,7 +7,7 @@ from typing import Any
 
 from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch
 from adabkb_service.contract.results import Result
-from adabkb_service.errors import AdaBKBError
+from adabkb_service.errors import MOST_BATCH_ERRORS, AdaBKBError
 from adabkb_service.operations.absorb import absorb
 from adabkb_service.operations.record import Recorded, record
 from adabkb_service.operations.retry import retried
@@ -64,13 +64,16 @@ def observe_batch(
 
     def told(change: Change) -> list[BatchItem]:
         recorded.clear()
-        space, items = lifecycle.definition_of(change.study).space(), []
+        space, items, spare = lifecycle.definition_of(change.study).space(), [], MOST_BATCH_ERRORS
         for result in results:
             try:
                 recorded.append(record(change, space, result))
                 items.append(_item(recorded[-1]))
             except AdaBKBError as refusal:
-                items.append(describe(refusal))
+                described = describe(refusal)
+                listed = described.errors[: 1 + spare]
+                items.append(described.model_copy(update={"errors": listed}))
+                spare -= max(len(listed) - 1, 0)
         return items
 
     if dry_run:

@@ -7,7 +7,7 @@ from typing import Any
 
 from adabkb_service.contract.results import Failure, Result, Value
 from adabkb_service.engine.space import Space
-from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished
+from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow
 from adabkb_service.study.draft import Change
@@ -50,11 +50,11 @@ def record(change: Change, space: Space, result: Result) -> Recorded:
         if (earlier.value, earlier.std_error) != (result.value, result.std_error):
             _check_same_as_told(change, trial, earlier, result)
         if result.parameters is not None and earlier.parameters != parameters:
-            raise ResultConflict(f"Attempt {attempt} of trial {trial.number} was run at {earlier.parameters}.")
+            raise ResultConflict(f"Attempt {attempt} of trial {trial.number} was run at {shown(earlier.parameters)}.")
         return Recorded(trial, earlier, new=False)
     if trial.state == "failed" and trial.failed_attempt == attempt:
         raise ResultConflict(
-            f"Attempt {attempt} of trial {trial.number} was reported as failed ({trial.reason}); "
+            f"Attempt {attempt} of trial {trial.number} was reported as failed ({shortened(trial.reason or '', 100)}); "
             f"it cannot have the value {result.value} too."
         )
     observation = _observe(change, trial.number, attempt, parameters, result)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from adabkb_service.engine.space import Axis, ChoiceAxis, IntAxis, Space
-from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 
 def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
@@ -22,12 +23,11 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     """
     problems = space.problems(parameters)
     if problems:
-        raise Invalid(
-            [
-                FieldError(f"{pointer}/{_escaped(name)}", sentence, "invalid_point")
-                for name, sentence in problems.items()
-            ]
-        )
+        faults = [
+            FieldError(f"{pointer}{json_pointer(name)}", sentence, "invalid_point")
+            for name, sentence in islice(problems.items(), MOST_ERRORS)
+        ]
+        raise Invalid(faults, len(problems) - len(faults))
     return {axis.name: _canonical(axis, parameters[axis.name]) for axis in space.axes}
 
 
@@ -36,7 +36,3 @@ def _canonical(axis: Axis, value: Any) -> Any:
     if isinstance(axis, ChoiceAxis):
         return axis.decode(axis.encode(value))
     return int(value) if isinstance(axis, IntAxis) else float(value)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
