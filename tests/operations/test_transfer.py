@@ -146,6 +146,89 @@ def test_an_export_that_is_damaged_is_refused_as_a_whole(
     assert is_empty(elsewhere.database)
 
 
+FORGED: list[tuple[str, dict[str, Any], str]] = [
+    ("model", {"gap": "abc"}, "gap"),
+    ("model", {"gap": 1e999}, "finite"),
+    ("model", {"leaves": -1}, "leaves"),
+    ("model", {"stopped": None}, "stopped"),
+    ("model", {"learned": "rubbish"}, "learned"),
+    ("model", {"learned": {"count": 1}}, "learned"),
+    ("learned", {"lengthscales": [-1.0, 1.0]}, "lengthscales"),
+    ("learned", {"lengthscales": [1.0]}, "one lengthscale per parameter"),
+    ("learned", {"noise": -1.0}, "noise"),
+    ("learned", {"variance": "much"}, "variance"),
+    ("learned", {"count": 10**6, "dictionary": [10**6]}, "cannot be restored"),
+    ("key", {"scope": "another"}, "key is of another study"),
+    ("key", {"answer": {"created": "yes"}}, "created"),
+    ("key", {"key": "k" * 256}, "key"),
+    ("trial", {"lease_seconds": -1.0}, "lease_seconds"),
+    ("trial", {"lease_seconds": 0.0}, "lease_seconds"),
+    ("trial", {"worker": "another"}, "not what the log says"),
+    ("observation", {"value": 123.0}, "not what the log says"),
+    ("observation", {"value": "a lot"}, "value"),
+    ("study", {"lease_seconds": -1.0}, "not what the log says"),
+    ("study", {"seed": 4711}, "not what the log says"),
+    ("cell", {"status": "withered"}, "status"),
+    ("cell", {"key": "1"}, "first cell is not the root"),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "sentence"), FORGED)
+def test_a_line_that_was_altered_is_refused_by_its_number(
+    running: Service, elsewhere: Service, clock: ManualClock, kind: str, fields: dict[str, Any], sentence: str
+) -> None:
+    busy_study(running, clock, algorithm={"profile": "auto"})
+    lines = list(json_lines(running, "s"))
+    kinds = [json.loads(line)["type"] for line in lines]
+    number = kinds.index("model" if kind == "learned" else kind) + 1
+    if kind in ("model", "learned"):
+        figures = json.loads(lines[number - 1])["figures"]
+        assert figures["learned"]["count"]
+        altered = figures | fields if kind == "model" else figures | {"learned": figures["learned"] | fields}
+        fields = {"figures": altered}
+    with pytest.raises(Invalid, match=f"line {number} .*{sentence}"):
+        import_study(elsewhere.database, changed(lines, number, **fields))
+    assert is_empty(elsewhere.database)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_cells_that_are_no_tree_are_refused_by_their_line(
+    running: Service, elsewhere: Service, clock: ManualClock, system: str
+) -> None:
+    busy_study(running, clock, algorithm=SYSTEMS[system])
+    lines = list(json_lines(running, "s"))
+    last = max(number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "cell")
+    root = next(number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "cell")
+    key = json.loads(lines[last - 1])["key"]
+    axis = "0-" if "-" in key else ""
+    forged = [(changed(lines, last, key=f"{key}.0"), last)]  # its parent is missing now
+    forged += [(changed(lines, last, key=f"0.{axis}99"), root)]  # no part of the cut
+    forged += [(changed(lines, last, status="expanded"), last)]  # without children
+    forged += [(changed(lines, last, key="0.x"), root)]
+    forged += [([*lines[:last], json.dumps({"type": "cell", "key": f"{key}.{axis}0", "status": "leaf"})], last + 1)]
+    for damaged, number in forged:
+        with pytest.raises(Invalid, match=rf"line {number} .*(expanded|children|cut|cell)"):
+            import_study(elsewhere.database, damaged)
+    assert is_empty(elsewhere.database)
+
+
+def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere: Service) -> None:
+    """Though the log has them too."""
+    create(running, definition())
+    lines = list(json_lines(running, "s"))
+    (number,) = [number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "event"]
+    created = json.loads(lines[number - 1])
+    created["payload"]["definition"]["lease_seconds"] = -1.0
+    forged = changed(changed(lines, number, payload=created["payload"]), 1, lease_seconds=-1.0)
+    with pytest.raises(Invalid, match="lease_seconds"):
+        import_study(elsewhere.database, forged)
+    updated = {**created, "seq": 2, "kind": "updated", "payload": {"changes": {"lease_seconds": -1.0}}}
+    forged = changed([*lines, json.dumps(updated)], 1, lease_seconds=-1.0)
+    with pytest.raises(Invalid, match=r"line 1 .*lease_seconds"):
+        import_study(elsewhere.database, forged)
+    assert is_empty(elsewhere.database)
+
+
 def test_a_backup_of_a_database_in_use_is_of_one_moment_and_can_be_restored(
     running: Service, elsewhere: Service, clock: ManualClock, tmp_path: Path
 ) -> None:

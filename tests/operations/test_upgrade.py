@@ -10,6 +10,8 @@ import pytest
 from adabkb_service.contract.results import Value
 from adabkb_service.operations import report
 from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import get
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.replay import replay
@@ -32,9 +34,14 @@ def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None
     assert list(examine(opened)) == []
     with opened.reading() as connection:
         (study,) = studies.ids(connection)
+    as_it_was = list(json_lines(running, study))
     done = replay(running, study)
     assert (done.changed, done.diverged) == (False, [])
     assert done.suggestions > 5
+    elsewhere = Database(f"sqlite:///{tmp_path}/elsewhere.db")
+    migration.upgrade(elsewhere)
+    assert import_study(elsewhere, as_it_was).id == study
+    elsewhere.close()
     assert report.model(running, study).observations > 5
     while trials := suggest(running, study, SuggestRequest()).view.trials:
         observe(running, study, Value(float(trials[0].number), trials[0].number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.cells import ROOT
-from adabkb_service.errors import Invalid
+from adabkb_service.errors import Invalid, shown
 from adabkb_service.inference.model import NEW_TREE
 from adabkb_service.storage import events, observations, studies, trials
 from adabkb_service.storage import model as rows
@@ -148,21 +148,38 @@ def _points(study: StudyRow, told: Ledger) -> Iterator[str]:
                 yield f"{name} {number} is at {row.parameters}, which is no point of the space"
 
 
+def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What keeps cells (key -> status, in order of creation) from being a tree: the key of a cell, and a sentence."""
+    if next(iter(cells), None) != ROOT:
+        yield next(iter(cells), ROOT), "the first cell is not the root"
+    children: dict[str, list[str]] = {}
+    for key in cells:
+        parent, _, name = key.rpartition(".")
+        if key != ROOT and (cells.get(parent) != "expanded" or (parent != ROOT and parent not in children)):
+            yield key, f"cell {shown(key)} has no expanded parent before it"
+        children.setdefault(key, [])
+        children.setdefault(parent, []).append(name)
+    for key, status in cells.items():
+        if status == "expanded" and not children[key]:
+            yield key, f"cell {shown(key)} is expanded, but has no children"
+        elif children[key] and not _are_parts(children[key]):
+            yield key, f"the children of cell {shown(key)} are not the parts of a cut"
+
+
+def _are_parts(names: list[str]) -> bool:
+    """0, 1, 2, ..., or with an axis before them, all the same one: 3-0, 3-1, 3-2, ..."""
+    axis, _, _ = names[0].rpartition("-")
+    before = f"{axis}-" if axis else ""
+    return (axis.isdecimal() or not axis) and sorted(names) == sorted(f"{before}{part}" for part in range(len(names)))
+
+
 def _model(connection: Connection, study: StudyRow, told: Ledger) -> Iterator[str]:
     """The cells are a tree, and the dictionary is of points that there are."""
     if study.folded > study.head:
         yield f"the model is at event {study.folded}, beyond the log's end at {study.head}"
     cells = rows.read_cells(connection, study.id)
-    if next(iter(cells), None) != ROOT:
-        yield "the first cell is not the root"
-    for key in cells:
-        parent = key.rpartition(".")[0]
-        if parent and cells.get(parent) != "expanded":
-            yield f"cell {key} has no expanded parent"
-    parents = {key.rpartition(".")[0] for key in cells}
-    for key, status in cells.items():
-        if status == "expanded" and key not in parents:
-            yield f"cell {key} is expanded, but has no children"
+    for _, what in broken_tree(cells):
+        yield what
     for trial in told.trials.values():
         if trial.cell is not None and trial.cell not in cells:
             yield f"trial {trial.number} is of cell {trial.cell}, which is not there"

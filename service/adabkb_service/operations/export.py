@@ -9,54 +9,21 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from tempfile import SpooledTemporaryFile
 from typing import Any, TextIO, TypeVar, cast
 
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
+from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, idempotency, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, StudyRow, TrialRow
 from adabkb_service.study import lifecycle, render
 
-FORMAT = 1
-"""Of the JSON lines; ``importing`` takes this one."""
 PAGE = 1000
 IN_MEMORY = 2**20
-
-
-class ModelLine(BaseModel):
-    """How far the model had come."""
-
-    folded: int
-    figures: dict[str, Any] | None
-    error: str | None
-
-
-class CellLine(BaseModel):
-    """A cell, in order of creation."""
-
-    key: str
-    status: CellStatus
-
-
-class DictionaryLine(BaseModel):
-    """A member of the dictionary."""
-
-    ordinal: int
-
-
-class KeyLine(BaseModel):
-    """An answer that is kept for repeated requests."""
-
-    scope: str
-    key: str
-    fingerprint: str
-    answer: dict[str, Any]
-    created_at: datetime
 
 
 Write = Callable[[Connection, StudyRow, TextIO], None]

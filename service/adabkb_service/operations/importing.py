@@ -1,23 +1,28 @@
 """``adabkb import``: a study from its export, into any database; it goes on where it was.
 
 The rows are made from the log, which is all that happened. The export's other lines add what the log does not hold:
-when leases end, what the model had made of it, and the answers kept under idempotency keys.
+when leases end, what the model had made of it, and the answers kept under idempotency keys. A file may have been
+altered since it was exported, so each line is checked in full before anything is committed: what would be stored has
+to be what the log says, and the model has to come to life.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
-from pydantic import BaseModel
+from pydantic import ValidationError
 
 from adabkb_service.contract import answers as views
+from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
+from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
+from adabkb_service.inference.model import restore
 from adabkb_service.operations import doctor
-from adabkb_service.operations.export import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine
 from adabkb_service.storage import events, idempotency, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
@@ -26,16 +31,18 @@ from adabkb_service.study import lifecycle, render
 from adabkb_service.study import log as ledger
 from adabkb_service.study.log import Ledger
 
-LINES: dict[str, type[BaseModel]] = {
-    "study": views.Study,
-    "trial": views.Trial,
-    "observation": views.Observation,
-    "event": views.Event,
-    "model": ModelLine,
-    "cell": CellLine,
-    "dictionary": DictionaryLine,
-    "key": KeyLine,
-}
+
+class Line(NamedTuple):
+    """A line of the file."""
+
+    number: int
+    """Counted from 1."""
+    content: Any
+    """Of the type in ``LINES``."""
+
+
+Lines = dict[str, list[Line]]
+"""By ``type``."""
 
 
 def import_study(database: Database, lines: Iterable[str]) -> views.Study:
@@ -50,12 +57,17 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
         StudyExists: there is one of this name.
     """
     found = _parsed(lines)
-    (shown,), (model,) = found["study"], found["model"]
-    log = [EventRow(shown.id, **dict(event)) for event in found["event"]]
+    (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
+    log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
     told = ledger.read(shown.id, log)
     if told.faults:
         raise _invalid(told.faults[0])
+    their_trials = _trials(told, found["trial"])
+    _check_results(told, found["observation"])
+    _check_limits(told, shown, found["study"][0].number)
     study = _study(shown, model, told)
+    _check_model(study, log, found)
+    _check_keys(study, found["key"])
     exists = StudyExists(f"There is a study {study.id!r} in this database; delete it first.")
     try:
         with database.writing() as connection:
@@ -63,13 +75,13 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
                 raise exists
             studies.create(connection, study)
             if told.trials:
-                trials.add(connection, _trials(told, found["trial"]))
+                trials.add(connection, their_trials)
             if told.observations:
                 observations.add(connection, told.observations.values())
             events.add(connection, log)
-            rows.write_cells(connection, study.id, {cell.key: cell.status for cell in found["cell"]})
-            rows.write_dictionary(connection, study.id, added=[row.ordinal for row in found["dictionary"]], removed=[])
-            for kept in found["key"]:
+            rows.write_cells(connection, study.id, _cells(found))
+            rows.write_dictionary(connection, study.id, added=_ordinals(found), removed=[])
+            for kept in _contents(found, "key"):
                 # The key that the study was created with may have created another one here.
                 if idempotency.find(connection, kept.scope, kept.key) is None:
                     idempotency.add(connection, KeyRow(study_id=study.id, **dict(kept)))
@@ -83,18 +95,20 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
     return lifecycle.full(study)
 
 
-def _parsed(lines: Iterable[str]) -> dict[str, list[Any]]:
-    """The lines by type."""
-    found: dict[str, list[Any]] = {kind: [] for kind in LINES}
+def _parsed(lines: Iterable[str]) -> Lines:
+    found: Lines = {kind: [] for kind in LINES}
     for number, line in enumerate(lines, 1):
         try:
-            fields = json.loads(line)
+            fields = json.loads(line, parse_float=_finite, parse_constant=_finite)
             kind = fields.pop("type")
             if number == 1 and (kind != "study" or fields.pop("format", None) != FORMAT):
                 raise ValueError(f"an export of format {FORMAT} begins with its study")
-            found[kind].append(LINES[kind].model_validate(fields))
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise _invalid(f"line {number} is not one of an export (adabkb export): {error}") from error
+            found[kind].append(Line(number, LINES[kind].model_validate(fields)))
+        except ValidationError as error:
+            fault = error.errors(include_input=False)[0]
+            _refuse(number, f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", error)
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+            _refuse(number, str(error), error)
     if len(found["study"]) != 1 or len(found["model"]) != 1 or not found["event"]:
         raise _invalid("it does not hold one whole study; was it cut short?")
     return found
@@ -120,15 +134,97 @@ def _study(shown: views.Study, model: ModelLine, told: Ledger) -> StudyRow:
     return replace(row, state=lifecycle.standing(row)[0])
 
 
-def _trials(told: Ledger, shown: list[views.Trial]) -> list[TrialRow]:
+def _contents(found: Lines, kind: str) -> list[Any]:
+    return [line.content for line in found[kind]]
+
+
+def _cells(found: Lines) -> dict[str, str]:
+    return {cell.key: cell.status for cell in _contents(found, "cell")}
+
+
+def _ordinals(found: Lines) -> list[int]:
+    return [row.ordinal for row in _contents(found, "dictionary")]
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:20]} is not a finite number")
+    return number
+
+
+def _trials(told: Ledger, shown: list[Line]) -> list[TrialRow]:
     """The log's, with the ends of their leases."""
-    lines = {trial.number: trial for trial in shown}
-    if lines.keys() != told.trials.keys():
+    lines = {line.content.number: line for line in shown}
+    if lines.keys() != told.trials.keys() or len(lines) != len(shown):
         raise _invalid("its trials are not those of its log; was it cut short?")
-    return [
-        replace(row, lease_seconds=lines[number].lease_seconds, leased_until=lines[number].leased_until)
-        for number, row in told.trials.items()
-    ]
+    made = []
+    for number, row in told.trials.items():
+        at, trial = lines[number]
+        made.append(replace(row, lease_seconds=trial.lease_seconds, leased_until=trial.leased_until))
+        if dict(render.trial(made[-1])) != dict(trial):
+            _refuse(at, f"trial {number} is not what the log says")
+    return made
+
+
+def _check_results(told: Ledger, shown: list[Line]) -> None:
+    """The results, which are made from the log, are those that the file shows."""
+    lines = {line.content.seq: line for line in shown}
+    if lines.keys() != told.observations.keys() or len(lines) != len(shown):
+        raise _invalid("its observations are not those of its log; was it cut short?")
+    for seq, row in told.observations.items():
+        at, observation = lines[seq]
+        if dict(render.observation(row)) != dict(observation) or not math.isfinite(observation.value):
+            _refuse(at, f"observation {seq} is not what the log says")
+
+
+def _check_limits(told: Ledger, shown: views.Study, at: int) -> None:
+    """The study's limits are what the log says, and could have been given."""
+    limits = {name: told.limits[name] for name in CHANGEABLE if name in told.limits}
+    if any(getattr(shown, name) != limit for name, limit in limits.items()) or shown.seed != told.seed:
+        _refuse(at, "the study's limits or seed are not what the log says")
+    try:
+        PatchStudyBody.model_validate(limits)
+    except ValidationError as error:
+        fault = error.errors(include_input=False)[0]
+        _refuse(at, f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", error)
+
+
+def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
+    """The cells are a tree, and the model comes to life from what was kept of it."""
+    cells, at = _cells(found), found["model"][0].number
+    cell_lines = {line.content.key: line.number for line in found["cell"]}
+    if len(cells) < len(found["cell"]):
+        raise _invalid("a cell comes twice")
+    for key, sentence in doctor.broken_tree(cells):
+        _refuse(cell_lines.get(key, at), sentence)
+    for number, row in found["dictionary"]:
+        if row.ordinal >= study.observations:
+            _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations}")
+    scales = ((study.model or {}).get("learned") or {}).get("lengthscales")
+    if scales is not None and len(scales) != lifecycle.definition_of(study).space().dimension:
+        _refuse(at, "the model needs one lengthscale per parameter")
+    try:
+        model = restore(study, log[: study.folded], cells, tuple(_ordinals(found)))
+        model.figures(model.state, model.history.awaited_points())
+    except Exception as error:  # the engine may raise anything
+        _refuse(at, f"the model cannot be restored (adabkb replay rebuilds it, before the export): {error}", error)
+    for key in cells:
+        try:
+            model.policy.cell_box(model.state, key)
+        except Exception as error:
+            _refuse(cell_lines[key], f"{key} is no cell of this study: {error}", error)
+
+
+def _check_keys(study: StudyRow, keys: list[Line]) -> None:
+    """A key of another study would answer that one's requests."""
+    for number, kept in keys:
+        if kept.scope not in ("", study.id):
+            _refuse(number, f"the key is of another study, {kept.scope!r}")
+
+
+def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoReturn:
+    raise _invalid(f"line {number} is not one of an export (adabkb export): {sentence}") from cause
 
 
 def _invalid(sentence: str) -> Invalid:
