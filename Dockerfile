@@ -14,8 +14,12 @@ COPY --from=build /opt/adabkb /opt/adabkb
 ENV PATH=/opt/adabkb/bin:$PATH \
     ADABKB_HOST=0.0.0.0 \
     ADABKB_PORT=8000 \
-    ADABKB_DATABASE=sqlite:////data/adabkb.db
+    ADABKB_DATABASE=sqlite:////data/adabkb.db \
+    NUMBA_CACHE_DIR=/var/cache/adabkb
+RUN install -d -o adabkb $NUMBA_CACHE_DIR
 USER adabkb
+# Compiled for the processor that builds the image; on another kind the first start compiles once more, into the same folder.
+RUN python -m adabkb_service.engine.warm
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000

@@ -14,6 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@echo "Installing into .venv (once; about a minute) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,bench,dev]'
+	@$(BIN)/python -m adabkb_service.engine.warm
 	@touch $@
 
 serve: $(STAMP)  ## the server on loopback, SQLite in adabkb.db

@@ -29,7 +29,8 @@ CONSTANTS = "auto-constants"
 NOT_CONSTANTS = {
     *("tree.ROOT", "tree.LEAF", "tree.PRUNED"),  # marks
     *("surrogate.CHUNK", "state.CHUNK"),  # how much memory a loop takes
-    *("likelihood.INDEFINITE", "surrogate.PRIOR_VARIANCE"),  # no choices
+    *("likelihood.INDEFINITE", "surrogate.PRIOR_VARIANCE", "surrogate.SMALLEST_DEVIATION"),  # no choices
+    "surrogate.POSTERIOR",  # a type
 }
 
 

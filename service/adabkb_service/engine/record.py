@@ -72,6 +72,8 @@ def holds(positions: Array, position: Array) -> bool:
 
 def same(positions: Array, position: Array) -> Ints:
     """Rows of positions, (k, d), that are a point, (d,): bit for bit, as a position is a function of the parameters."""
-    candidates = np.flatnonzero(positions[:, 0] == position[0])
+    candidates: Ints = (positions[:, 0] == position[0]).nonzero()[0]
+    if not len(candidates):
+        return candidates
     rows: Ints = candidates[(positions[candidates] == position).all(axis=1)]
     return rows

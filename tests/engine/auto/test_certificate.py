@@ -1,4 +1,4 @@
-"""What the certificate promises, what it prunes, and that pruned cells come back when the constants change."""
+"""What the certificate promises, what it prunes, and that pruned cells come back when the hyperparameters change."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import certificate
 from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.certificate import certified
+from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
-from adabkb_service.engine.auto.learned import Learned
-from adabkb_service.engine.auto.likelihood import Constants
+from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.state import State, fitted, incumbent
 from adabkb_service.engine.auto.surrogate import exact
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole
@@ -42,12 +42,14 @@ class Draw:
     def state(self) -> State:
         return self.run.state
 
-    def with_known_constants(self) -> State:
-        """The certificate of the same results with the constants that the function was drawn with."""
+    def with_known_hyperparameters(self) -> State:
+        """The certificate of the same results with the hyperparameters that the function was drawn with."""
         state = self.state
         scale = 1.0 / (state.warp.spread * state.warp.scale)
-        constants = Constants(self.lengthscales, 1e-6, scale**2)
-        return certified(fitted(state.problem, state.record, state.tree, Learned(state.record.size, constants)))
+        hyperparameters = Hyperparameters(self.lengthscales, 1e-6, scale**2)
+        return certified(
+            fitted(state.problem, state.record, state.tree, Checkpoint(state.record.size, hyperparameters))
+        )
 
 
 def draw(seed: int, dimension: int, lengthscale: float, told: int, steps: int) -> Draw:
@@ -76,17 +78,17 @@ def draws() -> list[Draw]:
     ]
 
 
-@pytest.mark.parametrize("constants", ["learned", "known"])
-def test_the_certificate_holds_on_functions_drawn_from_the_prior(draws: list[Draw], constants: str) -> None:
+@pytest.mark.parametrize("hyperparameters", ["learned", "known"])
+def test_the_certificate_holds_on_functions_drawn_from_the_prior(draws: list[Draw], hyperparameters: str) -> None:
     """delta = 0.05, 40 functions: the maximum is below ``upper``, and the best result within ``gap`` of it, in at
     least 36; and the promise is not empty: a quarter of the gaps are below the range."""
     covered = honest = informative = 0
     for drawn in draws:
-        state = drawn.state if constants == "learned" else drawn.with_known_constants()
+        state = drawn.state if hyperparameters == "learned" else drawn.with_known_hyperparameters()
         gap = auto.report(state).gap
         assert gap is not None
         best, maximum = max(drawn.run.values), float(drawn.values.max())
-        covered += bool(maximum <= state.learned.upper + 1e-9)
+        covered += bool(maximum <= state.checkpoint.upper + 1e-9)
         honest += maximum - best <= gap + 1e-9
         informative += bool(gap < np.ptp(drawn.values))
     assert covered >= 36
@@ -95,10 +97,10 @@ def test_the_certificate_holds_on_functions_drawn_from_the_prior(draws: list[Dra
 
 
 def test_the_optimum_survives_pruning_on_functions_drawn_from_the_prior(draws: list[Draw]) -> None:
-    """Cells are pruned in some runs; that of the function's best point in at most 2 of 40, whichever constants."""
+    """Cells are pruned in some runs; that of the function's best point in at most 2 of 40, learned or known."""
     pruned = lost = 0
     for drawn in draws:
-        for state in (drawn.state, drawn.with_known_constants()):
+        for state in (drawn.state, drawn.with_known_hyperparameters()):
             tree = state.tree
             pruned += bool((tree.axis == PRUNED).any())
             cell, _ = tree.find(state.problem.root, drawn.grid[np.argmax(drawn.values)])
@@ -123,7 +125,7 @@ def dense(lengthscale: float, tree: Tree | None = None) -> State:
                 children += np.flatnonzero(tree.parent == cell).tolist()
             level = children
     X = np.linspace(0, 1, 65)[:, None]
-    learned = Learned(65, Constants(np.array([lengthscale]), 1e-6, 1.0))
+    learned = Checkpoint(65, Hyperparameters(np.array([lengthscale]), 1e-6, 1.0))
     return certified(fitted(state.problem, record(X, [hill(u) for u in X]), tree, learned))
 
 
@@ -140,7 +142,7 @@ def test_pruned_cells_hold_no_good_point() -> None:
     gap = auto.report(state).gap
     assert gap is not None
     assert 0.0 <= 0.0 - best <= gap
-    assert state.learned.upper >= 0.0
+    assert state.checkpoint.upper >= 0.0
 
 
 def test_pruned_cells_come_back_when_the_constants_change() -> None:
@@ -168,13 +170,13 @@ def test_a_checkpoint_reports_the_cells_that_come_back() -> None:
 
 
 def test_what_was_pruned_before_does_not_matter() -> None:
-    """The marks and the bound are functions of the constants, the results and the cuts: with all uncut cells pruned, or
-    none, the certificate is the same."""
+    """The marks and the bound are functions of the hyperparameters, the results and the cuts: with all uncut cells
+    pruned, or none, the certificate is the same."""
     state = dense(0.2)
     uncut = np.flatnonzero(state.tree.axis < 0).astype(np.int32)
     one, other = (certified(replace(state, tree=state.tree.mark(uncut, mark))) for mark in (LEAF, PRUNED))
     np.testing.assert_array_equal(one.tree.axis, other.tree.axis)
-    assert one.learned.upper == other.learned.upper
+    assert one.checkpoint.upper == other.checkpoint.upper
     assert (one.tree.axis == PRUNED).any()
     assert (one.tree.axis == LEAF).any()
 
@@ -191,8 +193,8 @@ def test_the_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) ->
             result.step(lambda u, centre=centre: -20.0 * float(np.abs(u - centre).sum()))  # type: ignore[misc]
             state = result.state
             pruned += int((state.tree.axis == PRUNED).sum())
-            if state.learned.count == state.record.size:
-                row = certificate.best_lower(state, state.learned.beta)[1]
+            if state.checkpoint.count == state.record.size:
+                row = certificate.best_lower(state, state.checkpoint.beta)[1]
                 cell, _ = state.tree.find(state.problem.root, state.record.positions[row])
                 assert state.tree.axis[cell] == LEAF
     assert pruned > 50, "the property is empty if nothing is ever pruned"
@@ -215,22 +217,21 @@ def test_bounds_of_boxes_bound_the_posterior_mean_over_them(space: Space, seed: 
     rng = np.random.default_rng(seed)
     state = auto.start(space, Config(), 0)
     domain, d = state.problem.domain, space.dimension
-    metric = Metric(np.exp(rng.uniform(np.log(0.1), np.log(3.0), d)), domain.categorical)
+    kernel = Kernel(np.exp(rng.uniform(np.log(0.1), np.log(3.0), d)), domain.categorical)
     X = np.array([domain.exact(u) for u in rng.random((10, d))])
-    view = exact(metric, 1.0, X, rng.normal(size=10), np.full(10, 0.1))
-    norm = float(np.sqrt(view.weights @ (metric.parts(view.inducing, view.inducing)[0] + MEAN_VARIANCE) @ view.weights))
-    bounds = certificate._Bounds(view, 0.0, norm)
+    view = exact(kernel, 1.0, X, rng.normal(size=10), np.full(10, 0.1))
+    norm = float(np.sqrt(view.weights @ (kernel.gram(view.inducing, view.inducing)) @ view.weights))
     box = whole(domain)
     for _ in range(8):
         points = np.array([domain.exact(u) for u in rng.random((30, d))])
         low, high = box.ends()
         inside = domain.snap(low + points * (high - low))
         inside = np.vstack([np.clip(inside, low, high), low, high])
-        categorical = metric.categorical & (high > low)
+        categorical = kernel.categorical & (high > low)
         inside[:, categorical] = np.array([box.centroid()])[:, categorical]  # its choices are in the middles of bins
-        assert (view.mean(inside) <= bounds.of([box])[0] + 1e-9).all()
-        axes = [axis for axis in range(d) if box.can_be_cut(axis)]
-        if not axes:
+        assert (view.mean(inside) <= certificate._bounds(view, 0.0, norm, [box])[0] + 1e-9).all()
+        axes = np.flatnonzero(box.can_be_cut())
+        if not len(axes):
             break
         axis = int(rng.choice(axes))
         box = box.part(axis, int(rng.integers(box.parts(axis))))
@@ -251,7 +252,7 @@ def test_the_gap_is_in_the_users_units(scale: float) -> None:
     assert one.gap > 0
     assert other.gap == pytest.approx(scale * one.gap, rel=1e-3)
     assert other.best_lcb == pytest.approx(scale * one.best_lcb, rel=1e-3) if one.best_lcb else False
-    assert scaled.state.learned.upper == pytest.approx(scale * plain.state.learned.upper, rel=1e-3)
+    assert scaled.state.checkpoint.upper == pytest.approx(scale * plain.state.checkpoint.upper, rel=1e-3)
 
 
 def test_the_gap_narrows_as_the_objective_becomes_known() -> None:

@@ -1,4 +1,4 @@
-"""Learning the constants: the gradient is that of the loss, and its optimum finds what is known to be true."""
+"""Learning the hyperparameters: the gradient is that of the loss, and its optimum finds what is known to be true."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import likelihood, warp
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE
-from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISE_PRIOR, NOISES, Constants, Evidence
+from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISE_PRIOR, NOISES, Evidence, Hyperparameters
 from tests.engine.auto.drive import run, sample_path
 from tests.engine.auto.strategies import MIXED
 from tests.engine.strategies import unit_space
@@ -46,7 +46,9 @@ def central_differences(data: Evidence, at: Array, step: float = 1e-3) -> Array:
     found = np.zeros_like(at)
     for k in range(len(at)):
         e = np.where(np.arange(len(at)) == k, step, 0.0)
-        near, far = (data.loss(at + m * e)[0] - data.loss(at - m * e)[0] for m in (1, 2))
+        near, far = (
+            data.negative_log_posterior(at + m * e)[0] - data.negative_log_posterior(at - m * e)[0] for m in (1, 2)
+        )
         found[k] = (8 * near - far) / (12 * step)
     return found
 
@@ -58,7 +60,7 @@ def test_gradient_is_that_of_the_loss(kind: str, where: str) -> None:
     for seed in range(12):
         data = evidence(kind, seed)
         at = parameters(where, data.positions.shape[1], seed)
-        gradient, expected = data.loss(at)[1], central_differences(data, at)
+        gradient, expected = data.negative_log_posterior(at)[1], central_differences(data, at)
         assert np.abs(gradient - expected).max() <= 1e-5 * (1.0 + np.abs(expected).max()), (seed, gradient, expected)
 
 
@@ -68,7 +70,7 @@ def test_gradient_where_the_output_variance_is_at_its_floor() -> None:
     tiny = Evidence(data.positions, 1e-6 * data.outputs, data.extra, data.categorical)
     at = parameters("anywhere", 3, 1)
     assert tiny.variance(at) == likelihood.SMALLEST_VARIANCE
-    np.testing.assert_allclose(tiny.loss(at)[1], central_differences(tiny, at), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(tiny.negative_log_posterior(at)[1], central_differences(tiny, at), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["continuous", "mixed", "heteroscedastic"])
@@ -94,10 +96,10 @@ def test_loss_is_the_formula(kind: str) -> None:
         + ((at[:d] - centre) ** 2).sum() / 2
         + (at[d] - NOISE_PRIOR[0]) ** 2 / (2 * NOISE_PRIOR[1] ** 2)
     )
-    assert data.loss(at)[0] == pytest.approx(float(expected), rel=1e-8)
+    assert data.negative_log_posterior(at)[0] == pytest.approx(float(expected), rel=1e-8)
 
 
-def learned(data: Evidence) -> Constants:
+def learned(data: Evidence) -> Hyperparameters:
     return likelihood.learn(data, [likelihood.prior(data.positions.shape[1])])
 
 
@@ -130,7 +132,7 @@ def test_the_noise_is_found(ratio: float) -> None:
         X = rng.random((150, 2))
         y = sample_path(rng, X, np.array([0.4, 0.8])) + np.sqrt(ratio) * rng.standard_normal(150)
         found = learned(Evidence(X, y, np.zeros(150), np.zeros(2, dtype=np.bool_)))
-        assert ratio / 1.5 < found.noise * found.variance < ratio * 1.5, seed
+        assert ratio / 1.5 < found.noise_ratio * found.variance < ratio * 1.5, seed
 
 
 def test_declared_noise_is_not_learned_once_more() -> None:
@@ -140,13 +142,13 @@ def test_declared_noise_is_not_learned_once_more() -> None:
     f = sample_path(rng, X, np.array([0.4, 0.8]))
     y, none = f + np.sqrt(0.2) * rng.standard_normal(120), np.zeros(2, dtype=np.bool_)
     silent, declared = (learned(Evidence(X, y, np.full(120, extra), none)) for extra in (0.0, 0.2))
-    assert silent.noise * silent.variance > 0.1
-    assert declared.noise * declared.variance < 0.002
+    assert silent.noise_ratio * silent.variance > 0.1
+    assert declared.noise_ratio * declared.variance < 0.002
 
 
 def test_of_two_optima_the_better_is_kept_whichever_start_finds_it() -> None:
     """Few noisy results of a wave, as a slow trend with noise or as a fast wave without: either start may win."""
-    slow, fast = Constants(np.array([20.0]), 0.5, 1.0), Constants(np.array([0.03]), 1e-6, 1.0)
+    slow, fast = Hyperparameters(np.array([20.0]), 0.5, 1.0), Hyperparameters(np.array([0.03]), 1e-6, 1.0)
     winners = set()
     for seed in (0, 5):
         rng = np.random.default_rng(seed)
@@ -154,7 +156,7 @@ def test_of_two_optima_the_better_is_kept_whichever_start_finds_it() -> None:
         y = np.sin(12 * X[:, 0]) + 0.5 * rng.standard_normal(12)
         data = Evidence(X, (y - y.mean()) / y.std(), np.zeros(12), np.zeros(1, dtype=np.bool_))
         losses = [
-            data.loss(np.log([*found.lengthscales, found.noise]))[0]
+            data.negative_log_posterior(np.log([*found.lengthscales, found.noise_ratio]))[0]
             for found in (likelihood.learn(data, starts) for starts in ([slow], [fast], [slow, fast], [fast, slow]))
         ]
         assert abs(losses[0] - losses[1]) > 1.0, "the property is empty if both starts end in the same optimum"

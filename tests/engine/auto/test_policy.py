@@ -299,7 +299,7 @@ def test_a_long_study_restored_between_two_checkpoints() -> None:
     result = run(unit_space(3), wave, 5)
     for point in rng.random((131, 3)):
         result.tell(point, wave(point) + 0.1 * float(rng.standard_normal()))
-    while result.state.learned.count == result.state.record.size or len(result.values) < 140:
+    while result.state.checkpoint.count == result.state.record.size or len(result.values) < 140:
         result.step(wave)
     assert_goes_on_alike(result, result.restored(), wave)
 
@@ -314,10 +314,10 @@ def test_a_restored_state_goes_on_alike_around_the_limit_of_exactness(
     monkeypatch.setattr(states, "DICTIONARY", 15)
     monkeypatch.setattr(states, "GROWTH", 6)
     result = run(unit_space(2), wave, steps, noise=0.1)
-    assert (result.state.learned.dictionary is not None) == (steps > 30)
+    assert (result.state.checkpoint.dictionary is not None) == (steps > 30)
     assert len(auto.dictionary(result.state)) <= 30
     assert_goes_on_alike(result, result.restored(), wave, steps=8)
-    assert result.state.learned.dictionary is not None
+    assert result.state.checkpoint.dictionary is not None
 
 
 def test_a_dictionary_is_as_large_as_stated_and_grows_by_every_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,7 +329,7 @@ def test_a_dictionary_is_as_large_as_stated_and_grows_by_every_result(monkeypatc
     result = run(unit_space(2), wave, 30, noise=0.1)
     for _ in range(15):
         result.step(wave)
-        since = result.state.record.size - result.state.learned.count
+        since = result.state.record.size - result.state.checkpoint.count
         named = auto.dictionary(result.state)
         assert auto.report(result.state).dictionary == 15 + since == len(named)
         assert since < 3
@@ -382,8 +382,14 @@ def test_a_corrected_record_equals_one_without_the_mistake() -> None:
     scale = means["never"].std()
     assert np.abs(means["mended"] - means["never"]).mean() < 0.05 * scale
     assert np.abs(means["misled"] - means["never"]).mean() > 0.1 * scale
-    assert mended.learned.constants.lengthscales.tolist() == fresh.learned.constants.lengthscales.tolist()
-    assert (mended.learned.constants.noise, mended.learned.count) == (fresh.learned.constants.noise, 30)
+    assert (
+        mended.checkpoint.hyperparameters.lengthscales.tolist()
+        == fresh.checkpoint.hyperparameters.lengthscales.tolist()
+    )
+    assert (mended.checkpoint.hyperparameters.noise_ratio, mended.checkpoint.count) == (
+        fresh.checkpoint.hyperparameters.noise_ratio,
+        30,
+    )
 
 
 def test_a_correction_keeps_the_cuts_and_reports_the_marks_it_changes() -> None:

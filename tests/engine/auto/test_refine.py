@@ -17,6 +17,7 @@ from adabkb_service.engine.auto.refine import CUTS_PER_AXIS, NEAR, Refined, refi
 from adabkb_service.engine.auto.tree import Tree, root, whole
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run
+from tests.engine.auto.reference import AnyBound
 from tests.engine.auto.strategies import MIXED, spaces
 from tests.engine.strategies import unit_space
 
@@ -51,7 +52,7 @@ def refined(
         whole(domain),
         target,
         tolerance,
-        bound,
+        AnyBound(bound),
         lambda point: records.holds(taken, point),
     )
 

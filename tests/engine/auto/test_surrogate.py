@@ -11,7 +11,7 @@ from adabkb_service.engine.auto import state as states
 from adabkb_service.engine.auto import surrogate
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
 from adabkb_service.engine.auto.surrogate import JITTER, Surrogate
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run, sample_path
@@ -26,14 +26,14 @@ VARIANCE = 1.7
 SPACES = [unit_space(1), unit_space(3), MIXED]
 
 
-def kernel(metric: Metric, X: Array, Y: Array) -> Array:
+def covariance(kernel: Kernel, X: Array, Y: Array) -> Array:
     """The docstring of ``kernel``, by loops, with the constant mean in it."""
     K = np.zeros((len(X), len(Y)))
     for i, x in enumerate(X):
         for j, y in enumerate(Y):
             square, q = 0.0, 0.0
-            for k, lengthscale in enumerate(metric.lengthscales):
-                if metric.categorical[k]:
+            for k, lengthscale in enumerate(kernel.lengthscales):
+                if kernel.categorical[k]:
                     q += (x[k] != y[k]) / lengthscale
                 else:
                     square += 3.0 * ((x[k] - y[k]) / lengthscale) ** 2
@@ -41,18 +41,18 @@ def kernel(metric: Metric, X: Array, Y: Array) -> Array:
     return K
 
 
-def textbook(metric: Metric, X: Array, z: Array, noises: Array, at: Array) -> tuple[Array, Array]:
+def textbook(kernel: Kernel, X: Array, z: Array, noises: Array, at: Array) -> tuple[Array, Array]:
     """Posterior mean and variance of the exact Gaussian process."""
-    K, k = kernel(metric, X, X) + np.diag(noises), kernel(metric, at, X)
+    K, k = covariance(kernel, X, X) + np.diag(noises), covariance(kernel, at, X)
     reduced = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
     return k @ np.linalg.solve(K, z), VARIANCE * reduced
 
 
-def textbook_compressed(metric: Metric, S: Array, X: Array, z: Array, noises: Array, at: Array) -> tuple[Array, Array]:
+def textbook_compressed(kernel: Kernel, S: Array, X: Array, z: Array, noises: Array, at: Array) -> tuple[Array, Array]:
     """That of the paper's section 2: the exact process with k(x, x') replaced by k_S(x)' K_SS^-1 k_S(x') between
     results, and with what the dictionary cannot express left as variance. K_SS has the engine's jitter."""
-    inverse = np.linalg.inv(kernel(metric, S, S) + JITTER * np.eye(len(S)))
-    cross, k = kernel(metric, S, X), kernel(metric, at, S)
+    inverse = np.linalg.inv(covariance(kernel, S, S) + JITTER * np.eye(len(S)))
+    cross, k = covariance(kernel, S, X), covariance(kernel, at, S)
     Q, q = cross.T @ inverse @ cross + np.diag(noises), k @ inverse @ cross
     reduced = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", q, np.linalg.solve(Q, q.T))
     return q @ np.linalg.solve(Q, z), VARIANCE * reduced
@@ -64,7 +64,7 @@ class Case:
     def __init__(self, space: Space, seed: int, n: int = 30) -> None:
         rng, domain = np.random.default_rng(seed), Domain(space)
         d = space.dimension
-        self.metric = Metric(np.exp(rng.uniform(np.log(0.15), np.log(3.0), d)), domain.categorical)
+        self.kernel = Kernel(np.exp(rng.uniform(np.log(0.15), np.log(3.0), d)), domain.categorical)
         self.X = np.array([domain.exact(x) for x in rng.random((n, d))])
         self.X[-1] = self.X[0]  # a replicate
         self.z, self.noises = rng.normal(size=n), np.exp(rng.uniform(np.log(1e-3), np.log(0.5), n))
@@ -72,15 +72,15 @@ class Case:
 
     @property
     def posterior(self) -> Surrogate:
-        return surrogate.exact(self.metric, VARIANCE, self.X, self.z, self.noises)
+        return surrogate.exact(self.kernel, VARIANCE, self.X, self.z, self.noises)
 
     def compressed(self, rows: Ints) -> Surrogate:
-        return surrogate.compressed(self.metric, VARIANCE, self.X[rows], self.X, self.z, self.noises)
+        return surrogate.compressed(self.kernel, VARIANCE, self.X[rows], self.X, self.z, self.noises)
 
 
 def assert_same(view: Surrogate, other: tuple[Array, Array], at: Array, rtol: float = 1e-8) -> None:
     """Means and variances."""
-    mean, deviation = view.moments(at)
+    mean, deviation = view.mean_and_std(at)
     np.testing.assert_allclose(mean, other[0], rtol=rtol, atol=rtol)
     np.testing.assert_allclose(deviation**2, other[1], rtol=rtol, atol=rtol)
 
@@ -90,19 +90,19 @@ def assert_same(view: Surrogate, other: tuple[Array, Array], at: Array, rtol: fl
 def test_exact_posterior_is_the_textbooks(space: Space, seed: int) -> None:
     """Mean and variance to 1e-8, with different noises and a replicate."""
     case = Case(space, seed)
-    assert_same(case.posterior, textbook(case.metric, case.X, case.z, case.noises, case.at), case.at)
-    np.testing.assert_array_equal(case.posterior.mean(case.at), case.posterior.moments(case.at)[0])
+    assert_same(case.posterior, textbook(case.kernel, case.X, case.z, case.noises, case.at), case.at)
+    np.testing.assert_array_equal(case.posterior.mean(case.at), case.posterior.mean_and_std(case.at)[0])
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
 def test_row_by_row_equals_all_at_once(space: Space) -> None:
     """Conditioned on one row after the other, in blocks, and in another order: the same posterior to 1e-9."""
     case = Case(space, 4)
-    whole = case.posterior.moments(case.at)
-    single = surrogate.empty(case.metric, VARIANCE)
+    whole = case.posterior.mean_and_std(case.at)
+    single = surrogate.empty(case.kernel, VARIANCE)
     for i in range(len(case.z)):
         single = single.condition(case.X[i : i + 1], case.z[i : i + 1], case.noises[i : i + 1])
-    blocks = surrogate.empty(case.metric, VARIANCE)
+    blocks = surrogate.empty(case.kernel, VARIANCE)
     for rows in np.array_split(np.random.default_rng(0).permutation(len(case.z)), 4):
         blocks = blocks.condition(case.X[rows], case.z[rows], case.noises[rows])
     for view in (single, blocks):
@@ -116,10 +116,10 @@ def test_hallucination_leaves_the_mean_and_takes_the_variance_of_observing(base:
     case = Case(unit_space(3), 5)
     view = case.posterior if base == "exact" else case.compressed(np.arange(10))
     pending, noises = np.random.default_rng(1).random((4, 3)), np.array([0.01, 0.1, 0.2, 0.3])
-    before = view.moments(case.at)
-    imagined = view.condition(pending, None, noises).moments(case.at)
-    real = view.condition(pending, np.array([5.0, -3.0, 2.0, 0.0]), noises).moments(case.at)
-    as_means = view.condition(pending, view.mean(pending), noises).moments(case.at)
+    before = view.mean_and_std(case.at)
+    imagined = view.condition(pending, None, noises).mean_and_std(case.at)
+    real = view.condition(pending, np.array([5.0, -3.0, 2.0, 0.0]), noises).mean_and_std(case.at)
+    as_means = view.condition(pending, view.mean(pending), noises).mean_and_std(case.at)
     np.testing.assert_allclose(imagined[0], before[0], rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(imagined[1], real[1], rtol=1e-10)
     np.testing.assert_allclose(as_means[0], before[0], rtol=1e-8, atol=1e-8)
@@ -131,7 +131,7 @@ def test_hallucination_leaves_the_mean_and_takes_the_variance_of_observing(base:
 def test_a_dictionary_of_all_points_is_exact(space: Space) -> None:
     """Compressed with every distinct row as dictionary: mean and variance of the exact posterior to 1e-6."""
     case = Case(space, 6)
-    mean, deviation = case.posterior.moments(case.at)
+    mean, deviation = case.posterior.mean_and_std(case.at)
     distinct = np.sort(np.unique(case.X, axis=0, return_index=True)[1])
     assert_same(case.compressed(distinct), (mean, deviation**2), case.at, rtol=1e-6)
 
@@ -141,14 +141,14 @@ def test_compressed_posterior_is_the_papers(space: Space) -> None:
     """With a third of the rows as dictionary, against the Nystrom formulas with dense inverses: to 1e-6; and the same
     however the rows are divided into chunks."""
     case = Case(space, 7)
-    expected = textbook_compressed(case.metric, case.X[:10], case.X, case.z, case.noises, case.at)
+    expected = textbook_compressed(case.kernel, case.X[:10], case.X, case.z, case.noises, case.at)
     assert_same(case.compressed(np.arange(10)), expected, case.at, rtol=1e-6)
 
 
 def test_compression_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows taken seven at a time give the posterior of all at a time."""
     case = Case(unit_space(3), 8)
-    mean, deviation = case.compressed(np.arange(10)).moments(case.at)
+    mean, deviation = case.compressed(np.arange(10)).mean_and_std(case.at)
     monkeypatch.setattr(surrogate, "CHUNK", 7)
     assert_same(case.compressed(np.arange(10)), (mean, deviation**2), case.at, rtol=1e-9)
 
@@ -158,9 +158,11 @@ def test_compression_invents_no_knowledge_beyond_its_dictionary() -> None:
     most the prior's. (It is not always above the exact posterior's: at the dictionary it may be a little below.)"""
     for seed in range(5):
         case = Case(unit_space(2), seed, n=60)
-        deviation = case.compressed(np.arange(8)).moments(case.at)[1]
-        S, k = case.X[:8], kernel(case.metric, case.at, case.X[:8])
-        unexplained = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(kernel(case.metric, S, S), k.T))
+        deviation = case.compressed(np.arange(8)).mean_and_std(case.at)[1]
+        S, k = case.X[:8], covariance(case.kernel, case.at, case.X[:8])
+        unexplained = (
+            1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(covariance(case.kernel, S, S), k.T))
+        )
         assert (deviation**2 >= VARIANCE * unexplained - 1e-6).all()
         assert (deviation**2 <= VARIANCE * (1.0 + MEAN_VARIANCE) + 1e-9).all()
 
@@ -183,7 +185,7 @@ def test_the_engines_own_dictionary_keeps_the_variance_within_the_certificates_f
     exact, compressed = state.surrogate, twice.surrogate
     assert len(exact.inducing) == 200
     assert len(compressed.inducing) == 50
-    (mean, deviation), (compressed_mean, compressed_deviation) = exact.moments(at), compressed.moments(at)
+    (mean, deviation), (compressed_mean, compressed_deviation) = exact.mean_and_std(at), compressed.mean_and_std(at)
     assert ((compressed_deviation / deviation) ** 2 > 1 / 3).all()
     assert np.abs(compressed_mean - mean).mean() < 0.1 * mean.std()
 
@@ -196,20 +198,20 @@ def test_slopes_are_the_gradient_of_the_bound(space: Space, beta: float, base: s
     case = Case(space, 9)
     view = case.posterior if base == "exact" else case.compressed(np.arange(10))
     at = np.random.default_rng(2).uniform(0.02, 0.98, (10, space.dimension))
-    at[:, case.metric.categorical] = case.X[:10][:, case.metric.categorical]
-    values, gradient = view.slopes(at, beta)
-    np.testing.assert_allclose(values, view.bound(at, beta), rtol=1e-12, atol=1e-12)
+    at[:, case.kernel.categorical] = case.X[:10][:, case.kernel.categorical]
+    values, gradient = view.ucb_and_gradient(at, beta)
+    np.testing.assert_allclose(values, view.ucb(at, beta), rtol=1e-12, atol=1e-12)
     for k in range(space.dimension):
         h = np.where(np.arange(space.dimension) == k, 1e-5, 0.0)
-        expected = (view.bound(at + h, beta) - view.bound(at - h, beta)) / 2e-5
-        if case.metric.categorical[k]:
+        expected = (view.ucb(at + h, beta) - view.ucb(at - h, beta)) / 2e-5
+        if case.kernel.categorical[k]:
             expected = np.zeros(10)
         np.testing.assert_allclose(gradient[:, k], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_without_results_it_is_the_prior() -> None:
     """Mean 0 and variance sigma_f^2 (1 + MEAN_VARIANCE), everywhere."""
-    mean, deviation = surrogate.empty(Metric(np.array([0.3, 0.5]), np.zeros(2, dtype=np.bool_)), VARIANCE).moments(
+    mean, deviation = surrogate.empty(Kernel(np.array([0.3, 0.5]), np.zeros(2, dtype=np.bool_)), VARIANCE).mean_and_std(
         np.random.default_rng(0).random((5, 2))
     )
     assert mean.tolist() == [0.0] * 5
@@ -217,18 +219,18 @@ def test_without_results_it_is_the_prior() -> None:
 
 
 def test_a_state_has_the_textbooks_posterior() -> None:
-    """After 30 steps with noise, checkpoints in between: the state's surrogate is that of its constants and its
+    """After 30 steps with noise, checkpoints in between: the state's surrogate is that of its hyperparameters and its
     warped results, by the dense formulas."""
     state = run(unit_space(2), lambda u: float(np.sin(6 * u[0]) + u[1]), 30, noise=0.1).state
-    constants = state.learned.constants
-    metric = Metric(constants.lengthscales, np.zeros(2, dtype=np.bool_))
+    hyperparameters = state.checkpoint.hyperparameters
+    kernel = Kernel(hyperparameters.lengthscales, np.zeros(2, dtype=np.bool_))
     X, z = state.record.positions, state.warp.forward(state.record.values)
     at = np.random.default_rng(0).random((20, 2))
-    K, k = kernel(metric, X, X) + constants.noise * np.eye(30), kernel(metric, at, X)
+    K, k = covariance(kernel, X, X) + hyperparameters.noise_ratio * np.eye(30), covariance(kernel, at, X)
     reduced = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
-    mean, deviation = state.surrogate.moments(at)
+    mean, deviation = state.surrogate.mean_and_std(at)
     np.testing.assert_allclose(mean, k @ np.linalg.solve(K, z), rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(deviation**2, constants.variance * reduced, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(deviation**2, hyperparameters.variance * reduced, rtol=1e-5, atol=1e-8)
 
 
 def test_declared_noise_enters_in_the_users_units() -> None:
@@ -239,13 +241,13 @@ def test_declared_noise_enters_in_the_users_units() -> None:
     state = auto.start(unit_space(1), Config(noise_std=0.2), 0)
     for i in range(12):
         state = auto.observe(state, X[i], float(y[i]), 0.5 if i % 3 == 0 else 0.0).state
-    constants, h = state.learned.constants, 1e-6
+    hyperparameters, h = state.checkpoint.hyperparameters, 1e-6
     slope = (state.warp.forward(y + h) - state.warp.forward(y - h)) / (2 * h)
     errors = np.where(np.arange(12) % 3 == 0, 0.5, 0.2)
-    noises = constants.noise + (errors * slope) ** 2 / constants.variance
-    metric = Metric(constants.lengthscales, np.zeros(1, dtype=np.bool_))
+    noises = hyperparameters.noise_ratio + (errors * slope) ** 2 / hyperparameters.variance
+    kernel = Kernel(hyperparameters.lengthscales, np.zeros(1, dtype=np.bool_))
     at = rng.random((10, 1))
-    K, k = kernel(metric, X, X) + np.diag(noises), kernel(metric, at, X)
+    K, k = covariance(kernel, X, X) + np.diag(noises), covariance(kernel, at, X)
     np.testing.assert_allclose(
         state.surrogate.mean(at), k @ np.linalg.solve(K, state.warp.forward(y)), rtol=1e-6, atol=1e-6
     )

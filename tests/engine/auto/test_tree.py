@@ -32,7 +32,7 @@ def cells(draw: st.DrawFn) -> tuple[Domain, Tree, list[Box]]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     for _ in range(draw(st.integers(0, 25))):
         cell = int(rng.choice(np.flatnonzero(tree.axis == LEAF)))
-        axes = [axis for axis in range(domain.dimension) if boxes[cell].can_be_cut(axis)]
+        axes = [axis for axis in range(domain.dimension) if boxes[cell].can_be_cut()[axis]]
         if axes:
             axis = int(rng.choice(axes))
             parts = boxes[cell].parts(axis)
@@ -85,7 +85,7 @@ def test_every_value_of_a_discrete_axis_falls_into_the_part_that_holds_it(space:
         position = domain.position(axis, index)
         assert domain.index(axis, position) == index
         cuts = 0
-        while box.can_be_cut(axis):
+        while box.can_be_cut()[axis]:
             part = box.part_of(axis, position)
             assert index in values_of(box.part(axis, part), axis)
             box, cuts = box.part(axis, part), cuts + 1
@@ -176,9 +176,9 @@ def test_a_cell_of_one_value_is_not_cut(space: Space) -> None:
     domain = Domain(space)
     box = whole(domain)
     for axis, size in enumerate(domain.sizes):
-        assert box.can_be_cut(axis) == (size is None or size > 1)
+        assert box.can_be_cut()[axis] == (size is None or size > 1)
         part = box
-        while part.can_be_cut(axis):
+        while part.can_be_cut()[axis]:
             part = part.part(axis, part.parts(axis) - 1)
         if size is None:
             assert NARROWEST / 2 <= part.high[axis] - part.low[axis] <= NARROWEST
@@ -241,6 +241,6 @@ def test_axes_of_very_many_values_are_not_listed_and_their_values_are_all_in_the
     assert domain.values == (None, None)
     for index in (0, 1, 17, 5 * LISTED, 10 * LISTED):
         box = whole(domain)
-        while box.can_be_cut(0):
+        while box.can_be_cut()[0]:
             box = box.part(0, box.part_of(0, domain.position(0, index)))
         assert domain.space.decode(box.centroid())["n"] == index

@@ -3,7 +3,7 @@
 For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over the cell, with f~ = mean + beta s,
 the theorem's beta (its ``theory`` form) and F the norm of the posterior mean in the kernel's space, doubled. The
 cells are opened from the root, the largest bound first, up to a cap: branch and bound. Cells with U < l* cannot hold
-the optimum; the largest U of the others bounds it. All of it follows from the present constants alone, so a cell
+the optimum; the largest U of the others bounds it. All of it follows from the present hyperparameters alone, so a cell
 that others pruned comes back by itself.
 """
 
@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.rows import frontrunners
 from adabkb_service.engine.auto.state import State
-from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Box, Tree
+from adabkb_service.engine.compiled import compiled
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int32]
 
 NORM_SAFETY = 2.0
 """The posterior mean has a smaller norm than the objective."""
@@ -43,7 +45,7 @@ def certified(state: State) -> State:
     view, values = state.surrogate, state.record.values
     if len(values) < FEWEST or values.min() == values.max():  # nothing is known yet of how the objective varies
         return replace(state, tree=_marked(state, [], 0) if len(values) else state.tree)
-    gram = view.metric.parts(view.inducing, view.inducing)[0] + MEAN_VARIANCE
+    gram = view.kernel.gram(view.inducing, view.inducing)
     norm = NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), view.variance))
     effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
     beta = _beta(state, norm, effective_dimension)
@@ -51,14 +53,14 @@ def certified(state: State) -> State:
     upper, excluded = _branch_and_bound(state, beta, norm, lower)
     tree = _marked(state, excluded, row)
     upper_value = float(state.warp.inverse(np.array(max(upper, lower))))
-    learned = replace(state.learned, beta=beta, effective_dimension=effective_dimension, upper=upper_value)
-    return replace(state, tree=tree, learned=learned)
+    checkpoint = replace(state.checkpoint, beta=beta, effective_dimension=effective_dimension, upper=upper_value)
+    return replace(state, tree=tree, checkpoint=checkpoint)
 
 
 def best_lower(state: State, beta: float) -> tuple[float, int]:
     """l*, in model output units, and the row of the record that attains it."""
     rows = frontrunners(state.record, CONTENDERS)
-    mean, deviation = state.surrogate.moments(state.record.positions[rows])
+    mean, deviation = state.surrogate.mean_and_std(state.record.positions[rows])
     lower = mean - beta * deviation
     best = int(np.argmax(lower))
     return float(lower[best]), int(rows[best])
@@ -66,49 +68,53 @@ def best_lower(state: State, beta: float) -> tuple[float, int]:
 
 def _beta(state: State, norm: float, effective_dimension: float) -> float:
     """The theorem's width, per posterior standard deviation in model output units."""
-    constants, config = state.learned.constants, state.problem.config
-    scale = math.sqrt(constants.noise * constants.variance)
+    hyperparameters, config = state.checkpoint.hyperparameters, state.problem.config
+    scale = math.sqrt(hyperparameters.noise_ratio * hyperparameters.variance)
     width = confidence.width(
         "theory",
         effective_dimension=effective_dimension,
         observations=state.record.size,
-        ridge=constants.noise,
+        ridge=hyperparameters.noise_ratio,
         noise_std=scale,
         norm_bound=norm,
         delta=config.delta,
-        epsilon=0.0 if state.learned.dictionary is None else SKETCH_ACCURACY,
+        epsilon=0.0 if state.checkpoint.dictionary is None else SKETCH_ACCURACY,
     )
     return width / scale
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """U of boxes."""
+def _bounds(view: Surrogate, beta: float, norm: float, boxes: list[Box]) -> Array:
+    """U of boxes, (k,), in model output units."""
+    ends = [box.ends() for box in boxes]
+    return _upper_bounds(
+        view.posterior, beta, norm, np.array([low for low, _ in ends]), np.array([up for _, up in ends])
+    )
 
-    view: Surrogate
-    beta: float
-    norm: float
 
-    def of(self, boxes: list[Box]) -> Array:
-        """(k,), in model output units: from the middles of the ordered axes, and the first choices of the others."""
-        metric = self.view.metric
-        ends = [box.ends() for box in boxes]
-        lows, highs = np.array([low for low, _ in ends]), np.array([high for _, high in ends])
-        centres = np.where(metric.categorical, lows, (lows + highs) / 2.0)
-        reach = np.where(metric.categorical, 0.0, highs - lows) / (2.0 * metric.lengthscales)
-        r = np.sqrt(3.0 * (reach**2).sum(axis=1))
-        differing = metric.categorical & (highs > lows)
-        q = (differing / metric.lengthscales).sum(axis=1)
-        distance = np.sqrt(np.maximum(2.0 - 2.0 * (1.0 + r) * np.exp(-r - q), 0.0))
-        bounds: Array = self.view.bound(centres, self.beta) + self.norm * distance
-        return bounds
+@compiled(f"f8[::1]({POSTERIOR}, f8, f8, f8[:,::1], f8[:,::1])")
+def _upper_bounds(posterior: Posterior, beta: float, norm: float, lows: Array, highs: Array) -> Array:
+    """From the middles of the ordered axes, and the first choices of the others."""
+    lengthscales, categorical = posterior[0], posterior[1]
+    centres, distances = lows.copy(), np.zeros(len(lows))
+    for box in range(len(lows)):
+        square, q = 0.0, 0.0
+        for axis in range(len(lengthscales)):
+            width = highs[box, axis] - lows[box, axis]
+            if not categorical[axis]:
+                centres[box, axis] = (lows[box, axis] + highs[box, axis]) / 2.0
+                square += (width / (2.0 * lengthscales[axis])) ** 2
+            elif width > 0.0:
+                q += 1.0 / lengthscales[axis]
+        r = math.sqrt(3.0 * square)
+        distances[box] = norm * math.sqrt(max(2.0 - 2.0 * (1.0 + r) * math.exp(-r - q), 0.0))
+    return ucb(posterior, centres, beta) + distances
 
 
 def _branch_and_bound(state: State, beta: float, norm: float, lower: float) -> tuple[float, list[int]]:
     """The largest bound over the box, and the cells that are excluded: whole subtrees."""
-    tree, bounds = state.tree, _Bounds(state.surrogate, beta, norm)
+    tree, view = state.tree, state.surrogate
     root = state.problem.root
-    frontier = [(-float(bounds.of([root])[0]), 0, root)]
+    frontier = [(-float(_bounds(view, beta, norm, [root])[0]), 0, root)]
     excluded: list[int] = []
     settled = -math.inf
     opened = 0
@@ -127,7 +133,9 @@ def _branch_and_bound(state: State, beta: float, norm: float, lower: float) -> t
             opened += 1
         if not parts:
             continue
-        for child, cell, box in zip(np.minimum(bounds.of(parts), above).tolist(), cells, parts, strict=True):
+        for child, cell, box in zip(
+            np.minimum(_bounds(view, beta, norm, parts), above).tolist(), cells, parts, strict=True
+        ):
             if child < lower:
                 excluded.append(cell)
             else:
@@ -142,11 +150,15 @@ def _marked(state: State, excluded: list[int], row: int) -> Tree:
     tree = state.tree
     out = np.zeros(tree.size, dtype=np.bool_)
     out[excluded] = True
-    if excluded:
-        for depth in range(1, int(tree.depth.max()) + 1):
-            level = np.flatnonzero(tree.depth == depth)
-            out[level] |= out[tree.parent[level]]
+    _spread_to_descendants(out, tree.parent)
     out[tree.find(state.problem.root, state.record.positions[row])[0]] = False
     uncut = tree.axis < 0
     marks = np.where(uncut, np.where(out, PRUNED, LEAF), tree.axis).astype(np.int32)
     return tree if np.array_equal(marks, tree.axis) else replace(tree, axis=marks)
+
+
+@compiled("void(b1[::1], i4[::1])")
+def _spread_to_descendants(marked: Bools, parent: Ints) -> None:
+    """Mark the cells below marked ones; parents come before their children."""
+    for cell in range(1, len(marked)):
+        marked[cell] |= marked[parent[cell]]

@@ -36,6 +36,11 @@ class Domain:
         return tuple(axis.count if isinstance(axis, (IntAxis, ChoiceAxis)) else None for axis in self.space.axes)
 
     @cached_property
+    def discrete(self) -> tuple[int, ...]:
+        """Axes of finitely many values."""
+        return tuple(axis for axis, size in enumerate(self.sizes) if size is not None)
+
+    @cached_property
     def categorical(self) -> Bools:
         """(d,) axes whose values have no order: they differ or they do not."""
         return np.array([isinstance(axis, ChoiceAxis) and not axis.ordered for axis in self.space.axes])
@@ -101,6 +106,11 @@ class Domain:
                 edges = (values[1:] + values[:-1]) / 2
                 snapped[:, k] = values[np.searchsorted(edges, positions[:, k])]
         return snapped
+
+    def exact_along(self, axis: int, position: float) -> float:
+        """``exact`` of one coordinate."""
+        along = self.space.axes[axis]
+        return along.encode(along.decode(position))
 
     def exact(self, position: Array) -> Array:
         """The point (d,) that a position stands for: ``encode(decode(u))``."""

@@ -1,4 +1,4 @@
-"""Learning the constants: lengthscales per axis, output scale and noise, by maximum a posteriori.
+"""Learning the hyperparameters: lengthscales per axis, output scale and noise, by maximum a posteriori.
 
 Minimised over the logarithms of the lengthscales l and of the noise ratio nu = noise variance / output variance:
 
@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
-from scipy.optimize import minimize
 
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric, add_to_diagonal
+from adabkb_service.engine.auto.cholesky import factorize, invert, solve
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, gram_and_radial, transposed
+from adabkb_service.engine.auto.surrogate import scaled_by
+from adabkb_service.engine.compiled import compiled, inlined
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -28,18 +29,27 @@ LENGTHSCALES = (0.02, 20.0)
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
 SMALLEST_VARIANCE = 1e-4
-ITERATIONS = 25
+EVALUATIONS = 60
+"""Of the objective, per start."""
+SMALL_GAIN = 1e-4
+"""In the objective, a log-likelihood: less says nothing about the parameters."""
+LONGEST_STEP = 1.0
+"""Along any of the parameters, which are logarithms."""
+FLAT = 1e-3
+"""Largest component of a gradient that counts as 0."""
+SUFFICIENT = 1e-4
+"""Share of the gain promised by the gradient that a step must have."""
 FEWEST = 4
 """Results before which nothing is learned."""
 INDEFINITE = 1e10
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class Hyperparameters:
     """What is learned: lengthscales (d,) in the unit cube, noise ratio nu and sigma_f^2 in model output units."""
 
     lengthscales: Array
-    noise: float
+    noise_ratio: float
     variance: float
 
 
@@ -48,9 +58,9 @@ def prior_centre(dimension: int) -> float:
     return math.log(0.5) + 0.5 * math.log(dimension / 3.0)
 
 
-def prior(dimension: int) -> Constants:
+def prior(dimension: int) -> Hyperparameters:
     """Before there is enough to learn from."""
-    return Constants(np.full(dimension, math.exp(prior_centre(dimension))), math.exp(NOISE_PRIOR[0]), 1.0)
+    return Hyperparameters(np.full(dimension, math.exp(prior_centre(dimension))), math.exp(NOISE_PRIOR[0]), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,61 +72,156 @@ class Evidence:
     extra: Array
     categorical: Bools
 
-    def loss(self, parameters: Array) -> tuple[float, Array]:
+    def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, nu), and its gradient, (d + 1,); huge where K is not definite."""
-        n, d = len(self.outputs), len(parameters) - 1
-        lengthscales, noise = np.exp(parameters[:d]), math.exp(parameters[d])
-        metric = Metric(lengthscales, self.categorical)
-        scaled = metric.scaled(self.positions)
-        k, E = metric.parts(scaled, scaled)
-        K = k + MEAN_VARIANCE
-        add_to_diagonal(K, noise + self.extra)
-        L, failed = lapack.dpotrf(K, lower=1, overwrite_a=1)
-        if failed:
-            return INDEFINITE, np.zeros(d + 1)
-        log_determinant = 2.0 * float(np.log(np.diag(L)).sum())
-        alpha = lapack.dpotrs(L, self.outputs, lower=1)[0]
-        inverse = lapack.dpotri(L, lower=1, overwrite_c=1)[0]
-        diagonal = inverse.diagonal().copy()
-        inverse = inverse + inverse.T  # LAPACK gives the lower triangle, and zeros above it
-        np.fill_diagonal(inverse, diagonal)
-        variance = float(self.outputs @ alpha) / n
-        fit_weight = 1.0 / variance if variance > SMALLEST_VARIANCE else 0.0
-        variance = max(variance, SMALLEST_VARIANCE)
-        G = 0.5 * (inverse - fit_weight * np.outer(alpha, alpha))
-        H = G * E
-        along = 6.0 * ((H.sum(axis=1) @ scaled**2) - (scaled * (H @ scaled)).sum(axis=0))
-        for axis in np.flatnonzero(self.categorical):
-            differs = self.positions[:, axis, None] != self.positions[None, :, axis]
-            along[axis] = float((G * k)[differs].sum()) / lengthscales[axis]
-        from_centre = parameters[:d] - prior_centre(d)
-        from_noise = (parameters[d] - NOISE_PRIOR[0]) / NOISE_PRIOR[1]
-        loss = 0.5 * (n * math.log(variance) + log_determinant + float(from_centre @ from_centre) + from_noise**2)
-        gradient = np.append(along + from_centre, noise * float(np.trace(G)) + from_noise / NOISE_PRIOR[1])
-        return float(loss), gradient
+        value, gradient, _ = _negative_log_posterior(parameters, *self._arrays)
+        return value, gradient
 
     def variance(self, parameters: Array) -> float:
         """sigma_f^2 at these parameters."""
-        n, d = len(self.outputs), len(parameters) - 1
-        metric = Metric(np.exp(parameters[:d]), self.categorical)
-        scaled = metric.scaled(self.positions)
-        K = metric.parts(scaled, scaled)[0] + MEAN_VARIANCE
-        add_to_diagonal(K, math.exp(parameters[d]) + self.extra)
-        variance = float(self.outputs @ np.linalg.solve(K, self.outputs)) / n
-        return max(variance, SMALLEST_VARIANCE)
+        return _negative_log_posterior(parameters, *self._arrays)[2]
+
+    def maximum(self, start: Array) -> tuple[float, Array, float]:
+        """The objective's minimum near log (l_1 .. l_d, nu): its value, where it is, and sigma_f^2 there."""
+        return _minimized(start, *self._arrays)
+
+    @property
+    def _arrays(self) -> tuple[Array, Array, Array, Bools]:
+        return self.positions, self.outputs, self.extra, self.categorical
 
 
-def learn(evidence: Evidence, starts: Iterable[Constants]) -> Constants:
+def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparameters:
     """The best of the optima found from these starts; the first start itself if none is found."""
     d = evidence.positions.shape[1]
-    bounds = [tuple(map(math.log, LENGTHSCALES))] * d + [tuple(map(math.log, NOISES))]
-    candidates = []
-    for start in starts:
-        initial = np.append(np.log(start.lengthscales), math.log(start.noise))
-        initial = np.clip(initial, [low for low, _ in bounds], [high for _, high in bounds])
-        found = minimize(
-            evidence.loss, initial, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ITERATIONS}
-        )
-        candidates.append((float(found.fun), found.x))
-    parameters = min(candidates, key=lambda candidate: candidate[0])[1]
-    return Constants(np.exp(parameters[:d]), math.exp(parameters[d]), evidence.variance(parameters))
+    found = [evidence.maximum(np.log(np.append(start.lengthscales, start.noise_ratio))) for start in starts]
+    _, parameters, variance = min(found, key=lambda candidate: candidate[0])
+    return Hyperparameters(np.exp(parameters[:d]), math.exp(parameters[d]), variance)
+
+
+@inlined
+def _objective(
+    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools
+) -> tuple[float, Array, float]:
+    """As ``Evidence.negative_log_posterior``, with sigma_f^2.
+
+    With G = (K^-1 - K^-1 z z' K^-1 / sigma_f^2) / 2 the gradient along a parameter is tr(G dK), and
+    dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis.
+    """
+    n, d = positions.shape
+    gradient = np.zeros(d + 1)
+    lengthscales, noise = np.exp(parameters[:d]), math.exp(parameters[d])
+    scaled = scaled_by(lengthscales, categorical, positions)
+    covariance, E = gram_and_radial(scaled, transposed(scaled), lengthscales, categorical)
+    K = covariance.copy()
+    for i in range(n):
+        K[i, i] += noise + extra[i]
+    if not factorize(K):
+        return INDEFINITE, gradient, SMALLEST_VARIANCE
+    log_determinant = 0.0
+    for i in range(n):
+        log_determinant += 2.0 * math.log(K[i, i])
+    alpha = solve(K, outputs)
+    invert(K)
+    variance = np.dot(outputs, alpha) / n
+    fit_weight = 1.0 / variance if variance > SMALLEST_VARIANCE else 0.0
+    variance = max(variance, SMALLEST_VARIANCE)
+    for i in range(n):  # K becomes G, E becomes G E: from the upper triangle, to both
+        for j in range(i, n):
+            G = 0.5 * (K[i, j] - fit_weight * alpha[i] * alpha[j])
+            K[i, j] = G
+            E[i, j] *= G
+            E[j, i] = E[i, j]
+    weighted = np.dot(E, scaled)
+    trace = 0.0
+    for i in range(n):
+        trace += K[i, i]
+        row_sum = E[i].sum()
+        for axis in range(d):
+            gradient[axis] += 6.0 * scaled[i, axis] * (row_sum * scaled[i, axis] - weighted[i, axis])
+    for axis in range(d):
+        if categorical[axis]:
+            gradient[axis] = _weight_of_differing(K, covariance, positions[:, axis]) / lengthscales[axis]
+    centre = math.log(0.5) + 0.5 * math.log(d / 3.0)
+    value = n * math.log(variance) + log_determinant
+    for axis in range(d):
+        value += (parameters[axis] - centre) ** 2
+        gradient[axis] += parameters[axis] - centre
+    from_noise = (parameters[d] - NOISE_PRIOR[0]) / NOISE_PRIOR[1]
+    gradient[d] = noise * trace + from_noise / NOISE_PRIOR[1]
+    return 0.5 * (value + from_noise * from_noise), gradient, variance
+
+
+@inlined
+def _weight_of_differing(G: Array, covariance: Array, choices: Array) -> float:
+    """sum of G k over the pairs of rows whose choices, (n,), differ; of G only the upper triangle counts."""
+    total = 0.0
+    for i in range(len(choices)):
+        for j in range(i + 1, len(choices)):
+            if choices[i] != choices[j]:
+                total += 2.0 * G[i, j] * (covariance[i, j] - MEAN_VARIANCE)
+    return total
+
+
+_DATA = "f8[:,::1], f8[::1], f8[::1], b1[::1]"
+
+
+@compiled(f"Tuple((f8, f8[::1], f8))(f8[::1], {_DATA})")
+def _negative_log_posterior(
+    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools
+) -> tuple[float, Array, float]:
+    return _objective(parameters, positions, outputs, extra, categorical)
+
+
+@compiled(f"Tuple((f8, f8[::1], f8))(f8[::1], {_DATA})")
+def _minimized(
+    start: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools
+) -> tuple[float, Array, float]:
+    """BFGS within the bounds: variables that are held by a bound are left out of a step, others are stopped by it.
+
+    The inverse Hessian begins as the prior's; a step is halved or better until it gains.
+    """
+    D = len(start)
+    low, high = np.full(D, math.log(LENGTHSCALES[0])), np.full(D, math.log(LENGTHSCALES[1]))
+    low[D - 1], high[D - 1] = math.log(NOISES[0]), math.log(NOISES[1])
+    x = np.minimum(np.maximum(start, low), high)
+    value, gradient, variance = _objective(x, positions, outputs, extra, categorical)
+    H = np.eye(D)
+    evaluations, fresh = 1, True
+    while evaluations < EVALUATIONS:
+        held = ((x <= low) & (gradient > 0.0)) | ((x >= high) & (gradient < 0.0))
+        free = np.where(held, 0.0, gradient)
+        if np.abs(free).max() <= FLAT:
+            break
+        step = np.where(held, 0.0, -np.dot(H, free))
+        if fresh:
+            step /= max(1.0, math.sqrt(np.dot(step, step)))
+        step /= max(1.0, np.abs(step).max() / LONGEST_STEP)
+        moved, found = x, value
+        length = 1.0
+        while evaluations < EVALUATIONS:
+            moved = np.minimum(np.maximum(x + length * step, low), high)
+            slope = np.dot(gradient, moved - x)
+            found, found_gradient, found_variance = _objective(moved, positions, outputs, extra, categorical)
+            evaluations += 1
+            if found <= value + SUFFICIENT * slope:
+                break
+            curvature = found - value - slope
+            length *= min(0.5, max(0.1, -0.5 * slope / curvature)) if curvature > 0.0 else 0.1
+        if not found < value:
+            if fresh:
+                break
+            H, fresh = np.eye(D), True
+            continue
+        s, y = moved - x, found_gradient - gradient
+        gain = value - found
+        x, value, gradient, variance = moved, found, found_gradient, found_variance
+        if gain <= SMALL_GAIN:
+            break
+        sy = np.dot(s, y)
+        if sy > 1e-10 * np.dot(y, y):
+            if fresh:
+                H *= sy / np.dot(y, y)
+                fresh = False
+            Hy = np.dot(H, y)
+            H += (1.0 + np.dot(y, Hy) / sy) / sy * np.outer(s, s) - (np.outer(Hy, s) + np.outer(s, Hy)) / sy
+    return value, x, variance

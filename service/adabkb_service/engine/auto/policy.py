@@ -1,8 +1,8 @@
-"""Ada-BKB with learned constants: the ``auto`` profile, cut at its one blocking line like ``ada_bkb``.
+"""Ada-BKB with learned hyperparameters: the ``auto`` profile, cut at its one blocking line like ``ada_bkb``.
 
 ``suggest``: hallucinate what is pending, find where f~ = mean + beta s is largest in the whole box, and cut the tree
 there until a cell's centroid is almost as good: that is the point. ``observe``: condition the posterior on the
-result; at geometrically growing counts learn the constants anew, prune and certify. docs/decisions/0005 says how
+result; at geometrically growing counts learn the hyperparameters anew, prune and certify. docs/decisions/0005 says how
 each constant was chosen.
 
 A failed point counts as a vague result on the worse side of the record: its region loses what made it attractive, but a
@@ -22,10 +22,10 @@ from adabkb_service.engine import record as records
 from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto.certificate import certified
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.refine import TOLERANCE, Refined, refine
+from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import dictionary, predict, recommend, report
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
-from adabkb_service.engine.auto.search import largest_bound
+from adabkb_service.engine.auto.search import maximize_ucb
 from adabkb_service.engine.auto.state import State, absorb, due, incumbent, learn
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
@@ -56,8 +56,8 @@ EARLY_BETA, EARLY_STEPS = 1.5, 20
 """Confidence width of the first steps: a small budget has no room for the detours of the others."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Confidence widths of the search from then on, in turn: from greedy to curious."""
-OVERVIEW_BETA = 2.0
-"""Confidence width of the curious steps once the search has stalled, which look through the overview."""
+THINNED_BETA = 2.0
+"""Confidence width of the curious steps once the search has stalled, which use the model of thinned data."""
 FAILED_QUANTILE = 0.25
 """A failed point counts as if it had given this quantile of the results so far, ..."""
 FAILED_NOISE = 0.1
@@ -85,7 +85,7 @@ def suggestions(state: State, pending: Array, failed: Array | None = None) -> It
         state, pending, failed: as for ``suggest``.
     """
     failed = np.zeros((0, state.problem.space.dimension)) if failed is None else failed
-    view = _hallucinated(_marred(state.surrogate, state.warp, state, failed), state, pending)
+    view = _hallucinated(_with_failures_imputed(state.surrogate, state.warp, state, failed), state, pending)
     while not exhausted(state, np.concatenate([pending, failed])):
         suggestion = _decide(state, view, pending, failed)
         yield suggestion
@@ -109,7 +109,7 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     if not due(state, value):
         return Update(absorb(state, point, value, error), {})
     anew = certified(learn(state, state.record.add(point, value, error)))
-    if not (np.isfinite(anew.surrogate.weights).all() and np.isfinite(anew.learned.beta)):
+    if not (np.isfinite(anew.surrogate.weights).all() and np.isfinite(anew.checkpoint.beta)):
         raise FloatingPointError("the results are too large or too uncertain for floating point")
     return Update(anew, marks_changed(state.tree, anew.tree))
 
@@ -139,10 +139,10 @@ def _decide(state: State, view: Surrogate, pending: Array, failed: Array) -> Sug
     awaited = np.concatenate([pending, failed])
     step = record.size + len(awaited)
     beta = EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
-    overview = state.learned.overview
-    if overview is not None and beta == max(BETAS):
-        beta = OVERVIEW_BETA
-        view = _hallucinated(_marred(*overview.view(problem, record), state, failed), state, pending)
+    thinned = state.checkpoint.thinned
+    if thinned is not None and beta == max(BETAS):
+        beta = THINNED_BETA
+        view = _hallucinated(_with_failures_imputed(*thinned.surrogate(problem, record), state, failed), state, pending)
 
     def evaluated(point: Array) -> bool:
         return records.holds(record.positions, point)
@@ -158,9 +158,9 @@ def _decide(state: State, view: Surrogate, pending: Array, failed: Array) -> Sug
 
     best = incumbent(state)
     around = None if best is None else record.positions[best]
-    target = largest_bound(problem.domain, view, beta, around, (problem.seed, step), barred)
-    tolerance = TOLERANCE * beta * float(view.moments(target[None])[1][0])
-    found = refine(state.tree, problem.root, target, tolerance, lambda X: view.bound(X, beta), taken)
+    target = maximize_ucb(problem.domain, view, beta, around, (problem.seed, step), barred)
+    tolerance = TOLERANCE * beta * float(view.mean_and_std(target[None])[1][0])
+    found = refine(state.tree, problem.root, target, tolerance, UpperBound(view, beta), taken)
     tree, key, cells = _cells_changed(found)
     return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
 
@@ -185,13 +185,13 @@ def _hallucinated(view: Surrogate, state: State, points: Array) -> Surrogate:
 
     One by one, so that points asked for together are those that would have been asked for in turn, bit for bit.
     """
-    noise = np.array([state.learned.constants.noise])
+    noise = np.array([state.checkpoint.hyperparameters.noise_ratio])
     for point in points:
         view = view.condition(point[None], None, noise)
     return view
 
 
-def _marred(view: Surrogate, warp: Warp, state: State, failed: Array) -> Surrogate:
+def _with_failures_imputed(view: Surrogate, warp: Warp, state: State, failed: Array) -> Surrogate:
     """The posterior with the failed points as vague results on the worse side of the record."""
     if not len(failed):
         return view

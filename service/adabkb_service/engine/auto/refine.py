@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
 from adabkb_service.engine.auto.tree import Box, Cut, Tree
+from adabkb_service.engine.compiled import compiled
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -41,12 +44,46 @@ class Refined:
     """Whether a cap ended the refinement."""
 
 
+class Bound(Protocol):
+    """f~ as a refinement needs it."""
+
+    def value(self, x: Array) -> float:
+        """f~ at one position, (d,)."""
+
+    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+        """The target with as many coordinates as can be moved to the centroid's, the cheapest first, while f~ stays at
+        or above the floor."""
+
+    def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
+        """Of some axes the one along which the step from the centroid to x gains most, taken first and taken last."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBound:
+    """f~ of a posterior."""
+
+    view: Surrogate
+    beta: float
+
+    def value(self, x: Array) -> float:
+        """As ``Bound``."""
+        return float(self.view.ucb(x[None], self.beta)[0])
+
+    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+        """As ``Bound``."""
+        return _snapped(self.view.posterior, self.beta, target, centroid, floor)
+
+    def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
+        """As ``Bound``."""
+        return _axis_to_cut(self.view.posterior, self.beta, x, centroid, axes)
+
+
 def refine(
     tree: Tree,
     root: Box,
     target: Array,
     tolerance: float,
-    bound: Callable[[Array], Array],
+    bound: Bound,
     taken: Callable[[Array], bool],
 ) -> Refined:
     """Cut the cell that holds the target until its centroid will do.
@@ -56,22 +93,21 @@ def refine(
         root: the whole box.
         target: (d,), not taken.
         tolerance: in units of the bound.
-        bound: f~ of positions (k, d).
+        bound: f~.
         taken: whether a point has been evaluated or handed out.
     """
     cell, box = tree.find(root, target)
-    x, aim = target.copy(), float(bound(target[None])[0]) - tolerance
+    centroid = box.centroid()
+    x, aim = target, bound.value(target) - tolerance
     cuts: list[Cut] = []
     size, limit = tree.size, CUTS_PER_AXIS * len(target)
     deepest = box.domain.deepest - int(tree.depth[cell])
     while True:
-        centroid = box.centroid()
         occupied = taken(centroid)
-        floor = aim + tolerance if occupied else aim
-        x = _snapped(x, centroid, floor, bound)
+        x = bound.snapped(x, centroid, aim + tolerance if occupied else aim)
         open_axes = np.flatnonzero(_unsettled(x, centroid, box))
         if not len(open_axes) and occupied:
-            x = target.copy()
+            x = target
             open_axes = np.flatnonzero(_unsettled(x, centroid, box, near=0.0))
             exact = box.domain.exact(target)
             if not len(open_axes) and not taken(exact):  # at the edge of the box, where no centroid ever lies
@@ -81,42 +117,51 @@ def refine(
             return Refined(tree.cut(cuts), cell, centroid, cuts, capped)
         if size >= MOST_CELLS or len(cuts) >= deepest:
             return Refined(tree.cut(cuts), cell, box.domain.exact(target), cuts, capped=True)
-        axis = _axis_to_cut(x, centroid, open_axes, bound)
+        axis = int(open_axes[0]) if len(open_axes) == 1 else bound.axis_to_cut(x, centroid, open_axes)
         cuts.append(Cut(cell, axis, box.parts(axis)))
         part = box.part_of(axis, x[axis])
-        cell, box, size = size + part, box.part(axis, part), size + box.parts(axis)
+        cell, size = size + part, size + box.parts(axis)
+        box.narrow(axis, part)
+        centroid[axis] = box.middle(axis)
 
 
 def _unsettled(x: Array, centroid: Array, box: Box, near: float = NEAR) -> Bools:
     """(d,) axes along which the target is elsewhere than the centroid, and the cell can be cut."""
-    away = np.abs(x - centroid) > near * box.width()
-    return np.array([bool(far) and box.can_be_cut(axis) for axis, far in enumerate(away)])
+    found: Bools = (np.abs(x - centroid) > near * box.width()) & box.can_be_cut()
+    return found
 
 
-def _snapped(x: Array, centroid: Array, floor: float, bound: Callable[[Array], Array]) -> Array:
-    """The target with as many coordinates as can be moved to the centroid's, the cheapest first, while f~ stays at or
-    above the floor."""
-    while len(axes := np.flatnonzero(x != centroid)):
-        single = np.repeat(x[None], len(axes), axis=0)
-        single[np.arange(len(axes)), axes] = centroid[axes]
-        order = axes[np.argsort(-bound(single), kind="stable")]
-        together = np.repeat(x[None], len(axes), axis=0)
-        for count, axis in enumerate(order):
-            together[count:, axis] = centroid[axis]
-        good = np.flatnonzero(bound(together) >= floor)
-        if not len(good):
+@compiled(f"f8[::1]({POSTERIOR}, f8, f8[::1], f8[::1], f8)")
+def _snapped(posterior: Posterior, beta: float, target: Array, centroid: Array, floor: float) -> Array:
+    x = target.copy()
+    while True:
+        axes = np.flatnonzero(x != centroid)
+        count = len(axes)
+        if count == 0:
             return x
-        x = together[good[-1]]
-    return x
+        single, together = np.empty((count, len(x))), np.empty((count, len(x)))
+        for i in range(count):
+            single[i] = x
+            single[i, axes[i]] = centroid[axes[i]]
+        order = np.argsort(-ucb(posterior, single, beta), kind="mergesort")  # stable
+        moved = x.copy()
+        for i in range(count):
+            axis = axes[order[i]]
+            moved[axis] = centroid[axis]
+            together[i] = moved
+        good = np.flatnonzero(ucb(posterior, together, beta) >= floor)
+        if len(good) == 0:
+            return x
+        x = together[good[-1]].copy()
 
 
-def _axis_to_cut(x: Array, centroid: Array, axes: NDArray[np.int64], bound: Callable[[Array], Array]) -> int:
-    """The axis along which the step from the centroid to the target gains most, taken first and taken last."""
-    if len(axes) == 1:
-        return int(axes[0])
+@compiled(f"i8({POSTERIOR}, f8, f8[::1], f8[::1], i8[::1])")
+def _axis_to_cut(posterior: Posterior, beta: float, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
     count = len(axes)
-    mixed = np.concatenate([np.repeat(centroid[None], count, axis=0), np.repeat(x[None], count, axis=0)])
-    mixed[np.arange(count), axes] = x[axes]
-    mixed[count + np.arange(count), axes] = centroid[axes]
-    values = bound(mixed)
-    return int(axes[np.argmax(values[:count] - values[count:])])
+    mixed = np.empty((2 * count, len(x)))
+    for i in range(count):
+        mixed[i], mixed[count + i] = centroid, x
+        mixed[i, axes[i]], mixed[count + i, axes[i]] = x[axes[i]], centroid[axes[i]]
+    values = ucb(posterior, mixed, beta)
+    axis: int = axes[np.argmax(values[:count] - values[count:])]
+    return axis

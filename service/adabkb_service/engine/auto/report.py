@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
 from adabkb_service.engine.auto.certificate import best_lower
-from adabkb_service.engine.auto.state import State, incumbent, moments
+from adabkb_service.engine.auto.state import State, incumbent, mean_and_std
 from adabkb_service.engine.auto.tree import LEAF
 from adabkb_service.engine.auto.warp import HIGHEST
 
@@ -22,35 +22,35 @@ BEYOND = 0.9
 def report(state: State) -> Report:
     """The numbers of the current model."""
     tree, warp, members = state.tree, state.warp, len(dictionary(state))
-    learned, lower, gap = state.learned, None, None
+    checkpoint, lower, gap = state.checkpoint, None, None
     if state.record.size:
-        lower = float(warp.inverse(np.array(best_lower(state, learned.beta)[0])))
-        gap = max(learned.upper - lower, 0.0)
+        lower = float(warp.inverse(np.array(best_lower(state, checkpoint.beta)[0])))
+        gap = max(checkpoint.upper - lower, 0.0)
     leaves = tree.depth[tree.axis == LEAF]
     return Report(
         gap=gap,
         best_lcb=lower,
-        beta=learned.beta,
+        beta=checkpoint.beta,
         leaves=len(leaves),
         depth=int(leaves.max(initial=0)),
         dictionary=members,
         basis=members,
-        effective_dimension=learned.effective_dimension,
+        effective_dimension=checkpoint.effective_dimension,
         points=state.record.points,
         observations=state.record.size,
         offset=-warp.middle,
         scale=warp.spread,
         clipped=0,
-        learned=learned.as_json(),
+        learned=checkpoint.as_json(),
     )
 
 
 def dictionary(state: State) -> tuple[int, ...]:
     """The posterior's inducing points as ordinals of distinct evaluated points, ascending."""
-    record, learned = state.record, state.learned
-    if learned.dictionary is None:
+    record, checkpoint = state.record, state.checkpoint
+    if checkpoint.dictionary is None:
         return tuple(range(record.points))
-    rows = np.concatenate([np.array(learned.dictionary, dtype=np.int64), np.arange(learned.count, record.size)])
+    rows = np.concatenate([np.array(checkpoint.dictionary, dtype=np.int64), np.arange(checkpoint.count, record.size)])
     return tuple(np.unique(record.ordinals[rows]).tolist())
 
 
@@ -60,7 +60,7 @@ def predict(state: State, points: Array) -> Prediction:
     The mean is that of the warped outputs in the user's units (the median of the prediction); the bounds are the ends
     of its 90% interval, and the standard deviation half the width of the 68% one.
     """
-    mean, deviation = moments(state.surrogate, points)
+    mean, deviation = mean_and_std(state.surrogate, points)
     lcb, low, middle, high, ucb = (
         _in_user_units(state, mean + widths * deviation) for widths in (-INTERVAL, -1.0, 0.0, 1.0, INTERVAL)
     )

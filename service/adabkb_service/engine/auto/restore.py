@@ -10,8 +10,8 @@ import numpy as np
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto import likelihood
 from adabkb_service.engine.auto.certificate import certified
+from adabkb_service.engine.auto.checkpoint import Checkpoint, from_json
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.learned import Learned, from_json
 from adabkb_service.engine.auto.state import State, fitted, learn
 from adabkb_service.engine.auto.tree import PRUNED, Tree, grown, root
 from adabkb_service.engine.moves import Cells, Update
@@ -50,8 +50,8 @@ def restore(
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
-    """The study with another record of results, after a correction: the constants are learned anew from the prior, and
-    the certificate with them. The cuts stay, as points were handed out for them.
+    """The study with another record of results, after a correction: the hyperparameters are learned anew from the
+    prior, and the certificate with them. The cuts stay, as points were handed out for them.
 
     Args:
         state: of the study.
@@ -73,4 +73,4 @@ def marks_changed(before: Tree, after: Tree) -> Cells:
 
 def _blank(problem: Problem, tree: Tree) -> State:
     nothing = records.empty(problem.space.dimension)
-    return fitted(problem, nothing, tree, Learned(0, likelihood.prior(problem.space.dimension)))
+    return fitted(problem, nothing, tree, Checkpoint(0, likelihood.prior(problem.space.dimension)))

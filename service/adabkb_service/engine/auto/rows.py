@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.likelihood import Constants
+from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
@@ -19,7 +19,7 @@ FITTED = (2_000, 8_000)
 LOUDEST = 1e5
 """Standard error in model output units at most: what is noisier says nothing anyway."""
 LEARNED_FROM = (100, 100)
-"""Best and other results that the constants are learned from, at most."""
+"""Best and other results that the hyperparameters are learned from, at most."""
 
 
 def to_fit(seed: int, values: Array) -> Ints:
@@ -28,7 +28,7 @@ def to_fit(seed: int, values: Array) -> Ints:
 
 
 def to_learn_from(seed: int, values: Array) -> Ints:
-    """Rows that the constants are learned from, ascending."""
+    """Rows that the hyperparameters are learned from, ascending."""
     return _best_and_sample(seed, values, *LEARNED_FROM)
 
 
@@ -48,10 +48,14 @@ def frontrunners(record: Record, count: int) -> Ints:
     return np.sort(np.argpartition(-record.values, count)[:count])
 
 
-def noise_ratios(problem: Problem, constants: Constants, warped: Warp, values: Array, errors: Array) -> Array:
+def noise_ratios(
+    problem: Problem, hyperparameters: Hyperparameters, warped: Warp, values: Array, errors: Array
+) -> Array:
     """Noise variance over sigma_f^2 of results: what is learned, and what they (or the study) declare."""
     declared = np.where(errors > 0.0, errors, problem.config.noise_std or 0.0)
+    if not declared.any():
+        return np.full(len(values), hyperparameters.noise_ratio)
     with np.errstate(over="ignore"):
         deviations = np.minimum(declared * warped.slope(values), LOUDEST)
-    noises: Array = constants.noise + deviations**2 / constants.variance
+    noises: Array = hyperparameters.noise_ratio + deviations**2 / hyperparameters.variance
     return noises

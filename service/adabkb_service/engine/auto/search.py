@@ -6,6 +6,7 @@ every point is looked at; in a larger one also the neighbours of the best point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb_and_gradient
+from adabkb_service.engine.compiled import compiled, inlined
 from adabkb_service.engine.randomness import uniforms
 
 Array = NDArray[np.float64]
@@ -26,13 +28,15 @@ EVALUATIONS = 60
 SMALL_GAIN = 1e-4
 FIRST_STEP = 0.3
 """Of an ascent, in lengthscales."""
+FAILURES = 4
+"""In a row, after which an ascent ends."""
 ATTEMPTS = 20
 """To find a free point, each among as many random ones."""
 LISTED_POINTS = 4096
 """Finite spaces up to this size are looked at as a whole."""
 
 
-def largest_bound(
+def maximize_ucb(
     domain: Domain,
     view: Surrogate,
     beta: float,
@@ -51,19 +55,19 @@ def largest_bound(
         taken: whether a point is out of the question; if every one that was found is, that is overruled.
     """
     if domain.size <= LISTED_POINTS:
-        values = view.bound(domain.points, beta)
+        values = view.ucb(domain.points, beta)
         free = _first_free(domain.points, values, taken)
         return _best(domain.points, values) if free is None else free
     found = candidates(domain, around, draw)
-    values = view.bound(found, beta)
+    values = view.ucb(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
     ends = np.concatenate([domain.snap(ascend(view, starts, beta)), starts])
     for attempt in range(ATTEMPTS):
-        free = _first_free(ends, view.bound(ends, beta), lambda point: taken(domain.exact(point)))
+        free = _first_free(ends, view.ucb(ends, beta), lambda point: taken(domain.exact(point)))
         if free is not None:
             return free
         ends, found = found, domain.snap(uniforms(draw[0], -1 - attempt, found.size).reshape(found.shape))
-    return _best(ends, view.bound(ends, beta))
+    return _best(ends, view.ucb(ends, beta))
 
 
 def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> Array:
@@ -87,30 +91,55 @@ def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
     The gradient is preconditioned by the squared lengthscales; a step grows while it succeeds and shrinks while it
     does not.
     """
-    reach = np.minimum(view.metric.lengthscales, 1.0)
+    return _ascend(view.posterior, starts, beta)
+
+
+@compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8)")
+def _ascend(posterior: Posterior, starts: Array, beta: float) -> Array:
+    reach = np.minimum(posterior[0], 1.0)
     x = starts.copy()
-    value, gradient = view.slopes(x, beta)
+    value, gradient = ucb_and_gradient(posterior, x, beta)
     length, failures = np.full(len(x), FIRST_STEP), np.zeros(len(x), dtype=np.int64)
     active = np.arange(len(x))
     for _ in range(EVALUATIONS):
-        direction = gradient[active] * reach**2
-        outward = ((x[active] <= 0.0) & (direction < 0.0)) | ((x[active] >= 1.0) & (direction > 0.0))
-        direction[outward] = 0.0
-        norm = np.sqrt(((direction / reach) ** 2).sum(axis=1))
-        moving = norm > 0.0
-        active, direction, norm = active[moving], direction[moving], norm[moving]
+        trial, moving = np.empty((len(active), x.shape[1])), np.zeros(len(active), dtype=np.bool_)
+        for i in range(len(active)):
+            moving[i] = _step(x[active[i]], gradient[active[i]], length[active[i]], reach, trial[i])
+        active, trial = active[moving], trial[moving]
         if not len(active):
             break
-        trial = np.minimum(np.maximum(x[active] + (length[active] / norm)[:, None] * direction, 0.0), 1.0)
-        trial_value, trial_gradient = view.slopes(trial, beta)
-        gain = trial_value - value[active]
-        better = gain > 0.0
-        up, down = active[better], active[~better]
-        x[up], value[up], gradient[up] = trial[better], trial_value[better], trial_gradient[better]
-        length[up], failures[up] = length[up] * 1.6, 0
-        length[down], failures[down] = length[down] * 0.3, failures[down] + 1
-        active = active[~((better & (gain < SMALL_GAIN)) | (failures[active] >= 4))]
+        trial_value, trial_gradient = ucb_and_gradient(posterior, trial, beta)
+        going_on = np.zeros(len(active), dtype=np.bool_)
+        for i in range(len(active)):
+            start = active[i]
+            gain = trial_value[i] - value[start]
+            if gain > 0.0:
+                x[start], value[start], gradient[start] = trial[i], trial_value[i], trial_gradient[i]
+                length[start], failures[start] = length[start] * 1.6, 0
+                going_on[i] = gain >= SMALL_GAIN
+            else:
+                length[start], failures[start] = length[start] * 0.3, failures[start] + 1
+                going_on[i] = failures[start] < FAILURES
+        active = active[going_on]
     return x
+
+
+@inlined
+def _step(x: Array, gradient: Array, length: float, reach: Array, trial: Array) -> bool:
+    """Where a step from x leads, into ``trial``; whether it leads anywhere. All arrays are (d,)."""
+    norm = 0.0
+    for axis in range(len(x)):
+        direction = gradient[axis] * reach[axis] * reach[axis]
+        if (x[axis] <= 0.0 and direction < 0.0) or (x[axis] >= 1.0 and direction > 0.0):
+            direction = 0.0
+        trial[axis] = direction
+        norm += (direction / reach[axis]) ** 2
+    norm = math.sqrt(norm)
+    if norm == 0.0:
+        return False
+    for axis in range(len(x)):
+        trial[axis] = min(max(x[axis] + length / norm * trial[axis], 0.0), 1.0)
+    return True
 
 
 def _best(points: Array, values: Array) -> Array:

@@ -1,6 +1,6 @@
 """The state of a study in the engine under the ``auto`` profile. Values in, values out.
 
-The constants are learned at *checkpoints*, at geometrically growing counts of results. Between two of them the
+The hyperparameters are learned at *checkpoints*, at geometrically growing counts of results. Between two of them the
 posterior is conditioned on one row after the other, and nothing else moves. So a state is a function of the record,
 the tree and what was learned at the last checkpoint, computed in one way only: whether it ran or was restored, it
 is the same.
@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, overview, surrogate, warp
+from adabkb_service.engine.auto import likelihood, surrogate, thinned, warp
+from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.kernel import Metric
-from adabkb_service.engine.auto.learned import Learned
-from adabkb_service.engine.auto.likelihood import Constants, Evidence
+from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.rows import frontrunners, noise_ratios, to_fit, to_learn_from
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
@@ -34,7 +34,7 @@ DICTIONARY = 500
 GROWTH = 125
 """... and rows added to it until it is drawn anew."""
 REFIT = 10
-"""The constants are learned anew when a tenth of the results is new, ..."""
+"""The hyperparameters are learned anew when a tenth of the results is new, ..."""
 OUTLIER = 5.0
 """... or when a model output is beyond this many standard deviations."""
 CONTENDERS = 256
@@ -50,7 +50,7 @@ class State:
     problem: Problem
     record: Record
     tree: Tree
-    learned: Learned
+    checkpoint: Checkpoint
     warp: warp.Warp
     surrogate: Surrogate
 
@@ -62,11 +62,11 @@ class State:
 
 def due(state: State, value: float) -> bool:
     """Whether the next result, with this value, makes a checkpoint."""
-    count, learned = state.record.size + 1, state.learned
-    since = count - learned.count
+    count, checkpoint = state.record.size + 1, state.checkpoint
+    since = count - checkpoint.count
     if since >= max(1, count // REFIT):
         return True
-    if count > EXACT and (learned.dictionary is None or since >= GROWTH):
+    if count > EXACT and (checkpoint.dictionary is None or since >= GROWTH):
         return True
     return bool(not np.abs(state.warp.forward(np.array([value]))[0]) < OUTLIER)
 
@@ -78,44 +78,46 @@ def absorb(state: State, position: Array, value: float, error: float) -> State:
 
 
 def learn(state: State, record: Record) -> State:
-    """A checkpoint: the constants learned anew from a whole record, starting from the present ones, and whenever the
-    count of results passes a power of two also from the prior's."""
-    problem, constants = state.problem, state.learned.constants
+    """A checkpoint: the hyperparameters learned anew from a whole record, starting from the present ones, and
+    whenever the count of results passes a power of two also from the prior's."""
+    problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.FEWEST:
-        evidence = _evidence(problem, record, rows, constants)
-        starts = [constants]
-        if record.size.bit_length() > state.learned.count.bit_length():  # the optimum they are in may not be the best
+        evidence = _evidence(problem, record, rows, hyperparameters)
+        starts = [hyperparameters]
+        if (
+            record.size.bit_length() > state.checkpoint.count.bit_length()
+        ):  # the optimum they are in may not be the best
             starts.append(likelihood.prior(problem.domain.dimension))
-        constants = likelihood.learn(evidence, starts)
+        hyperparameters = likelihood.learn(evidence, starts)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
-    seen_from_afar = overview.learn(problem, record, rows)
-    return fitted(problem, record, state.tree, Learned(record.size, constants, dictionary, seen_from_afar))
+    seen_from_afar = thinned.learn(problem, record, rows)
+    return fitted(problem, record, state.tree, Checkpoint(record.size, hyperparameters, dictionary, seen_from_afar))
 
 
-def fitted(problem: Problem, record: Record, tree: Tree, learned: Learned) -> State:
+def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint) -> State:
     """The state that follows from the record, the tree and what was learned: from scratch at the checkpoint, then
     row by row."""
-    constants, rows = learned.constants, to_fit(problem.seed, record.values[: learned.count])
-    warped = warp.fit(record.values[: learned.count])
-    metric = Metric(constants.lengthscales, problem.domain.categorical)
+    hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
+    warped = warp.fit(record.values[: checkpoint.count])
+    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical)
     positions, values = record.positions[rows], record.values[rows]
-    noises = noise_ratios(problem, constants, warped, values, record.errors[rows])
+    noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
     outputs = warped.forward(values)
-    if learned.dictionary is None:
-        posterior = surrogate.exact(metric, constants.variance, positions, outputs, noises)
+    if checkpoint.dictionary is None:
+        posterior = surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises)
     else:
-        inducing = record.positions[np.array(learned.dictionary, dtype=np.int64)]
-        posterior = surrogate.compressed(metric, constants.variance, inducing, positions, outputs, noises)
-    state = State(problem, record, tree, learned, warped, posterior)
-    for row in range(learned.count, record.size):
+        inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
+        posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
+    state = State(problem, record, tree, checkpoint, warped, posterior)
+    for row in range(checkpoint.count, record.size):
         state = replace(state, surrogate=_conditioned(state, record, row))
     return state
 
 
-def moments(view: Surrogate, positions: Array) -> tuple[Array, Array]:
+def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
     """Mean and standard deviation at any number of positions, in pieces."""
-    parts = [view.moments(positions[i : i + CHUNK]) for i in range(0, len(positions), CHUNK)]
+    parts = [view.mean_and_std(positions[i : i + CHUNK]) for i in range(0, len(positions), CHUNK)]
     return np.concatenate([mean for mean, _ in parts]), np.concatenate([deviation for _, deviation in parts])
 
 
@@ -130,14 +132,14 @@ def incumbent(state: State) -> int | None:
 def _conditioned(state: State, record: Record, row: int) -> Surrogate:
     one = slice(row, row + 1)
     values = record.values[one]
-    noises = noise_ratios(state.problem, state.learned.constants, state.warp, values, record.errors[one])
+    noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, values, record.errors[one])
     return state.surrogate.condition(record.positions[one], state.warp.forward(values), noises)
 
 
-def _evidence(problem: Problem, record: Record, rows: Ints, constants: Constants) -> Evidence:
+def _evidence(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> Evidence:
     """Some rows, under the warp of the whole record."""
     warped, values = warp.fit(record.values), record.values[rows]
-    declared = noise_ratios(problem, constants, warped, values, record.errors[rows]) - constants.noise
+    declared = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows]) - hyperparameters.noise_ratio
     return Evidence(record.positions[rows], warped.forward(values), declared, problem.domain.categorical)
 
 
@@ -149,7 +151,7 @@ def _dictionary(state: State, record: Record) -> tuple[int, ...]:
     """
     rows = to_fit(state.problem.seed, record.values)
     rows = rows[np.sort(np.unique(record.ordinals[rows], return_index=True)[1])]  # each point once
-    _, deviation = moments(state.surrogate, record.positions[rows])
+    _, deviation = mean_and_std(state.surrogate, record.positions[rows])
     draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)
     keys = np.log(draws) / np.maximum(deviation, 1e-12) ** 2
     return tuple(np.sort(rows[np.argsort(-keys, kind="stable")[:DICTIONARY]]).tolist())

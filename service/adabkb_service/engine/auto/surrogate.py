@@ -13,15 +13,19 @@ began with: an exact posterior on top of a compressed past. Pending points do th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Metric, add_to_diagonal
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel, add_to_diagonal, gram, gram_and_radial
+from adabkb_service.engine.compiled import compiled, inlined
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 # k(x, x).
 PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
@@ -29,13 +33,21 @@ PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
 JITTER = 1e-9
 # Rows whose kernel columns are held at a time.
 CHUNK = 2048
+# Standard deviations below it count as this in the gradient.
+SMALLEST_DEVIATION = 1e-12
+
+Posterior = tuple[Array, Bools, Array, Array, Array, float]
+"""What the compiled functions take: lengthscales and categorical axes (d,), S transposed (d, m), weights (m,), factor
+(rows, m), sigma_f^2."""
+POSTERIOR = "Tuple((f8[::1], b1[::1], f8[:,::1], f8[::1], f8[:,::1], f8))"
+"""Its type, for their signatures."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surrogate:
     """A Gaussian process given rows."""
 
-    metric: Metric
+    kernel: Kernel
     variance: float
     """sigma_f^2, in squared model output units."""
     inducing: Array
@@ -45,44 +57,39 @@ class Surrogate:
     factor: Array
     """(rows, m) W."""
 
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Its numbers, for compiled functions."""
+        kernel = self.kernel
+        points = np.ascontiguousarray(self.inducing.T)
+        return kernel.lengthscales, kernel.categorical, points, self.weights, self.factor, self.variance
+
     def mean(self, positions: Array) -> Array:
         """Of cube positions (k, d), shape (k,), in model output units."""
-        mean: Array = self._columns(positions) @ self.weights
-        return mean
+        return _mean(self.posterior, positions)
 
-    def moments(self, positions: Array) -> tuple[Array, Array]:
+    def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
         """Mean and standard deviation, (k,) each, of the objective (without noise) at cube positions (k, d)."""
-        K = self._columns(positions)
-        return K @ self.weights, self._deviation(K @ self.factor.T)
+        return _mean_and_std(self.posterior, positions)
 
-    def bound(self, positions: Array, beta: float) -> Array:
+    def ucb(self, positions: Array, beta: float) -> Array:
         """f~ = mean + beta s at cube positions (k, d), shape (k,)."""
-        mean, deviation = self.moments(positions)
-        return mean + beta * deviation
+        return _ucb(self.posterior, positions, beta)
 
-    def slopes(self, positions: Array, beta: float) -> tuple[Array, Array]:
+    def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
         """f~, (k,), and its gradient in the cube, (k, d): zero along categorical axes."""
-        scaled = self.metric.scaled(positions)
-        k, E = self.metric.parts(scaled, self.inducing)
-        K = k + MEAN_VARIANCE
-        V = K @ self.factor.T
-        deviation = self._deviation(V)
-        pull = beta * self.variance / np.maximum(deviation, 1e-12)
-        G = E * (self.weights - pull[:, None] * (V @ self.factor))
-        gradient = -3.0 * (scaled * G.sum(axis=1)[:, None] - G @ self.inducing) / self.metric.lengthscales
-        gradient[:, self.metric.categorical] = 0.0
-        return K @ self.weights + beta * deviation, gradient
+        return _ucb_and_gradient(self.posterior, positions, beta)
 
-    def condition(self, positions: Array, outputs: Array | None, noises: Array) -> Surrogate:
+    def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Surrogate:
         """Given more rows: cube positions (k, d), model outputs (k,) and noise ratios (k,).
 
         Without outputs the rows are hallucinated: the variance falls, the mean stays.
         """
-        K = self._columns(positions)
+        scaled = self.kernel.scaled(positions)
+        K = self.kernel.gram(scaled, self.inducing)
         V = K @ self.factor.T
-        scaled = self.metric.scaled(positions)
-        C = self.metric.parts(scaled, scaled)[0] + MEAN_VARIANCE - V @ V.T
-        add_to_diagonal(C, noises)
+        C = self.kernel.gram(scaled, scaled) - V @ V.T
+        add_to_diagonal(C, noise_ratios)
         whitening = _inverse_root(C)
         born, old = np.empty((len(C), len(self.weights) + len(C))), len(self.weights)
         born[:, :old], born[:, old:] = whitening @ (V @ -self.factor), whitening
@@ -91,50 +98,134 @@ class Surrogate:
             weights += (whitening @ (outputs - K @ self.weights)) @ born
         factor = np.zeros((len(self.factor) + len(C), len(weights)))
         factor[: len(self.factor), :old], factor[len(self.factor) :] = self.factor, born
-        return Surrogate(self.metric, self.variance, np.concatenate([self.inducing, scaled]), weights, factor)
-
-    def _columns(self, positions: Array) -> Array:
-        """k_S(x)' of cube positions (k, d), shape (k, m)."""
-        k, _ = self.metric.parts(self.metric.scaled(positions), self.inducing)
-        k += MEAN_VARIANCE
-        return k
-
-    def _deviation(self, V: Array) -> Array:
-        reduced = np.maximum(PRIOR_VARIANCE - np.einsum("km,km->k", V, V), 0.0)
-        deviation: Array = np.sqrt(self.variance * reduced)
-        return deviation
+        return Surrogate(self.kernel, self.variance, np.concatenate([self.inducing, scaled]), weights, factor)
 
 
-def empty(metric: Metric, variance: float) -> Surrogate:
+@compiled(f"f8[::1]({POSTERIOR}, f8[:,::1])")
+def _mean(posterior: Posterior, X: Array) -> Array:
+    lengthscales, categorical, points, weights, _, _ = posterior
+    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical)
+    mean: Array = np.dot(K, weights)
+    return mean
+
+
+@compiled(f"UniTuple(f8[::1], 2)({POSTERIOR}, f8[:,::1])")
+def _mean_and_std(posterior: Posterior, X: Array) -> tuple[Array, Array]:
+    return mean_and_std(posterior, X)
+
+
+@compiled(f"f8[::1]({POSTERIOR}, f8[:,::1], f8)")
+def _ucb(posterior: Posterior, X: Array, beta: float) -> Array:
+    return ucb(posterior, X, beta)
+
+
+@compiled(f"Tuple((f8[::1], f8[:,::1]))({POSTERIOR}, f8[:,::1], f8)")
+def _ucb_and_gradient(posterior: Posterior, X: Array, beta: float) -> tuple[Array, Array]:
+    return ucb_and_gradient(posterior, X, beta)
+
+
+@inlined
+def mean_and_std(posterior: Posterior, X: Array) -> tuple[Array, Array]:
+    """As ``Surrogate.mean_and_std``."""
+    lengthscales, categorical, points, weights, factor, variance = posterior
+    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical)
+    return np.dot(K, weights), deviations(np.dot(K, factor.T), variance)
+
+
+@inlined
+def ucb(posterior: Posterior, X: Array, beta: float) -> Array:
+    """As ``Surrogate.ucb``."""
+    mean, deviation = mean_and_std(posterior, X)
+    for i in range(len(mean)):
+        mean[i] += beta * deviation[i]
+    return mean
+
+
+@inlined
+def ucb_and_gradient(posterior: Posterior, X: Array, beta: float) -> tuple[Array, Array]:
+    """As ``Surrogate.ucb_and_gradient``: d s / d k = -sigma_f^2 W'W k / s, and dk / dx is ``gram_and_radial``'s."""
+    lengthscales, categorical, points, weights, factor, variance = posterior
+    scaled = scaled_by(lengthscales, categorical, X)
+    K, E = gram_and_radial(scaled, points, lengthscales, categorical)
+    V = np.dot(K, factor.T)
+    deviation = deviations(V, variance)
+    values, pulled = np.dot(K, weights), np.dot(V, factor)
+    sums = np.zeros(len(X))
+    for i in range(len(X)):
+        values[i] += beta * deviation[i]
+        pull = beta * variance / max(deviation[i], SMALLEST_DEVIATION)
+        row, pulled_row = E[i], pulled[i]
+        for j in range(len(weights)):
+            row[j] *= weights[j] - pull * pulled_row[j]
+        sums[i] = row.sum()
+    gradient = np.dot(E, points.T)
+    for i in range(len(X)):
+        for axis in range(len(lengthscales)):
+            slope = -3.0 * (scaled[i, axis] * sums[i] - gradient[i, axis]) / lengthscales[axis]
+            gradient[i, axis] = 0.0 if categorical[axis] else slope
+    return values, gradient
+
+
+@inlined
+def scaled_by(lengthscales: Array, categorical: Bools, X: Array) -> Array:
+    """As ``Kernel.scaled``."""
+    scaled = np.empty(X.shape)
+    for i in range(X.shape[0]):
+        for axis in range(X.shape[1]):
+            scaled[i, axis] = X[i, axis] if categorical[axis] else X[i, axis] / lengthscales[axis]
+    return scaled
+
+
+@inlined
+def deviations(V: Array, variance: float) -> Array:
+    """sigma_f sqrt(k(x, x) - |V_x|^2), (n,); V: (n, rows). Four sums at a time, as one would wait for itself."""
+    n, m = V.shape
+    deviation = np.empty(n)
+    for i in range(n):
+        row = V[i]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for j in range(0, m - 3, 4):
+            s0 += row[j] * row[j]
+            s1 += row[j + 1] * row[j + 1]
+            s2 += row[j + 2] * row[j + 2]
+            s3 += row[j + 3] * row[j + 3]
+        for j in range(m - m % 4, m):
+            s0 += row[j] * row[j]
+        deviation[i] = math.sqrt(variance * max(PRIOR_VARIANCE - (s0 + s1 + s2 + s3), 0.0))
+    return deviation
+
+
+def empty(kernel: Kernel, variance: float) -> Surrogate:
     """The prior."""
     nothing = np.zeros(0)
-    return Surrogate(metric, variance, np.zeros((0, len(metric.lengthscales))), nothing, np.zeros((0, 0)))
+    return Surrogate(kernel, variance, np.zeros((0, len(kernel.lengthscales))), nothing, np.zeros((0, 0)))
 
 
-def exact(metric: Metric, variance: float, positions: Array, outputs: Array, noises: Array) -> Surrogate:
+def exact(kernel: Kernel, variance: float, positions: Array, outputs: Array, noise_ratios: Array) -> Surrogate:
     """Given rows: cube positions (n, d), model outputs and noise ratios (n,)."""
-    return empty(metric, variance).condition(positions, outputs, noises) if len(outputs) else empty(metric, variance)
+    prior = empty(kernel, variance)
+    return prior.condition(positions, outputs, noise_ratios) if len(outputs) else prior
 
 
 def compressed(
-    metric: Metric, variance: float, dictionary: Array, positions: Array, outputs: Array, noises: Array
+    kernel: Kernel, variance: float, dictionary: Array, positions: Array, outputs: Array, noise_ratios: Array
 ) -> Surrogate:
     """Given rows, (n, d), (n,) and (n,), through a dictionary of cube positions (m, d)."""
-    inducing = metric.scaled(dictionary)
-    prior = metric.parts(inducing, inducing)[0] + MEAN_VARIANCE
+    inducing = kernel.scaled(dictionary)
+    prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)
     root = _inverse_root(prior)
     information, target = np.zeros_like(prior), np.zeros(len(prior))
     for first in range(0, len(positions), CHUNK):
         rows = slice(first, first + CHUNK)
-        A = root @ (metric.parts(inducing, metric.scaled(positions[rows]))[0] + MEAN_VARIANCE)
-        weighted = A / noises[rows]
+        A = root @ kernel.gram(inducing, kernel.scaled(positions[rows]))
+        weighted = A / noise_ratios[rows]
         information += weighted @ A.T
         target += weighted @ outputs[rows]
     gains, Q = np.linalg.eigh(information)
     gains, turned = np.maximum(gains, 0.0), Q.T @ root
     weights = turned.T @ ((Q.T @ target) / (1.0 + gains))
-    return Surrogate(metric, variance, inducing, weights, np.sqrt(gains / (1.0 + gains))[:, None] * turned)
+    return Surrogate(kernel, variance, inducing, weights, np.sqrt(gains / (1.0 + gains))[:, None] * turned)
 
 
 def _inverse_root(matrix: Array) -> Array:

@@ -18,6 +18,7 @@ from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.cells import ROOT
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 
 LEAF = -1
@@ -37,34 +38,37 @@ class Box:
 
     def centroid(self) -> Array:
         """The point, (d,), that stands for the cell: the middle, or the value nearest to it."""
-        middle = (self.low + self.high) / 2.0
-        for axis, size in enumerate(self.domain.sizes):
-            if size is not None:
-                middle[axis] = self.domain.position(axis, self._middle(axis))
-        return self.domain.exact(middle)
+        return np.array([self.middle(axis) for axis in range(len(self.low))])
+
+    def middle(self, axis: int) -> float:
+        """One coordinate of the centroid."""
+        if self.domain.sizes[axis] is not None:
+            return self.domain.exact_along(axis, self.domain.position(axis, self._middle(axis)))
+        return self.domain.exact_along(axis, float(self.low[axis] + self.high[axis]) / 2.0)
 
     def width(self) -> Array:
         """(d,) in the cube; 0 along axes of one value."""
         width = self.high - self.low
-        for axis, size in enumerate(self.domain.sizes):
-            if size is not None:
-                last = self.domain.position(axis, int(self.high[axis]) - 1)
-                width[axis] = last - self.domain.position(axis, int(self.low[axis]))
+        for axis in self.domain.discrete:
+            last = self.domain.position(axis, int(self.high[axis]) - 1)
+            width[axis] = last - self.domain.position(axis, int(self.low[axis]))
         return width
 
     def ends(self) -> tuple[Array, Array]:
         """Lowest and highest positions, (d,) each."""
+        if not self.domain.discrete:
+            return self.low, self.high
         low, high = self.low.copy(), self.high.copy()
-        for axis, size in enumerate(self.domain.sizes):
-            if size is not None:
-                low[axis] = self.domain.position(axis, int(self.low[axis]))
-                high[axis] = self.domain.position(axis, int(self.high[axis]) - 1)
+        for axis in self.domain.discrete:
+            low[axis] = self.domain.position(axis, int(self.low[axis]))
+            high[axis] = self.domain.position(axis, int(self.high[axis]) - 1)
         return low, high
 
-    def can_be_cut(self, axis: int) -> bool:
-        """Whether the cell holds more than one value along an axis."""
-        smallest = NARROWEST if self.domain.sizes[axis] is None else 1
-        return bool(self.high[axis] - self.low[axis] > smallest)
+    def can_be_cut(self) -> Bools:
+        """(d,) whether the cell holds more than one value along an axis."""
+        smallest = np.where([size is None for size in self.domain.sizes], NARROWEST, 1.0)
+        found: Bools = self.high - self.low > smallest
+        return found
 
     def parts(self, axis: int) -> int:
         """Into how many parts a cut along an axis divides the cell."""
@@ -72,14 +76,20 @@ class Box:
 
     def part(self, axis: int, index: int) -> Box:
         """One of the parts of a cut."""
-        low, high = self.low.copy(), self.high.copy()
+        part = Box(self.domain, self.low.copy(), self.high.copy())
+        part.narrow(axis, index)
+        return part
+
+    def narrow(self, axis: int, index: int) -> None:
+        """Become one of the parts of a cut: for a walk down the tree, on a box of its own."""
+        low, high = self.low, self.high
         if self.domain.categorical[axis]:
-            low[axis], high[axis] = low[axis] + index, low[axis] + index + 1
+            low[axis] += index
+            high[axis] = low[axis] + 1.0
         elif index == 0:
             high[axis] = self._cut(axis)
         else:
             low[axis] = self._cut(axis)
-        return Box(self.domain, low, high)
 
     def part_of(self, axis: int, position: float) -> int:
         """Which part of a cut holds a position along the axis."""
@@ -142,10 +152,11 @@ class Tree:
 
     def find(self, box: Box, position: Array) -> tuple[int, Box]:
         """The uncut cell that holds a position (d,), and its box; from the root's."""
-        cell = 0
+        cell, box = 0, Box(box.domain, box.low.copy(), box.high.copy())
         while (axis := int(self.axis[cell])) >= 0:
             part = box.part_of(axis, position[axis])
-            cell, box = int(self.first[cell]) + part, box.part(axis, part)
+            cell = int(self.first[cell]) + part
+            box.narrow(axis, part)
         return cell, box
 
     def cut(self, cuts: Sequence[Cut]) -> Tree:
@@ -196,7 +207,7 @@ def box_of(domain: Domain, key: str) -> Box:
     box = whole(domain)
     for name in key.split(".")[1:]:
         axis, part = map(int, name.split("-"))
-        box = box.part(axis, part)
+        box.narrow(axis, part)
     return box
 
 

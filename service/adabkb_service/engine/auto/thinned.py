@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import likelihood, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.kernel import Metric
-from adabkb_service.engine.auto.likelihood import Constants, Evidence
+from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.rows import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
+from adabkb_service.engine.compiled import compiled
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
@@ -35,22 +36,22 @@ APART = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
-    """The rows that lie apart, and the constants learned from them."""
+class ThinnedModel:
+    """The rows that lie apart, and the hyperparameters learned from them."""
 
     rows: tuple[int, ...]
-    constants: Constants
+    hyperparameters: Hyperparameters
 
-    def view(self, problem: Problem, record: Record) -> tuple[Surrogate, Warp]:
+    def surrogate(self, problem: Problem, record: Record) -> tuple[Surrogate, Warp]:
         """The posterior given these rows, and their warp."""
         rows = np.array(self.rows, dtype=np.int64)
-        warped, outputs, noises = _seen(problem, record, rows, self.constants)
-        metric = Metric(self.constants.lengthscales, problem.domain.categorical)
-        return surrogate.exact(metric, self.constants.variance, record.positions[rows], outputs, noises), warped
+        warped, outputs, noises = _seen(problem, record, rows, self.hyperparameters)
+        kernel = Kernel(self.hyperparameters.lengthscales, problem.domain.categorical)
+        return surrogate.exact(kernel, self.hyperparameters.variance, record.positions[rows], outputs, noises), warped
 
 
-def learn(problem: Problem, record: Record, rows: Ints) -> Overview | None:
-    """The overview of a record, if its search has stalled.
+def learn(problem: Problem, record: Record, rows: Ints) -> ThinnedModel | None:
+    """The model of a record's thinned data, if its search has stalled.
 
     Args:
         problem: of the study.
@@ -65,27 +66,42 @@ def learn(problem: Problem, record: Record, rows: Ints) -> Overview | None:
         return None
     start = likelihood.prior(problem.domain.dimension)
     if len(apart) < likelihood.FEWEST:
-        return Overview(tuple(apart.tolist()), start)
+        return ThinnedModel(tuple(apart.tolist()), start)
     _, outputs, noises = _seen(problem, record, apart, start)
-    evidence = Evidence(record.positions[apart], outputs, noises - start.noise, problem.domain.categorical)
-    return Overview(tuple(apart.tolist()), likelihood.learn(evidence, [start]))
+    evidence = Evidence(record.positions[apart], outputs, noises - start.noise_ratio, problem.domain.categorical)
+    return ThinnedModel(tuple(apart.tolist()), likelihood.learn(evidence, [start]))
 
 
-def _seen(problem: Problem, record: Record, rows: Ints, constants: Constants) -> tuple[Warp, Array, Array]:
+def _seen(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Warp, Array, Array]:
     """The warp of some rows alone, their model outputs under it, and their noise ratios."""
     values = record.values[rows]
     warped = warp.fit(values)
-    noises = noise_ratios(problem, constants, warped, values, record.errors[rows])
+    noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
     return warped, warped.forward(values), noises
 
 
 def _apart(record: Record, rows: Ints, categorical: Bools) -> Ints:
     """Of some rows, ascending, the best of each neighbourhood: the best first, each keeps others at a distance."""
-    radius = APART * np.sqrt(len(categorical))
-    kept: list[int] = []
-    for row in rows[np.argsort(-record.values[rows], kind="stable")]:
-        away = record.positions[kept] - record.positions[row]
-        away[:, categorical] = away[:, categorical] != 0.0
-        if not (np.einsum("kd,kd->k", away, away) < radius**2).any():
-            kept.append(int(row))
-    return np.sort(np.array(kept, dtype=np.int64))
+    order = rows[np.argsort(-record.values[rows], kind="stable")]
+    chosen = _far_from_better(record.positions[order], categorical, APART * np.sqrt(len(categorical)))
+    return np.sort(order[chosen])
+
+
+@compiled("b1[::1](f8[:,::1], b1[::1], f8)")
+def _far_from_better(positions: Array, categorical: Bools, radius: float) -> Bools:
+    """Which positions, (k, d), best first, are no neighbours of any that was chosen before."""
+    chosen = np.zeros(len(positions), dtype=np.bool_)
+    for row in range(len(positions)):
+        chosen[row] = True
+        for other in range(row):
+            if chosen[other]:
+                square = 0.0
+                for axis in range(len(categorical)):
+                    away = positions[other, axis] - positions[row, axis]
+                    if categorical[axis] and away != 0.0:
+                        away = 1.0
+                    square += away * away
+                if square < radius * radius:
+                    chosen[row] = False
+                    break
+    return chosen

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.auto.likelihood import Constants
-from adabkb_service.engine.auto.overview import Overview
+from adabkb_service.engine.auto.likelihood import Hyperparameters
+from adabkb_service.engine.auto.thinned import ThinnedModel
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class Checkpoint:
     """The model as of a checkpoint."""
 
     count: int
     """Results it was learned from: the first ones of the record."""
-    constants: Constants
+    hyperparameters: Hyperparameters
     dictionary: tuple[int, ...] | None = None
     """Rows of the record that are inducing points; None for all of them."""
-    overview: Overview | None = None
+    thinned: ThinnedModel | None = None
     """While the search has stalled."""
     beta: float = 0.0
     """Confidence width of the certificate, per posterior standard deviation."""
@@ -35,38 +35,38 @@ class Learned:
         """All of it, as finite JSON."""
         return {
             "count": self.count,
-            **_constants_as_json(self.constants),
+            **_hyperparameters_as_json(self.hyperparameters),
             "dictionary": None if self.dictionary is None else list(self.dictionary),
             "overview": None
-            if self.overview is None
-            else {"rows": list(self.overview.rows), **_constants_as_json(self.overview.constants)},
+            if self.thinned is None
+            else {"rows": list(self.thinned.rows), **_hyperparameters_as_json(self.thinned.hyperparameters)},
             "beta": self.beta,
             "effective_dimension": self.effective_dimension,
             "upper": self.upper if math.isfinite(self.upper) else None,
         }
 
 
-def from_json(kept: Mapping[str, Any]) -> Learned:
+def from_json(kept: Mapping[str, Any]) -> Checkpoint:
     """The inverse of ``as_json``."""
-    rows, upper, overview = kept["dictionary"], kept["upper"], kept["overview"]
-    return Learned(
+    rows, upper, thinned = kept["dictionary"], kept["upper"], kept["overview"]
+    return Checkpoint(
         kept["count"],
-        _constants(kept),
+        _hyperparameters(kept),
         None if rows is None else tuple(rows),
-        None if overview is None else Overview(tuple(overview["rows"]), _constants(overview)),
+        None if thinned is None else ThinnedModel(tuple(thinned["rows"]), _hyperparameters(thinned)),
         kept["beta"],
         kept["effective_dimension"],
         math.inf if upper is None else upper,
     )
 
 
-def _constants_as_json(constants: Constants) -> dict[str, Any]:
+def _hyperparameters_as_json(hyperparameters: Hyperparameters) -> dict[str, Any]:
     return {
-        "lengthscales": constants.lengthscales.tolist(),
-        "noise": constants.noise,
-        "variance": constants.variance,
+        "lengthscales": hyperparameters.lengthscales.tolist(),
+        "noise": hyperparameters.noise_ratio,
+        "variance": hyperparameters.variance,
     }
 
 
-def _constants(kept: Mapping[str, Any]) -> Constants:
-    return Constants(np.array(kept["lengthscales"], dtype=float), kept["noise"], kept["variance"])
+def _hyperparameters(kept: Mapping[str, Any]) -> Hyperparameters:
+    return Hyperparameters(np.array(kept["lengthscales"], dtype=float), kept["noise"], kept["variance"])

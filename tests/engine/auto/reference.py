@@ -1,0 +1,151 @@
+"""The compiled inner loops once more, in plain numpy: what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
+from adabkb_service.engine.auto.likelihood import NOISE_PRIOR, SMALLEST_VARIANCE, Evidence, prior_centre
+from adabkb_service.engine.auto.search import EVALUATIONS, FAILURES, FIRST_STEP, SMALL_GAIN
+from adabkb_service.engine.auto.surrogate import PRIOR_VARIANCE, Surrogate
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def kernel_and_radial(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]:
+    """k and exp(-r - q), (n, m) each, between scaled points."""
+    smooth = ~kernel.categorical
+    r = np.sqrt(3.0) * cdist(X[:, smooth], Y[:, smooth]) if smooth.any() else np.zeros((len(X), len(Y)))
+    q = np.zeros_like(r)
+    for axis in np.flatnonzero(kernel.categorical):
+        q += (X[:, axis, None] != Y[None, :, axis]) / kernel.lengthscales[axis]
+    E = np.exp(-r - q)
+    return (1.0 + r) * E, E
+
+
+def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
+    K = kernel_and_radial(view.kernel, view.kernel.scaled(positions), view.inducing)[0] + MEAN_VARIANCE
+    V = K @ view.factor.T
+    return K @ view.weights, np.sqrt(view.variance * np.maximum(PRIOR_VARIANCE - (V**2).sum(axis=1), 0.0))
+
+
+def ucb(view: Surrogate, positions: Array, beta: float) -> Array:
+    mean, deviation = mean_and_std(view, positions)
+    return mean + beta * deviation
+
+
+def ucb_and_gradient(view: Surrogate, positions: Array, beta: float) -> tuple[Array, Array]:
+    scaled = view.kernel.scaled(positions)
+    k, E = kernel_and_radial(view.kernel, scaled, view.inducing)
+    K = k + MEAN_VARIANCE
+    V = K @ view.factor.T
+    deviation = mean_and_std(view, positions)[1]
+    G = E * (view.weights - (beta * view.variance / np.maximum(deviation, 1e-12))[:, None] * (V @ view.factor))
+    gradient = -3.0 * (scaled * G.sum(axis=1)[:, None] - G @ view.inducing) / view.kernel.lengthscales
+    gradient[:, view.kernel.categorical] = 0.0
+    return K @ view.weights + beta * deviation, gradient
+
+
+def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
+    """All starts at once."""
+    reach = np.minimum(view.kernel.lengthscales, 1.0)
+    x = starts.copy()
+    value, gradient = ucb_and_gradient(view, x, beta)
+    length, failures = np.full(len(x), FIRST_STEP), np.zeros(len(x), dtype=np.int64)
+    active = np.arange(len(x))
+    for _ in range(EVALUATIONS):
+        direction = gradient[active] * reach**2
+        outward = ((x[active] <= 0.0) & (direction < 0.0)) | ((x[active] >= 1.0) & (direction > 0.0))
+        direction[outward] = 0.0
+        norm = np.sqrt(((direction / reach) ** 2).sum(axis=1))
+        moving = norm > 0.0
+        active, direction, norm = active[moving], direction[moving], norm[moving]
+        if not len(active):
+            break
+        trial = np.clip(x[active] + (length[active] / norm)[:, None] * direction, 0.0, 1.0)
+        trial_value, trial_gradient = ucb_and_gradient(view, trial, beta)
+        gain = trial_value - value[active]
+        better = gain > 0.0
+        up, down = active[better], active[~better]
+        x[up], value[up], gradient[up] = trial[better], trial_value[better], trial_gradient[better]
+        length[up], failures[up] = length[up] * 1.6, 0
+        length[down], failures[down] = length[down] * 0.3, failures[down] + 1
+        active = active[~((better & (gain < SMALL_GAIN)) | (failures[active] >= FAILURES))]
+    return x
+
+
+@dataclass(frozen=True)
+class AnyBound:
+    """What a refinement asks of f~, for f~ of any form: a function of positions (k, d)."""
+
+    of: Callable[[Array], Array]
+
+    def value(self, x: Array) -> float:
+        return float(self.of(x[None])[0])
+
+    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+        x = target
+        while len(axes := np.flatnonzero(x != centroid)):
+            single = np.repeat(x[None], len(axes), axis=0)
+            single[np.arange(len(axes)), axes] = centroid[axes]
+            order = axes[np.argsort(-self.of(single), kind="stable")]
+            together = np.repeat(x[None], len(axes), axis=0)
+            for count, axis in enumerate(order):
+                together[count:, axis] = centroid[axis]
+            good = np.flatnonzero(self.of(together) >= floor)
+            if not len(good):
+                return x
+            x = together[good[-1]]
+        return x
+
+    def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
+        count = len(axes)
+        mixed = np.concatenate([np.repeat(centroid[None], count, axis=0), np.repeat(x[None], count, axis=0)])
+        mixed[np.arange(count), axes] = x[axes]
+        mixed[count + np.arange(count), axes] = centroid[axes]
+        values = self.of(mixed)
+        return int(axes[np.argmax(values[:count] - values[count:])])
+
+
+def negative_log_posterior(evidence: Evidence, parameters: Array) -> tuple[float, Array]:
+    n, d = evidence.positions.shape
+    lengthscales, noise_ratio = np.exp(parameters[:d]), np.exp(parameters[d])
+    kernel = Kernel(lengthscales, evidence.categorical)
+    scaled = kernel.scaled(evidence.positions)
+    k, E = kernel_and_radial(kernel, scaled, scaled)
+    K = k + MEAN_VARIANCE + np.diag(noise_ratio + evidence.extra)
+    inverse = np.linalg.inv(K)
+    alpha = inverse @ evidence.outputs
+    variance = float(evidence.outputs @ alpha) / n
+    fit_weight = 1.0 / variance if variance > SMALLEST_VARIANCE else 0.0
+    variance = max(variance, SMALLEST_VARIANCE)
+    G = 0.5 * (inverse - fit_weight * np.outer(alpha, alpha))
+    along = np.zeros(d)
+    for axis in range(d):
+        x = scaled[:, axis]
+        if evidence.categorical[axis]:
+            along[axis] = (G * k * (x[:, None] != x[None])).sum() / lengthscales[axis]
+        else:
+            along[axis] = 3.0 * (G * E * (x[:, None] - x[None]) ** 2).sum()
+    from_centre = parameters[:d] - prior_centre(d)
+    from_noise = (parameters[d] - NOISE_PRIOR[0]) / NOISE_PRIOR[1]
+    value = n * np.log(variance) + np.linalg.slogdet(K)[1] + float(from_centre @ from_centre) + from_noise**2
+    gradient = np.append(along + from_centre, noise_ratio * np.trace(G) + from_noise / NOISE_PRIOR[1])
+    return 0.5 * float(value), gradient
+
+
+def best_of_each_neighbourhood(positions: Array, categorical: Bools, radius: float) -> Bools:
+    """Of positions (k, d), best first."""
+    kept: list[int] = []
+    for row, position in enumerate(positions):
+        away = positions[kept] - position
+        away[:, categorical] = away[:, categorical] != 0.0
+        if not (np.einsum("kd,kd->k", away, away) < radius**2).any():
+            kept.append(row)
+    return np.isin(np.arange(len(positions)), kept)

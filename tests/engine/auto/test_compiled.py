@@ -1,0 +1,167 @@
+"""The compiled inner loops give what their plain numpy forms give, up to rounding."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import certificate, refine, thinned
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISES, Evidence
+from adabkb_service.engine.auto.search import ascend
+from adabkb_service.engine.auto.surrogate import Surrogate, compressed, empty, exact
+from adabkb_service.engine.space import ChoiceAxis, Space
+from tests.engine.auto import reference
+from tests.engine.auto.strategies import MIXED
+from tests.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+CATEGORIES = Space(tuple(ChoiceAxis(f"c{i}", tuple("abc")) for i in range(3)))
+SPACES = {"1-d": unit_space(1), "6-d": unit_space(6), "mixed": MIXED, "categories": CATEGORIES}
+
+
+@pytest.fixture(params=SPACES)
+def space(request: pytest.FixtureRequest) -> Space:
+    return SPACES[request.param]
+
+
+@pytest.fixture(params=["prior", "exact", "compressed"])
+def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
+    """A posterior of 40 noisy results, as it is at different times of a study."""
+    rng, domain = np.random.default_rng(0), Domain(space)
+    kernel = Kernel(np.exp(rng.uniform(-1.5, 1.0, space.dimension)), domain.categorical)
+    if request.param == "prior":
+        return empty(kernel, 1.3)
+    X, z, noise_ratios = points(space, 40, 1), rng.normal(size=40), rng.uniform(0.01, 0.2, 40)
+    if request.param == "exact":
+        return exact(kernel, 1.3, X, z, noise_ratios)
+    distinct = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
+    return compressed(kernel, 1.3, distinct[:12], X, z, noise_ratios).condition(X[:2], z[:2], noise_ratios[:2])
+
+
+def points(space: Space, count: int, seed: int) -> Array:
+    return Domain(space).snap(np.random.default_rng(seed).random((count, space.dimension)))
+
+
+def test_the_kernel(space: Space) -> None:
+    """To 1e-14, from distances of 0 to those beyond which it is 0."""
+    for shift in np.linspace(-6.0, 2.0, 9):
+        kernel = Kernel(np.full(space.dimension, math.exp(shift)), Domain(space).categorical)
+        X, Y = (kernel.scaled(points(space, count, count)) for count in (31, 70))
+        X[0] = Y[0]
+        expected = reference.kernel_and_radial(kernel, X, Y)[0] + 10.0
+        np.testing.assert_allclose(kernel.gram(X, Y), expected, rtol=1e-14)
+
+
+def test_mean_deviation_ucb_and_gradient(view: Surrogate, space: Space) -> None:
+    """At 50 positions."""
+    at = points(space, 50, 2)
+    for found, expected in zip(view.mean_and_std(at), reference.mean_and_std(view, at), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(view.mean(at), view.mean_and_std(at)[0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(view.ucb(at, 1.5), reference.ucb(view, at, 1.5), rtol=1e-9, atol=1e-11)
+    expected_values, expected_gradient = reference.ucb_and_gradient(view, at, 1.5)
+    values, gradient = view.ucb_and_gradient(at, 1.5)
+    np.testing.assert_allclose(values, expected_values, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-7, atol=1e-8)
+
+
+def test_the_ascent_ends_at_the_same_points(view: Surrogate, space: Space) -> None:
+    """From 6 starts, each up to what rounding makes of so many steps."""
+    starts = points(space, 6, 3)
+    ends, expected = ascend(view, starts, 1.5), reference.ascend(view, starts, 1.5)
+    np.testing.assert_allclose(ends, expected, atol=1e-6)
+    assert (view.ucb(ends, 1.5) >= view.ucb(starts, 1.5)).all()
+
+
+def test_snapping_and_the_axis_to_cut(view: Surrogate, space: Space) -> None:
+    """For 30 targets and centroids, with floors from generous to none."""
+    bound, oracle = refine.UpperBound(view, 1.5), reference.AnyBound(lambda X: reference.ucb(view, X, 1.5))
+    rng = np.random.default_rng(4)
+    for target, centroid in zip(points(space, 30, 5), points(space, 30, 6), strict=True):
+        floor = oracle.value(target) - 10.0 ** rng.uniform(-4, 1)
+        assert bound.value(target) == pytest.approx(oracle.value(target), rel=1e-9, abs=1e-11)
+        snapped = bound.snapped(target, centroid, floor)
+        assert snapped.tolist() == oracle.snapped(target, centroid, floor).tolist()
+        axes = np.flatnonzero(target != centroid)
+        if len(axes) and len(view.weights):
+            gains = bound.axis_to_cut(target, centroid, axes), oracle.axis_to_cut(target, centroid, axes)
+            assert gains[0] == gains[1]
+
+
+def test_the_negative_log_posterior_and_its_gradient(space: Space) -> None:
+    """At 20 parameter vectors within the bounds, with declared noises."""
+    rng, d = np.random.default_rng(7), space.dimension
+    data = Evidence(points(space, 30, 8), rng.normal(size=30), 0.2 * rng.random(30), Domain(space).categorical)
+    low, high = np.log([*[LENGTHSCALES] * d, NOISES]).T
+    for _ in range(20):
+        at = rng.uniform(low, high)
+        (value, gradient), (expected, slopes) = (
+            data.negative_log_posterior(at),
+            reference.negative_log_posterior(data, at),
+        )
+        assert value == pytest.approx(expected, rel=1e-8)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
+
+
+def test_the_minimum_that_is_found_is_one(space: Space) -> None:
+    """From the prior: no component of the gradient that a bound does not hold is worth a step of a tenth."""
+    rng, d = np.random.default_rng(9), space.dimension
+    for seed in range(5):
+        X = points(space, 25, seed)
+        z = np.sin(4 * X[:, 0]) + 0.3 * rng.standard_normal(25)
+        data = Evidence(X, (z - z.mean()) / z.std(), np.zeros(25), Domain(space).categorical)
+        value, at, variance = data.maximum(np.append(np.full(d, -0.5), math.log(1e-4)))
+        assert variance == data.variance(at)
+        for k in range(d + 1):
+            for step in (-0.1, 0.1):
+                low, high = np.log(NOISES if k == d else LENGTHSCALES)
+                moved = at.copy()
+                moved[k] = np.clip(at[k] + step, low, high)
+                assert data.negative_log_posterior(moved)[0] >= value - 1e-2
+
+
+def test_one_result_per_neighbourhood(space: Space) -> None:
+    """Of 200 positions, for three radii."""
+    X, categorical = points(space, 200, 10), Domain(space).categorical
+    for radius in (0.01, 0.2, 0.6):
+        found = thinned._far_from_better(X, categorical, radius)
+        assert found.tolist() == reference.best_of_each_neighbourhood(X, categorical, radius).tolist()
+
+
+def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
+    """f~ at the middle plus norm times the kernel's distance to the farthest corner, box by box."""
+    first, second = points(space, 20, 11), points(space, 20, 12)
+    lows, highs, kernel = np.minimum(first, second), np.maximum(first, second), view.kernel
+    found = certificate._upper_bounds(view.posterior, 1.5, 2.0, lows, highs)
+    for low, high, bound in zip(lows, highs, found, strict=True):
+        centre = np.where(kernel.categorical, low, (low + high) / 2)
+        corner = kernel.scaled(np.array([centre, high]))
+        k = reference.kernel_and_radial(kernel, corner[:1], corner[1:])[0][0, 0]
+        distance = math.sqrt(max(2.0 - 2.0 * k, 0.0))
+        assert bound == pytest.approx(reference.ucb(view, centre[None], 1.5)[0] + 2.0 * distance, rel=1e-7)
+
+
+RUN = """
+import numpy as np
+from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.auto.config import Config
+from tests.engine.auto.drive import run
+from tests.engine.strategies import unit_space
+result = run(unit_space(3), lambda u: float(np.sin(6 * u[0]) + u[1] * u[2]), 30, noise=0.1)
+print([point.tobytes().hex() for point in result.points], result.state.surrogate.weights.tobytes().hex())
+"""
+
+
+def test_two_processes_compute_the_same_bits() -> None:
+    """30 steps with refits: the points and the posterior."""
+    first, second = (subprocess.run([sys.executable, "-c", RUN], capture_output=True, check=True) for _ in range(2))
+    assert first.stdout == second.stdout
+    assert len(first.stdout) > 1000
