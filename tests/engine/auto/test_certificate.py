@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate
 from adabkb_service.engine.auto import policy as auto
-from adabkb_service.engine.auto.certificate import certified
+from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.kernel import Kernel
@@ -27,6 +27,12 @@ from tests.engine.drive import record
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
+
+
+def certified(state: State) -> State:
+    """With the certificate of its own posterior."""
+    found = certify(state)
+    return replace(state, tree=pruned(state, found), checkpoint=state.checkpoint.certified(found))
 
 
 @dataclass
@@ -159,11 +165,11 @@ def test_pruned_cells_come_back_when_the_constants_change() -> None:
 
 
 def test_a_checkpoint_reports_the_cells_that_come_back() -> None:
-    """Through the policy: a result that contradicts the smooth model makes a checkpoint, whose update names every cell
-    that is a leaf again."""
-    smooth = dense(1.0)
-    update = auto.observe(smooth, np.array([0.05]), 1e4)
-    before, after = smooth.tree, update.state.tree
+    """Through the policy: a result that contradicts the smooth model makes a checkpoint due, which takes effect with
+    the next result; that update names every cell that is a leaf again."""
+    contradicted = auto.observe(dense(1.0), np.array([0.05]), 1e4).state
+    update = auto.observe(contradicted, np.array([0.95]), 0.0)
+    before, after = contradicted.tree, update.state.tree
     back = np.flatnonzero((before.axis == PRUNED) & (after.axis == LEAF))
     assert len(back) > 10
     assert {after.key(int(cell)) for cell in back} == {key for key, mark in update.cells.items() if mark == "leaf"}
@@ -190,12 +196,13 @@ def test_the_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) ->
         centre = np.random.default_rng(seed).random(2)
         result = Run(auto.start(unit_space(2), Config(), seed))
         for _ in range(25):
+            prepared = auto.prepare(result.state).prepared
             result.step(lambda u, centre=centre: -20.0 * float(np.abs(u - centre).sum()))  # type: ignore[misc]
             state = result.state
             pruned += int((state.tree.axis == PRUNED).sum())
-            if state.checkpoint.count == state.record.size:
-                row = certificate.best_lower(state, state.checkpoint.beta)[1]
-                cell, _ = state.tree.find(state.problem.root, state.record.positions[row])
+            if prepared is not None:
+                best = state.record.positions[prepared.certificate.incumbent]
+                cell, _ = state.tree.find(state.problem.root, best)
                 assert state.tree.axis[cell] == LEAF
     assert pruned > 50, "the property is empty if nothing is ever pruned"
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto import policy as auto
-from adabkb_service.engine.auto import state as states
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
 from tests.engine.auto.drive import Run, run
@@ -308,31 +308,31 @@ def test_a_long_study_restored_between_two_checkpoints() -> None:
 def test_a_restored_state_goes_on_alike_around_the_limit_of_exactness(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    """Compression begins after 30 results, with a dictionary of 15 that grows by 6 before it is drawn anew: restored
-    just before, at, and after it begins, the study goes on bit for bit."""
-    monkeypatch.setattr(states, "EXACT", 30)
-    monkeypatch.setattr(states, "DICTIONARY", 15)
-    monkeypatch.setattr(states, "GROWTH", 6)
+    """Compression begins with the result after 31, with a dictionary of 15 that grows by 6 before it is drawn anew:
+    restored just before, at, and after it begins, the study goes on bit for bit."""
+    monkeypatch.setattr(learning, "EXACT", 30)
+    monkeypatch.setattr(learning, "DICTIONARY", 15)
+    monkeypatch.setattr(learning, "GROWTH", 6)
     result = run(unit_space(2), wave, steps, noise=0.1)
-    assert (result.state.checkpoint.dictionary is not None) == (steps > 30)
-    assert len(auto.dictionary(result.state)) <= 30
+    assert (result.state.checkpoint.dictionary is not None) == (steps > 31)
+    assert len(auto.dictionary(result.state)) <= 31
     assert_goes_on_alike(result, result.restored(), wave, steps=8)
     assert result.state.checkpoint.dictionary is not None
 
 
 def test_a_dictionary_is_as_large_as_stated_and_grows_by_every_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit the posterior's points are DICTIONARY at a checkpoint plus one per result since, GROWTH - 1 at
-    most; ``dictionary`` names as many of the distinct points, rising."""
-    monkeypatch.setattr(states, "EXACT", 30)
-    monkeypatch.setattr(states, "DICTIONARY", 15)
-    monkeypatch.setattr(states, "GROWTH", 3)
-    result = run(unit_space(2), wave, 30, noise=0.1)
+    """Beyond the limit the posterior's points are DICTIONARY at a checkpoint plus one per result since, GROWTH at most;
+    ``dictionary`` names as many of the distinct points, rising."""
+    monkeypatch.setattr(learning, "EXACT", 30)
+    monkeypatch.setattr(learning, "DICTIONARY", 15)
+    monkeypatch.setattr(learning, "GROWTH", 3)
+    result = run(unit_space(2), wave, 31, noise=0.1)
     for _ in range(15):
         result.step(wave)
         since = result.state.record.size - result.state.checkpoint.count
         named = auto.dictionary(result.state)
         assert auto.report(result.state).dictionary == 15 + since == len(named)
-        assert since < 3
+        assert 1 <= since <= 3
         assert list(named) == sorted(set(named))
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import learning, surrogate
 from adabkb_service.engine.auto import policy as auto
-from adabkb_service.engine.auto import state as states
-from adabkb_service.engine.auto import surrogate
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
@@ -178,10 +177,10 @@ def test_the_engines_own_dictionary_keeps_the_variance_within_the_certificates_f
     f = sample_path(rng, np.vstack([X, at]), np.array([0.5, 0.8]))
     kept = record(X, f[:200] + 0.1 * f.std() * rng.standard_normal(200))
     state = auto.rebuild(auto.start(unit_space(2), Config(), 0), kept, {}).state
-    monkeypatch.setattr(states, "EXACT", 100)
-    monkeypatch.setattr(states, "DICTIONARY", 50)
-    once = states.learn(state, kept)
-    twice = states.learn(once, kept)
+    monkeypatch.setattr(learning, "EXACT", 100)
+    monkeypatch.setattr(learning, "DICTIONARY", 50)
+    once = learning.relearned(state, kept)
+    twice = learning.relearned(once, kept)
     exact, compressed = state.surrogate, twice.surrogate
     assert len(exact.inducing) == 200
     assert len(compressed.inducing) == 50

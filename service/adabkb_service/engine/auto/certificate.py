@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
+from adabkb_service.engine.auto.checkpoint import Certificate
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.rows import frontrunners
 from adabkb_service.engine.auto.state import State
@@ -40,21 +41,33 @@ CONTENDERS = 32
 """Best results among which the largest lower bound is looked for."""
 
 
-def certified(state: State) -> State:
-    """A checkpoint's state with its certificate, and the tree marked with what it prunes."""
+def certify(state: State) -> Certificate:
+    """The certificate of a state's posterior, over its tree."""
     view, values = state.surrogate, state.record.values
     if len(values) < FEWEST or values.min() == values.max():  # nothing is known yet of how the objective varies
-        return replace(state, tree=_marked(state, [], 0) if len(values) else state.tree)
+        return Certificate()
     gram = view.kernel.gram(view.inducing, view.inducing)
     norm = NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), view.variance))
     effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
     beta = _beta(state, norm, effective_dimension)
     lower, row = best_lower(state, beta)
     upper, excluded = _branch_and_bound(state, beta, norm, lower)
-    tree = _marked(state, excluded, row)
     upper_value = float(state.warp.inverse(np.array(max(upper, lower))))
-    checkpoint = replace(state.checkpoint, beta=beta, effective_dimension=effective_dimension, upper=upper_value)
-    return replace(state, tree=tree, checkpoint=checkpoint)
+    return Certificate(beta, effective_dimension, upper_value, tuple(excluded), row)
+
+
+def pruned(state: State, found: Certificate) -> Tree:
+    """The state's tree with the uncut cells below the excluded ones pruned, and all others leaves; the cell of the
+    incumbent is never pruned. The tree may have been cut further since the certificate."""
+    tree = state.tree
+    if not state.record.size:
+        return tree
+    out = np.zeros(tree.size, dtype=np.bool_)
+    out[list(found.excluded)] = True
+    _spread_to_descendants(out, tree.parent)
+    out[tree.find(state.problem.root, state.record.positions[found.incumbent])[0]] = False
+    marks = np.where(tree.axis < 0, np.where(out, PRUNED, LEAF), tree.axis).astype(np.int32)
+    return tree if np.array_equal(marks, tree.axis) else replace(tree, axis=marks)
 
 
 def best_lower(state: State, beta: float) -> tuple[float, int]:
@@ -142,19 +155,6 @@ def _branch_and_bound(state: State, beta: float, norm: float, lower: float) -> t
                 heapq.heappush(frontier, (-child, cell, box))
     remaining = -frontier[0][0] if frontier else -math.inf
     return max(settled, remaining), excluded
-
-
-def _marked(state: State, excluded: list[int], row: int) -> Tree:
-    """The tree with the uncut cells below the excluded ones pruned, and all others leaves; the cell of the incumbent
-    is never pruned."""
-    tree = state.tree
-    out = np.zeros(tree.size, dtype=np.bool_)
-    out[excluded] = True
-    _spread_to_descendants(out, tree.parent)
-    out[tree.find(state.problem.root, state.record.positions[row])[0]] = False
-    uncut = tree.axis < 0
-    marks = np.where(uncut, np.where(out, PRUNED, LEAF), tree.axis).astype(np.int32)
-    return tree if np.array_equal(marks, tree.axis) else replace(tree, axis=marks)
 
 
 @compiled("void(b1[::1], i4[::1])")

@@ -1,10 +1,10 @@
-"""What a checkpoint decided. It depends on the way there, so it is kept; as JSON, beside the tree."""
+"""What a checkpoint decided. It depends on the way there, so it is kept: as JSON, beside the tree."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,29 @@ from adabkb_service.engine.auto.thinned import ThinnedModel
 
 
 @dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a posterior says about the whole box."""
+
+    beta: float = 0.0
+    effective_dimension: float = 0.0
+    upper: float = math.inf
+    """As in ``Checkpoint``."""
+    excluded: tuple[int, ...] = ()
+    """Cells that cannot hold the optimum: whole subtrees."""
+    incumbent: int = 0
+    """Row of the record with the largest lower bound."""
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The model as of a checkpoint."""
 
     count: int
-    """Results it was learned from: the first ones of the record."""
+    """Results that the warp and the posterior start from: the first ones of the record. Later ones are added row by
+    row."""
     hyperparameters: Hyperparameters
+    learned_from: int = -1
+    """Results that the hyperparameters were learned from, with all that follows; by default the same ones."""
     dictionary: tuple[int, ...] | None = None
     """Rows of the record that are inducing points; None for all of them."""
     thinned: ThinnedModel | None = None
@@ -31,10 +48,19 @@ class Checkpoint:
     upper: float = math.inf
     """No value of the objective is larger, with probability 1 - delta; in the user's units."""
 
+    def __post_init__(self) -> None:
+        if self.learned_from < 0:
+            object.__setattr__(self, "learned_from", self.count)
+
+    def certified(self, found: Certificate) -> Checkpoint:
+        """With the numbers of its certificate."""
+        return replace(self, beta=found.beta, effective_dimension=found.effective_dimension, upper=found.upper)
+
     def as_json(self) -> dict[str, Any]:
         """All of it, as finite JSON."""
         return {
             "count": self.count,
+            "learned_from": self.learned_from,
             **_hyperparameters_as_json(self.hyperparameters),
             "dictionary": None if self.dictionary is None else list(self.dictionary),
             "overview": None
@@ -52,6 +78,7 @@ def from_json(kept: Mapping[str, Any]) -> Checkpoint:
     return Checkpoint(
         kept["count"],
         _hyperparameters(kept),
+        kept.get("learned_from", kept["count"]),  # the first version had no such field
         None if rows is None else tuple(rows),
         None if thinned is None else ThinnedModel(tuple(thinned["rows"]), _hyperparameters(thinned)),
         kept["beta"],

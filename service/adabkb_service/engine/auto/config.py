@@ -18,6 +18,9 @@ class Config:
     """The certificate holds with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
+    revision: int = 2
+    """When learned hyperparameters take effect: 2, with the result after those that they were learned from; 1, at once,
+    as in studies of the first version."""
 
 
 @dataclass(frozen=True)

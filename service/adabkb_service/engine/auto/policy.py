@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
 from adabkb_service.engine.answers import CellBox
-from adabkb_service.engine.auto.certificate import certified
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import dictionary, predict, recommend, report
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import maximize_ucb
-from adabkb_service.engine.auto.state import State, absorb, due, incumbent, learn
+from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
 from adabkb_service.engine.auto.warp import Warp
@@ -40,6 +40,7 @@ __all__ = [
     "exhausted",
     "observe",
     "predict",
+    "prepare",
     "rebuild",
     "recommend",
     "report",
@@ -106,12 +107,9 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
     """
-    if not due(state, value):
-        return Update(absorb(state, point, value, error), {})
-    anew = certified(learn(state, state.record.add(point, value, error)))
-    if not (np.isfinite(anew.surrogate.weights).all() and np.isfinite(anew.checkpoint.beta)):
-        raise FloatingPointError("the results are too large or too uncertain for floating point")
-    return Update(anew, marks_changed(state.tree, anew.tree))
+    learn = learn_at_once if state.problem.config.revision == 1 else learn_behind
+    after = learn(state, point, value, error)
+    return Update(after, marks_changed(state.tree, after.tree))
 
 
 def stopped(state: State) -> bool:  # noqa: ARG001 - a policy may stop by itself, this one does not

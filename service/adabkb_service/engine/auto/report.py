@@ -41,7 +41,7 @@ def report(state: State) -> Report:
         offset=-warp.middle,
         scale=warp.spread,
         clipped=0,
-        learned=checkpoint.as_json(),
+        learned={**checkpoint.as_json(), "settled": state.settled},
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto import likelihood
-from adabkb_service.engine.auto.certificate import certified
 from adabkb_service.engine.auto.checkpoint import Checkpoint, from_json
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.state import State, fitted, learn
+from adabkb_service.engine.auto.learning import relearned
+from adabkb_service.engine.auto.state import State, fitted
 from adabkb_service.engine.auto.tree import PRUNED, Tree, grown, root
 from adabkb_service.engine.moves import Cells, Update
 from adabkb_service.engine.record import Record
@@ -46,7 +46,8 @@ def restore(
     problem, tree = Problem(space, config, seed), grown(cells)
     if learned is None:
         return _blank(problem, tree)
-    return fitted(problem, record, tree, from_json(learned))
+    settled = learned.get("settled")  # the first version had no use for it
+    return fitted(problem, record, tree, from_json(learned), settled)
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
@@ -61,7 +62,7 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     blank = _blank(state.problem, state.tree)
     if not record.size:
         return Update(blank, marks_changed(state.tree, blank.tree))
-    anew = certified(learn(blank, record))
+    anew = relearned(blank, record)
     return Update(anew, marks_changed(state.tree, anew.tree))
 
 

@@ -159,6 +159,15 @@ class Tree:
             box.narrow(axis, part)
         return cell, box
 
+    def as_of(self, size: int) -> Tree:
+        """As it was when it had so many cells: later cuts are undone, marks stay as they are."""
+        if size == self.size:
+            return self
+        axis, first, parent, part, depth = (
+            column[:size] for column in (self.axis, self.first, self.parent, self.part, self.depth)
+        )
+        return Tree(np.where(first < size, axis, LEAF).astype(np.int32), first, parent, part, depth)
+
     def cut(self, cuts: Sequence[Cut]) -> Tree:
         """With uncut cells divided, one after the other; children are leaves and follow on in order of the cuts."""
         born = sum(cut.parts for cut in cuts)

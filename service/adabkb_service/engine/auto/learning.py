@@ -1,0 +1,167 @@
+"""When and how hyperparameters are learned, and when they take effect.
+
+A search for hyperparameters with all that follows (dictionary, thinned model, certificate) takes long beside a
+decision, so no answer waits for one: what is learned from the first n results takes effect with result n + 1. It can be
+computed at any time between the two (``prepare``), and is computed with result n + 1 otherwise; that makes no
+difference to any number, because it depends on the record and on the tree as of result n alone.
+
+What is cheap and urgent is done at once. In a small study that is everything. After a result far from all others, warp
+and posterior are fitted anew under the hyperparameters known so far, and a search is due.
+
+Studies of the first version (``Config.revision`` 1) learn at once instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import likelihood, thinned, warp
+from adabkb_service.engine.auto.certificate import certify, pruned
+from adabkb_service.engine.auto.checkpoint import Checkpoint
+from adabkb_service.engine.auto.likelihood import Evidence
+from adabkb_service.engine.auto.rows import noise_ratios, to_fit, to_learn_from
+from adabkb_service.engine.auto.state import Prepared, State, absorb, fitted, mean_and_std
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.record import Record
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+EXACT = 800
+"""Results up to which every row is in the posterior."""
+DICTIONARY = 500
+"""Points of the dictionary beyond that, ..."""
+GROWTH = 125
+"""... and rows added to it until it is drawn anew."""
+REFIT = 10
+"""The hyperparameters are learned anew when a tenth of the results is new, ..."""
+OUTLIER = 5.0
+"""... or when a model output is beyond this many standard deviations."""
+SMALL = 20
+"""Results up to which learning takes effect at once: it takes less than a millisecond there, and a late one costs
+evaluations."""
+
+
+def learn_at_once(state: State, position: Array, value: float, error: float) -> State:
+    """With one more result, and a checkpoint if that makes one due (revision 1)."""
+    record = state.record.add(position, value, error)
+    if not (_search_is_due(state.checkpoint, record.size) or _is_outlier(state, value)):
+        return absorb(state, position, value, error)
+    return relearned(state, record)
+
+
+def learn_behind(state: State, position: Array, value: float, error: float) -> State:
+    """With one more result; first a checkpoint that the results before made due takes effect (revision 2)."""
+    if state.record.size < SMALL:
+        return learn_at_once(state, position, value, error)
+    state = _adopted(prepare(state))
+    if not _is_outlier(state, value):
+        return absorb(state, position, value, error)
+    record = state.record.add(position, value, error)
+    checkpoint = replace(state.checkpoint, count=record.size)
+    return _checked(fitted(state.problem, record, state.tree, checkpoint))
+
+
+def prepare(state: State) -> State:
+    """The same state, with the checkpoint computed that the next result will bring, if there will be one."""
+    delayed = state.problem.config.revision > 1 and state.record.size >= SMALL
+    if not delayed or state.prepared is not None or not _is_due(state):
+        return state
+    seen = replace(state, tree=state.tree.as_of(state.settled))
+    try:
+        learned = _checked(_searched(seen, seen.record))
+    except FloatingPointError:  # the hyperparameters known so far stay, until more results make another search due
+        learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size))
+    certificate = certify(learned)
+    checkpoint = learned.checkpoint.certified(certificate)
+    return replace(state, prepared=Prepared(checkpoint, learned.warp, learned.surrogate, certificate))
+
+
+def relearned(state: State, record: Record) -> State:
+    """A state with another record, everything learned from it, starting from the present hyperparameters."""
+    learned = _searched(state, record)
+    certificate = certify(learned)
+    checkpoint = learned.checkpoint.certified(certificate)
+    return _checked(replace(learned, tree=pruned(learned, certificate), checkpoint=checkpoint))
+
+
+def _adopted(state: State) -> State:
+    """With what was prepared in effect; the tree may have been cut further since."""
+    found = state.prepared
+    if found is None:
+        return state
+    state = replace(state, checkpoint=found.checkpoint, warp=found.warp, surrogate=found.surrogate, prepared=None)
+    return replace(state, tree=pruned(state, found.certificate))
+
+
+def _is_due(state: State) -> bool:
+    """Whether the results so far call for a search."""
+    checkpoint, count = state.checkpoint, state.record.size
+    refitted = count == checkpoint.count > checkpoint.learned_from  # the last result was an outlier
+    return refitted or (count > checkpoint.learned_from and _search_is_due(checkpoint, count))
+
+
+def _search_is_due(checkpoint: Checkpoint, count: int) -> bool:
+    """Whether so many results call for a search, by their number."""
+    since = count - checkpoint.learned_from
+    if since >= max(1, count // REFIT):
+        return True
+    return count > EXACT and (checkpoint.dictionary is None or since >= GROWTH)
+
+
+def _is_outlier(state: State, value: float) -> bool:
+    return bool(not np.abs(state.warp.forward(np.array([value]))[0]) < OUTLIER)
+
+
+def _checked(state: State) -> State:
+    """The state itself.
+
+    Raises:
+        FloatingPointError: the numbers are beyond what floating point can hold.
+    """
+    if not (np.isfinite(state.surrogate.weights).all() and np.isfinite(state.checkpoint.beta)):
+        raise FloatingPointError("the results are too large or too uncertain for floating point")
+    return state
+
+
+def _searched(state: State, record: Record) -> State:
+    """A state with another record and hyperparameters learned from it, starting from the present ones, and whenever the
+    count of results passes a power of two also from the prior's; the certificate is that of before."""
+    problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
+    rows = to_learn_from(problem.seed, record.values)
+    if record.size >= likelihood.FEWEST:
+        evidence = _evidence(state, record, rows)
+        starts = [hyperparameters]
+        if record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # they may be in a poor optimum
+            starts.append(likelihood.prior(problem.domain.dimension))
+        hyperparameters = likelihood.learn(evidence, starts)
+    dictionary = None if record.size <= EXACT else _dictionary(state, record)
+    checkpoint = Checkpoint(
+        record.size, hyperparameters, dictionary=dictionary, thinned=thinned.learn(problem, record, rows)
+    )
+    return fitted(problem, record, state.tree, checkpoint)
+
+
+def _evidence(state: State, record: Record, rows: Ints) -> Evidence:
+    """Some rows, under the warp of the whole record."""
+    problem, known = state.problem, state.checkpoint.hyperparameters
+    warped, values = warp.fit(record.values), record.values[rows]
+    declared = noise_ratios(problem, known, warped, values, record.errors[rows]) - known.noise_ratio
+    return Evidence(record.positions[rows], warped.forward(values), declared, problem.domain.categorical)
+
+
+def _dictionary(state: State, record: Record) -> tuple[int, ...]:
+    """The next dictionary: rows drawn with probabilities proportional to their leverages, up to the cap (BKB's,
+    rescaled).
+
+    The leverages s2 / nu come from the posterior before. Without replacement, by Efraimidis and Spirakis' keys.
+    """
+    rows = to_fit(state.problem.seed, record.values)
+    rows = rows[np.sort(np.unique(record.ordinals[rows], return_index=True)[1])]  # each point once
+    _, deviation = mean_and_std(state.surrogate, record.positions[rows])
+    draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)
+    keys = np.log(draws) / np.maximum(deviation, 1e-12) ** 2
+    return tuple(np.sort(rows[np.argsort(-keys, kind="stable")[:DICTIONARY]]).tolist())
