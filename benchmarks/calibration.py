@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from adabkb_service.engine.auto import likelihood
-from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.auto import policy as auto_module
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.paper.kernels import Matern
 from adabkb_service.engine.space import FloatAxis, Space
 from benchmarks.output import RESULTS, print_table, provenance, write
@@ -66,7 +67,7 @@ def coverage(design: str, level: float, dimension: int, seed: int) -> list[float
     tested = rng.random((TESTED, dimension))
     truth = function(tested)
     noise = level * truth.std()
-    state, shares = auto.start(space, auto.Config(), seed), []
+    state, shares = auto.start(space, auto_module.Config(), seed), []
     for count in range(1, COUNTS[-1] + 1):
         point = space.snap(rng.random((1, dimension)))[0]
         if design == "suggested":

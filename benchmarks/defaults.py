@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.paper import policy as ada_bkb
-from adabkb_service.engine.paper.policy import Config
+from adabkb_service.engine.paper import policy as ada_bkb_module
+from adabkb_service.engine.paper.policy import Config, ada_bkb
 from benchmarks.functions import Function
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.paper.functions import FUNCTIONS
@@ -76,7 +76,7 @@ def regrets(function: Function, method: Method, seed: int) -> list[float]:
 def engine(function: Function, config: Config, seed: int) -> Method:
     """Ada-BKB as a method."""
     state = ada_bkb.start(function.space, config, seed)
-    last: ada_bkb.Suggestion[ada_bkb.State] | None = None
+    last: ada_bkb_module.Suggestion[ada_bkb_module.State] | None = None
 
     def points(value: float) -> Array:
         nonlocal last

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.auto import policy as auto_module
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.record import Record, of
+from adabkb_service.engine.warm import warm
 from benchmarks.functions import Array
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.functions import FUNCTIONS
@@ -102,14 +104,15 @@ def cells_of(count: int) -> dict[str, str]:
 
 def measure_auto(count: int, steps: int) -> dict[str, Any]:
     """Rebuilding the study from its rows, then steps: refits and redrawn dictionaries included as they fall due."""
+    warm()
     rng = np.random.default_rng(SEED + 1)
     past, cells = record(count), cells_of(count)
-    state = auto.start(SPACE, auto.Config(), SEED)
+    state = auto.start(SPACE, auto_module.Config(), SEED)
     for _ in range(2):  # the second draws the dictionary by the leverages of the first
         state = auto.rebuild(state, past, {}).state
     learned = json.loads(json.dumps(auto.report(state).learned))
     before = time.thread_time()
-    state = auto.restore(SPACE, auto.Config(), SEED, past, cells, auto.dictionary(state), learned)
+    state = auto.restore(SPACE, auto_module.Config(), SEED, past, cells, auto.dictionary(state), learned)
     rebuild = time.thread_time() - before
     del cells, past, learned
     times, nothing_pending = [], np.zeros((0, SPACE.dimension))

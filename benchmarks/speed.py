@@ -18,9 +18,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper.config import Problem
-from adabkb_service.engine.paper.policy import Config, State
+from adabkb_service.engine.paper.policy import Config, State, ada_bkb
 from adabkb_service.engine.paper.restore import blank
 from adabkb_service.engine.paper.state import Array, expand, know, refresh
 from adabkb_service.engine.space import FloatAxis, Space
@@ -229,7 +229,7 @@ def show_runs(runs: dict[str, dict[str, Any]]) -> None:
 def against_oracle(name: str = "Hartmann_3", steps: int = 60) -> dict[str, Any]:
     """Engine and literal transcription on the same problem, which they must solve by the same evaluations."""
     function, config = FUNCTIONS[name], Config(lengthscale=0.5, ridge=0.01, max_depth=12)
-    oracle = Oracle(function.space, config, seed=0, max_expansions=ada_bkb.MAX_EXPANSIONS)
+    oracle = Oracle(function.space, config, seed=0, max_expansions=ada_bkb_module.MAX_EXPANSIONS)
     visited: list[list[float]] = []
 
     def slow() -> None:

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from adabkb_service.engine.paper import index, state
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper.leaves import Leaves
 from adabkb_service.engine.paper.state import Array, State, View
-from adabkb_service.engine.threds import policy as gp_threds
+from adabkb_service.engine.threds import policy as gp_threds_module
 
-AS_PRINTED = ada_bkb._expands
+AS_PRINTED = ada_bkb_module._expands
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def start() -> Iterator[None]:
             return bool(state.tree.depth[leaf] == 0)
         return AS_PRINTED(state, imagined, leaf, repeat)
 
-    with patch.object(ada_bkb, "_expands", expands):
+    with patch.object(ada_bkb_module, "_expands", expands):
         yield
 
 
@@ -50,7 +50,7 @@ def root_first() -> Iterator[None]:
     def expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
         return bool(len(state.points.values)) and AS_PRINTED(state, imagined, leaf, repeat)
 
-    with patch.object(ada_bkb, "_expands", expands):
+    with patch.object(ada_bkb_module, "_expands", expands):
         yield
 
 
@@ -68,8 +68,8 @@ def refitted() -> Iterator[None]:
 
     with (
         patch.object(state, "WEAR", 0),
-        patch.object(ada_bkb, "absorb", absorb_anew),
-        patch.object(gp_threds, "absorb", absorb_anew),
+        patch.object(ada_bkb_module, "absorb", absorb_anew),
+        patch.object(gp_threds_module, "absorb", absorb_anew),
     ):
         yield
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.auto import policy as auto
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.auto import policy as auto_module
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.policy import Policy
-from adabkb_service.engine.threds import policy as gp_threds
+from adabkb_service.engine.threds import policy as gp_threds_module
+from adabkb_service.engine.threds.policy import gp_threds
 from benchmarks.functions import Array, Function, cube
 from benchmarks.paper import as_coded, authors, tuning
 from benchmarks.paper.functions import FUNCTIONS
@@ -32,7 +34,7 @@ class Entry:
     """A system with its constants, as one experiment has it."""
 
     config: Any
-    policy: Policy = ada_bkb
+    policy: Policy[Any, Any] = ada_bkb
     change: Callable[[], AbstractContextManager[object]] = nullcontext
     """Of the engine, while it runs."""
     initial: int = 0
@@ -117,7 +119,7 @@ def jobs(
                 yield Job(experiment, problem, variant, seed, steps, limit)
 
 
-LEARNED = Entry(auto.Config(), auto)
+LEARNED = Entry(auto_module.Config(), auto)
 
 
 def _systems(problem: str) -> dict[str, Entry]:
@@ -206,7 +208,7 @@ def _on_the_square(problem: str) -> dict[str, Entry]:
         coordinates="raw",
         outputs="raw",
     )
-    test = gp_threds.of_a_test(
+    test = gp_threds_module.of_a_test(
         kernel="gaussian",
         lengthscale=0.2,
         ridge=0.01,
@@ -216,7 +218,7 @@ def _on_the_square(problem: str) -> dict[str, Entry]:
     )
     side = int(settings["parameters"]["grid"].partition("x")[0])
     lowest, highest = interval
-    threds = gp_threds.Config(test, lowest, highest, grid=side, patience=50, slack=0.2, max_depth=9)
+    threds = gp_threds_module.Config(test, lowest, highest, grid=side, patience=50, slack=0.2, max_depth=9)
     systems = {
         "ada-bkb": Entry(tree),
         "ada-gp-ucb": Entry(authors.ada_gp_ucb(tree, authors.STEPS, 1.0)),

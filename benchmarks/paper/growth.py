@@ -23,8 +23,8 @@ from matplotlib.typing import LineStyleType
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from adabkb_service.engine.paper import policy as ada_bkb
 from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.state import State, expand, refresh
 from adabkb_service.engine.paper.variation import Chaining
 from benchmarks.output import RESULTS, provenance, write

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper import policy as ada_bkb_module
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.policy import Policy
 from benchmarks.functions import Function
 
@@ -89,7 +90,7 @@ def run(
     seed: int,
     *,
     noise_std: float,
-    policy: Policy = ada_bkb,
+    policy: Policy[Any, Any] = ada_bkb,
     limit: float = float("inf"),
     initial: int = 0,
 ) -> Run:
@@ -151,7 +152,7 @@ def run(
 
 
 def _given(
-    function: Function, policy: Policy, state: Any, rng: np.random.Generator, initial: int, noise_std: float
+    function: Function, policy: Policy[Any, Any], state: Any, rng: np.random.Generator, initial: int, noise_std: float
 ) -> Any:
     """The state after results of random fixed points."""
     for point in rng.choice(state.problem.fixed, initial, replace=False):
@@ -160,5 +161,5 @@ def _given(
     return state
 
 
-def _leaves(policy: Policy, state: Any) -> int:
-    return state.tree.count if isinstance(state, ada_bkb.State) else policy.report(state).leaves
+def _leaves(policy: Policy[Any, Any], state: Any) -> int:
+    return state.tree.count if isinstance(state, ada_bkb_module.State) else policy.report(state).leaves

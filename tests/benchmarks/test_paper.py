@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adabkb_service.engine.candidates import grid_size
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper.policy import ada_bkb
 from benchmarks.paper import __main__ as evaluation
 from benchmarks.paper import as_coded, falkon, growth, report, store, tuning
 from benchmarks.paper.experiments import EXPERIMENTS, SQUARE, Job, jobs

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.paper import policy as ada_bkb
 from adabkb_service.engine.paper.config import Config
-from adabkb_service.engine.paper.policy import State
+from adabkb_service.engine.paper.policy import State, ada_bkb
 from adabkb_service.engine.record import Record, of
 from adabkb_service.engine.space import Space
 

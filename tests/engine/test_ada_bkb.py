@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import box_of
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.kernels import Gaussian
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
 from tests.engine.drive import Run, record, run
 from tests.engine.strategies import unit_space
@@ -100,7 +101,7 @@ def test_changing_units_changes_nothing_in_unit_mode(branching: int) -> None:
     np.testing.assert_allclose(other.std, 1e6 * one.std, rtol=1e-6)
 
 
-def restore(result: Run) -> ada_bkb.State:
+def restore(result: Run) -> ada_bkb_module.State:
     problem = result.state.problem
     return ada_bkb.restore(
         problem.space,
@@ -230,7 +231,7 @@ def test_discrete_axes_hand_out_values_of_their_grid_only() -> None:
 
 def test_expansions_per_suggestion_are_capped_and_the_cap_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """F so large that every cell would be refined for ever: an answer comes all the same, and says so."""
-    monkeypatch.setattr(ada_bkb, "MAX_EXPANSIONS", 30)
+    monkeypatch.setattr(ada_bkb_module, "MAX_EXPANSIONS", 30)
     config = Config(norm_bound=1e9, beta=1.0, max_depth=60)
     state = ada_bkb.observe(ada_bkb.start(unit_space(2), config, 0), np.array([0.5, 0.5]), 1.0).state
     suggestion = ada_bkb.suggest(state, np.zeros((0, 2)))

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.paper import policy as ada_bkb
 from adabkb_service.engine.paper.config import Config
-from adabkb_service.engine.paper.policy import State
+from adabkb_service.engine.paper.policy import State, ada_bkb
 from tests.engine.drive import run
 from tests.engine.strategies import unit_space
 

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from adabkb_service.engine.cells import depth_of
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.engine.threds import policy as gp_threds
+from adabkb_service.engine.threds import policy as gp_threds_module
+from adabkb_service.engine.threds.policy import gp_threds
 from tests.engine.drive import hills
 from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
 
 NOTHING = np.zeros((0, 2))
-THREDS = gp_threds.Config(
-    model=gp_threds.of_a_test(
+THREDS = gp_threds_module.Config(
+    model=gp_threds_module.of_a_test(
         kernel="gaussian", lengthscale=0.2, ridge=0.01, noise_std=0.1, norm_bound=2.0, delta=1e-3
     ),
     lowest=0.2,
@@ -33,7 +34,7 @@ THREDS = gp_threds.Config(
 )
 
 
-def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[gp_threds.State, dict[str, str]]:
+def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[gp_threds_module.State, dict[str, str]]:
     """A run of GP-ThreDS with noise 0.1 on the unit square."""
     state, cells = gp_threds.start(unit_space(2), THREDS, seed), {"0": "leaf"}
     rng = np.random.default_rng(seed)

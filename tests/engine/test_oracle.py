@@ -7,7 +7,8 @@ from unittest import mock
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper import policy as ada_bkb_module
+from adabkb_service.engine.paper.policy import ada_bkb
 from tests.engine.oracle import Oracle
 from tests.engine.strategies import Case, cases
 
@@ -23,7 +24,7 @@ def key(path: tuple[int, ...]) -> str:
 @given(case=cases())
 def test_same_decisions_as_the_transcription(case: Case) -> None:
     """Same cells suggested, same dictionary, same leaf set, same numbers, on random problems."""
-    with mock.patch.object(ada_bkb, "MAX_EXPANSIONS", MAX_EXPANSIONS):
+    with mock.patch.object(ada_bkb_module, "MAX_EXPANSIONS", MAX_EXPANSIONS):
         assert_same_run(case)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.paper import policy as ada_bkb
 from adabkb_service.engine.paper.config import Config, Problem
 from adabkb_service.engine.paper.kernels import Gaussian, Kernel, Matern
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.restore import blank, restored
 from adabkb_service.engine.paper.state import State, absorb, believe, fresh_view, know
 from tests.engine.drive import record, run

@@ -14,10 +14,10 @@ from scipy.stats import norm
 
 from adabkb_service.engine.cells import box_of
 from adabkb_service.engine.paper import index
-from adabkb_service.engine.paper import policy as ada_bkb
 from adabkb_service.engine.paper.config import Config, Problem
 from adabkb_service.engine.paper.kernels import Matern
 from adabkb_service.engine.paper.leaves import listed
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
 from tests.engine.drive import hills, record, run

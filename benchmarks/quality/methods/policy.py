@@ -1,4 +1,4 @@
-"""Our policies: any module with the interface of ``adabkb_service.engine``."""
+"""Our policies: any module with a ``Config`` and one ``Policy``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.policy import Policy as EnginePolicy
 from adabkb_service.engine.space import Space
 from benchmarks.quality.methods.base import Method, Parameters
 
@@ -18,9 +19,10 @@ class Policy(Method):
     """
 
     def __init__(self, space: Space, seed: int, module: str, workers: int = 1) -> None:
-        self._policy = import_module(module)
+        found = import_module(module)
+        (self._policy,) = (value for value in vars(found).values() if isinstance(value, EnginePolicy))
         self._space = space
-        self._state = self._policy.start(space, self._policy.Config(), seed)
+        self._state = self._policy.start(space, found.Config(), seed)
         self._workers = workers
         self._pending: list[NDArray[np.float64]] = []
         self._order = np.random.default_rng(seed)

@@ -17,15 +17,17 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Constant, Count, Whole
-from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.auto import policy as auto_module
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.candidates import grid_size
 from adabkb_service.engine.cells import LONGEST_KEY
-from adabkb_service.engine.paper import policy as ada_bkb
 from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.engine.threds import policy as gp_threds
+from adabkb_service.engine.threds import policy as gp_threds_module
+from adabkb_service.engine.threds.policy import gp_threds
 
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
@@ -52,13 +54,13 @@ class AutoProfile(Body):
     kind: Literal["ada-bkb"] = "ada-bkb"
     profile: Literal["auto"] = "auto"
     delta: Annotated[float, Field(gt=0, lt=1, description="the gap holds with probability 1 - delta")] = (
-        auto.Config.delta
+        auto_module.Config.delta
     )
-    policy: ClassVar[Policy] = auto
+    policy: ClassVar[Policy[Any, Any]] = auto
 
-    def config(self, output_noise_std: float | None, sign: float) -> auto.Config:  # noqa: ARG002
+    def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
         """What the engine is told."""
-        return auto.Config(delta=self.delta, noise_std=output_noise_std)
+        return auto_module.Config(delta=self.delta, noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
         """Itself: nothing depends on the space."""
@@ -105,7 +107,7 @@ class _Constants(_Kernel):
     outputs: Annotated[
         Literal["standardized", "raw"] | None, Field(description="by default raw where the coordinates are raw")
     ] = None
-    policy: ClassVar[Policy] = ada_bkb
+    policy: ClassVar[Policy[Any, Any]] = ada_bkb
     exchanged: ClassVar[Mapping[str, Any]] = {}
     """Constants of the engine that make it this system."""
     own: ClassVar[set[str]] = {"kind", "profile", "lengthscale"}
@@ -289,7 +291,7 @@ class GPThreDS(_Kernel):
         float, Field(ge=0, le=1e30, description="how far below the threshold a cell must be to be rejected")
     ] = 0.2
     max_depth: Annotated[int, Field(ge=1, le=MAX_HALVINGS, description="halvings of the box"), Whole] = 12
-    policy: ClassVar[Policy] = gp_threds
+    policy: ClassVar[Policy[Any, Any]] = gp_threds
 
     @field_validator("highest")
     @classmethod
@@ -298,9 +300,9 @@ class GPThreDS(_Kernel):
             raise PydanticCustomError("bounds", "must be greater than lowest")
         return highest
 
-    def config(self, output_noise_std: float | None, sign: float) -> gp_threds.Config:
+    def config(self, output_noise_std: float | None, sign: float) -> gp_threds_module.Config:
         """The engine's constants."""
-        model = gp_threds.of_a_test(
+        model = gp_threds_module.of_a_test(
             kernel=self.kernel,
             smoothness=self.smoothness,
             lengthscale=self._engine_lengthscale(),
@@ -312,7 +314,9 @@ class GPThreDS(_Kernel):
         )
         assert self.points_per_axis is not None, "resolved"
         low, high = sorted((sign * self.lowest, sign * self.highest))
-        return gp_threds.Config(model, low, high, self.points_per_axis, self.patience, self.slack, self.max_depth)
+        return gp_threds_module.Config(
+            model, low, high, self.points_per_axis, self.patience, self.slack, self.max_depth
+        )
 
     def resolved(self, space: Space) -> Self:
         """With the defaults that depend on the space as numbers.

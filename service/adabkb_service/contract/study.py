@@ -21,11 +21,11 @@ from adabkb_service.contract.parameters import (
     Tags,
     Whole,
 )
-from adabkb_service.engine.auto import policy as auto
+from adabkb_service.engine.auto import policy as auto_module
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.threds import policy as gp_threds
+from adabkb_service.engine.threds import policy as gp_threds_module
 
 FAILURE_LIMIT = 10
 CHANGEABLE = (
@@ -91,12 +91,12 @@ class StudyDefinition(Body):
         """The engine's search space."""
         return Space(tuple(parameter.axis() for parameter in self.parameters))
 
-    def config(self) -> auto.Config | Config | gp_threds.Config:
+    def config(self) -> auto_module.Config | Config | gp_threds_module.Config:
         """The engine's constants."""
         return self.algorithm.config(self.noise_std, self.sign)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> Policy[Any, Any]:
         """Who decides."""
         return self.algorithm.policy
 

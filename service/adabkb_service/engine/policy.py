@@ -1,9 +1,14 @@
-"""What the operations ask of a policy. A policy is a module; a study's definition names it."""
+"""What a study asks of the system that decides where to evaluate, and what the answers are.
+
+A system is a subclass of ``Policy``; a study's definition names it. States are immutable values that only the system
+itself looks into. Positions are in the unit cube, and larger results are better.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,57 +19,110 @@ from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
+C = TypeVar("C")
+S = TypeVar("S")
 
 
-class Policy(Protocol):
-    """Decides where to evaluate next. States are values that only the policy looks into; positions are in the unit
-    cube, and larger results are better.
-    """
+class Policy(ABC, Generic[C, S]):
+    """A system with configurations C and states S."""
 
-    def start(self, space: Space, config: Any, seed: int) -> Any:
+    @abstractmethod
+    def start(self, space: Space, config: C, seed: int) -> S:
         """The state of a study in which nothing has happened."""
 
+    @abstractmethod
     def restore(
         self,
         space: Space,
-        config: Any,
+        config: C,
         seed: int,
         record: Record,
         cells: Mapping[str, str],
         dictionary: Sequence[int],
-        learned: Mapping[str, Any] | None,
-    ) -> Any:
-        """The state that the log gave, from what was kept of it."""
+        learned: Mapping[str, object] | None = None,
+    ) -> S:
+        """The state that running the study gave, from what was kept of it.
 
-    def suggest(self, state: Any, pending: Array, failed: Array | None = None) -> Suggestion[Any]:
-        """The next point to evaluate."""
+        Args:
+            space, config, seed: of the study.
+            record: all results, in log order.
+            cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for a
+                study that never suggested.
+            dictionary: as ``dictionary`` gave it.
+            learned: as the last ``report`` had it; None for a study without one.
+        """
 
-    def suggestions(self, state: Any, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[Any]]:
-        """One point after the other, each pending for the next; ends where there is none left."""
+    @abstractmethod
+    def suggestions(self, state: S, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[S]]:
+        """Points to evaluate, one after the other, each pending for the next; ends where there is none left.
 
-    def observe(self, state: Any, point: Array, value: float, error: float = 0.0) -> Update[Any]:
-        """Fold a result in."""
+        Args:
+            state: of the study.
+            pending: (k, d) cube positions of points handed out and not yet observed.
+            failed: (f, d) those that could not be evaluated.
+        """
 
-    def rebuild(self, state: Any, record: Record, cells: Mapping[str, str]) -> Update[Any]:
-        """The study with another record of results, after a correction."""
+    def suggest(self, state: S, pending: Array, failed: Array | None = None) -> Suggestion[S]:
+        """The next point to evaluate: the first of ``suggestions``.
 
-    def dictionary(self, state: Any) -> tuple[int, ...]:
-        """The dictionary as ordinals of distinct evaluated points, ascending."""
+        Raises:
+            StopIteration: there is none left.
+        """
+        return next(self.suggestions(state, pending, failed))
 
-    def stopped(self, state: Any) -> bool:
-        """Whether the policy has nothing more to learn."""
+    @abstractmethod
+    def observe(self, state: S, point: Array, value: float, error: float = 0.0) -> Update[S]:
+        """The state after a result.
 
-    def exhausted(self, state: Any, awaited: Array) -> bool:
-        """Whether no point is left beside the evaluated and the awaited ones, (k, d)."""
+        Args:
+            state: of the study.
+            point: (d,) cube position of what was evaluated; any point of the space.
+            value: the result, larger is better.
+            error: its standard error in the user's units; 0 if unknown.
 
-    def report(self, state: Any) -> Report:
+        Raises:
+            FloatingPointError: the numbers are beyond what floating point can hold; the result cannot be taken.
+        """
+
+    def prepare(self, state: S) -> S:
+        """The same state, with what the next ``observe`` will need computed ahead; it changes no answer."""
+        return state
+
+    @abstractmethod
+    def rebuild(self, state: S, record: Record, cells: Mapping[str, str]) -> Update[S]:
+        """The study with another record of results, after a correction.
+
+        Args:
+            state: of the study.
+            record: the results that count, in log order.
+            cells: as for ``restore``; what was cut stays cut, as points were handed out for it.
+        """
+
+    @abstractmethod
+    def dictionary(self, state: S) -> tuple[int, ...]:
+        """The inducing points as ordinals of distinct evaluated points, ascending."""
+
+    def stopped(self, state: S) -> bool:  # noqa: ARG002
+        """Whether the system itself ends the study; by default it never does."""
+        return False
+
+    def exhausted(self, state: S, awaited: Array) -> bool:  # noqa: ARG002
+        """Whether no point is left beside the evaluated and the awaited ones, (k, d); by default never, as points are
+        repeated."""
+        return False
+
+    @abstractmethod
+    def report(self, state: S) -> Report:
         """The model in numbers."""
 
-    def predict(self, state: Any, points: Array) -> Prediction:
-        """The posterior at positions (k, d)."""
+    @abstractmethod
+    def predict(self, state: S, points: Array) -> Prediction:
+        """The posterior at cube positions (k, d), by the results alone."""
 
-    def recommend(self, state: Any) -> Recommendation | None:
-        """The best evaluated point by the model; None before the first result."""
+    @abstractmethod
+    def recommend(self, state: S) -> Recommendation | None:
+        """The evaluated point of best posterior mean; None before the first result."""
 
-    def cell_box(self, state: Any, key: str) -> CellBox:
+    @abstractmethod
+    def cell_box(self, state: S, key: str) -> CellBox:
         """A cell's extent."""

@@ -75,7 +75,7 @@ class Model:
     """Trials whose point, folded again, came out different from what the log says was handed out."""
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> Policy[Any, Any]:
         """Who decides."""
         return self.definition.policy
 

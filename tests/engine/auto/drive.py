@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.space import Space
 from tests.engine.drive import record

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import likelihood
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
 from tests.engine.auto.drive import Run, sample_path
 from tests.engine.strategies import unit_space
 

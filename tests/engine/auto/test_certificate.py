@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import Hyperparameters
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import State, fitted, incumbent
 from adabkb_service.engine.auto.surrogate import exact
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole

@@ -151,7 +151,6 @@ def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
 
 RUN = """
 import numpy as np
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
 from tests.engine.auto.drive import run
 from tests.engine.strategies import unit_space

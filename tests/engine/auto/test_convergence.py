@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Instance
 from tests.engine.auto.drive import Run, sample_path
 from tests.engine.drive import record

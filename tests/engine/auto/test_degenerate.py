@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import State
 from tests.engine.auto.drive import run
 from tests.engine.strategies import unit_space

@@ -8,9 +8,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.space import ChoiceAxis, Space
 from tests.engine.strategies import unit_space
 

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate, learning, likelihood
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.checkpoint import from_json
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import Run, run

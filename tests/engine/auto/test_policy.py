@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import learning
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
 from tests.engine.auto.drive import Run, run
 from tests.engine.auto.strategies import MIXED

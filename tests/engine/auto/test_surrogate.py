@@ -7,10 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import learning, surrogate
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.surrogate import JITTER, Surrogate
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run, sample_path

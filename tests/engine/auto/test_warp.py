@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import policy as auto
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.warp import Warp
 from tests.engine.auto.drive import Run, run
 from tests.engine.drive import record

@@ -31,25 +31,9 @@ from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.moves import Cells, Suggestion, Update
+from adabkb_service.engine.policy import Policy
 
-__all__ = [
-    "Config",
-    "State",
-    "cell_box",
-    "dictionary",
-    "exhausted",
-    "observe",
-    "predict",
-    "prepare",
-    "rebuild",
-    "recommend",
-    "report",
-    "restore",
-    "start",
-    "stopped",
-    "suggest",
-    "suggestions",
-]
+__all__ = ["Config", "State", "auto"]
 
 Array = NDArray[np.float64]
 
@@ -65,25 +49,13 @@ FAILED_NOISE = 0.1
 """... with this noise ratio."""
 
 
-def suggest(state: State, pending: Array, failed: Array | None = None) -> Suggestion[State]:
-    """The next point to evaluate.
+def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
+    """One point after the other, each pending for the next; ends when every point of a finite space is taken.
 
     Args:
         state: of the study.
         pending: (k, d) cube positions of points handed out and not yet observed.
         failed: (f, d) those that could not be evaluated.
-
-    Raises:
-        StopIteration: every point of a finite space is taken.
-    """
-    return next(suggestions(state, pending, failed))
-
-
-def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
-    """One point after the other, each pending for the next; ends when every point of a finite space is taken.
-
-    Args:
-        state, pending, failed: as for ``suggest``.
     """
     failed = np.zeros((0, state.problem.space.dimension)) if failed is None else failed
     view = _hallucinated(_with_failures_imputed(state.surrogate, state.warp, state, failed), state, pending)
@@ -110,11 +82,6 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     learn = learn_at_once if state.problem.config.revision == 1 else learn_behind
     after = learn(state, point, value, error)
     return Update(after, marks_changed(state.tree, after.tree))
-
-
-def stopped(state: State) -> bool:  # noqa: ARG001 - a policy may stop by itself, this one does not
-    """Never by itself: only the tolerance, the budget or the end of a finite space completes a study."""
-    return False
 
 
 def exhausted(state: State, awaited: Array) -> bool:
@@ -197,3 +164,23 @@ def _with_failures_imputed(view: Surrogate, warp: Warp, state: State, failed: Ar
     imputed = np.quantile(values, FAILED_QUANTILE, keepdims=True) if len(values) else np.array([-1.0])
     outputs = np.repeat(warp.forward(imputed), len(failed))
     return view.condition(failed, outputs, np.full(len(failed), FAILED_NOISE))
+
+
+class Auto(Policy[Config, State]):
+    """The ``auto`` profile; it never stops by itself."""
+
+    start = staticmethod(start)
+    restore = staticmethod(restore)
+    suggestions = staticmethod(suggestions)
+    observe = staticmethod(observe)
+    prepare = staticmethod(prepare)
+    rebuild = staticmethod(rebuild)
+    dictionary = staticmethod(dictionary)
+    exhausted = staticmethod(exhausted)
+    report = staticmethod(report)
+    predict = staticmethod(predict)
+    recommend = staticmethod(recommend)
+    cell_box = staticmethod(cell_box)
+
+
+auto = Auto()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def restore(
     record: Record,
     cells: Mapping[str, str],
     dictionary: Sequence[int],  # noqa: ARG001
-    learned: Mapping[str, Any] | None = None,
+    learned: Mapping[str, object] | None = None,
 ) -> State:
     """The state that folding the log gave, bit for bit, from what was kept of it.
 
@@ -46,7 +45,8 @@ def restore(
     problem, tree = Problem(space, config, seed), grown(cells)
     if learned is None:
         return _blank(problem, tree)
-    settled = learned.get("settled")  # the first version had no use for it
+    settled = learned.get("settled", tree.size)  # the first version had no use for it
+    assert isinstance(settled, int)
     return fitted(problem, record, tree, from_json(learned), settled)
 
 

@@ -26,55 +26,28 @@ from numpy.typing import NDArray
 from adabkb_service.engine.cells import child_keys
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.paper import index
-from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.leaves import TIE
 from adabkb_service.engine.paper.points import Points
 from adabkb_service.engine.paper.report import cell_box, predict, recommend, report
 from adabkb_service.engine.paper.restore import dictionary, rebuild, restore, start
 from adabkb_service.engine.paper.state import State, View, absorb, expand, know, prune
+from adabkb_service.engine.policy import Policy
 
-__all__ = [
-    "Config",
-    "Problem",
-    "State",
-    "Suggestion",
-    "Update",
-    "cell_box",
-    "dictionary",
-    "exhausted",
-    "observe",
-    "predict",
-    "rebuild",
-    "recommend",
-    "report",
-    "restore",
-    "start",
-    "stopped",
-    "suggest",
-    "suggestions",
-]
+__all__ = ["MAX_EXPANSIONS", "Config", "State", "Suggestion", "Update", "ada_bkb"]
 
 Array = NDArray[np.float64]
 
 MAX_EXPANSIONS = 100
 
 
-def suggest(state: State, pending: Array, failed: Array | None = None) -> Suggestion[State]:
-    """The next point to evaluate.
+def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
+    """One point after the other, each pending for the next; without end.
 
     Args:
         state: of the study.
         pending: (k, d) cube positions of points handed out and not yet observed.
         failed: (f, d) those that could not be evaluated; they count as pending for ever.
-    """
-    return next(suggestions(state, pending, failed))
-
-
-def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
-    """One point after the other, each pending for the next; without end.
-
-    Args:
-        state, pending, failed: as for ``suggest``.
     """
     pending = pending if failed is None else np.concatenate([pending, failed])
     state, waiting = know(state, pending)
@@ -131,11 +104,6 @@ def stopped(state: State) -> bool:
     if not len(state.points.values):
         return False
     return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
-
-
-def exhausted(state: State, awaited: Array) -> bool:  # noqa: ARG001
-    """Never: the paper's algorithm repeats points."""
-    return False
 
 
 def _hallucinate(view: View, points: Points, waiting: list[int]) -> View:
@@ -204,3 +172,22 @@ def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -
         cells,
         capped,
     )
+
+
+class AdaBKB(Policy[Config, State]):
+    """Ada-BKB with given constants, and the systems that are it with parts exchanged; points may be repeated."""
+
+    start = staticmethod(start)
+    restore = staticmethod(restore)
+    suggestions = staticmethod(suggestions)
+    observe = staticmethod(observe)
+    rebuild = staticmethod(rebuild)
+    dictionary = staticmethod(dictionary)
+    report = staticmethod(report)
+    predict = staticmethod(predict)
+    recommend = staticmethod(recommend)
+    cell_box = staticmethod(cell_box)
+    stopped = staticmethod(stopped)
+
+
+ada_bkb = AdaBKB()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ def restore(
     record: Record,
     cells: Mapping[str, str],
     dictionary: Sequence[int],
-    learned: Mapping[str, Any] | None = None,
+    learned: Mapping[str, object] | None = None,
 ) -> State:
     """The state that folding the log gave, from what was kept of it.
 
@@ -50,7 +49,9 @@ def restore(
         dictionary: ordinals of evaluated points.
         learned: as in the report; None where nothing is.
     """
-    return restored(Problem(space, config, seed), record, cells, dictionary, (learned or {}).get("drawn_at", 0))
+    drawn_at = (learned or {}).get("drawn_at", 0)
+    assert isinstance(drawn_at, int)
+    return restored(Problem(space, config, seed), record, cells, dictionary, drawn_at)
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:

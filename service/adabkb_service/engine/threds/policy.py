@@ -33,12 +33,14 @@ from adabkb_service.engine.candidates import distinct, product
 from adabkb_service.engine.cells import ROOT, child_keys, depth_of, path_of
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.paper import config as constants
-from adabkb_service.engine.paper import policy as ada_bkb
+from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper import report as reports
 from adabkb_service.engine.paper.leaves import TIE, listed
 from adabkb_service.engine.paper.points import none_yet
+from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.restore import restored
 from adabkb_service.engine.paper.state import absorb, believe, fresh_view, know
+from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 
@@ -79,7 +81,7 @@ class Test:
     """A cell that is being tested."""
 
     key: str
-    study: ada_bkb.State
+    study: ada_bkb_module.State
     """The grid as fixed points, without those of accepted children; with the test's results."""
     accepted: tuple[int, ...] = ()
     waited: int = 0
@@ -130,7 +132,7 @@ def restore(
     record: Record,
     cells: Mapping[str, str],
     dictionary: Sequence[int],  # noqa: ARG001
-    learned: Mapping[str, Any] | None = None,  # noqa: ARG001
+    learned: Mapping[str, object] | None = None,  # noqa: ARG001
 ) -> State:
     """The state that the results gave, one after the other: O(T) steps."""
     return _replayed(start(space, config, seed), record, cells)
@@ -141,19 +143,14 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     return _told(_replayed(start(state.problem.space, state.config, state.problem.seed), record, cells))
 
 
-def suggest(state: State, pending: Array, failed: Array | None = None) -> Suggestion[State]:
-    """The next point to evaluate.
+def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
+    """One point after the other, each pending for the next; without end. At the end of the tree, the best one.
 
     Args:
         state: of the study.
         pending: (k, d) cube positions of points handed out and not yet observed.
         failed: (f, d) those that could not be evaluated; they count as pending for ever.
     """
-    return next(suggestions(state, pending, failed))
-
-
-def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
-    """One point after the other, each pending for the next; without end. At the end of the tree, the best one."""
     cells = _changes(state)
     state = replace(state, kept={**state.kept, **cells})
     key = None if state.test is None else state.test.key
@@ -204,11 +201,6 @@ def dictionary(state: State) -> tuple[int, ...]:  # noqa: ARG001
 def stopped(state: State) -> bool:
     """Whether cells are as small as they may be."""
     return state.test is None
-
-
-def exhausted(state: State, awaited: Array) -> bool:  # noqa: ARG001
-    """Never: a grid's points are repeated."""
-    return False
 
 
 def report(state: State) -> Report:
@@ -322,7 +314,7 @@ def _new_test(problem: constants.Problem, config: Config, key: str) -> Test:
     positions = np.concatenate([positions[[first]], np.delete(positions, first, axis=0)])
     points = none_yet(space.dimension).add(positions, problem.scaled(positions))
     view = fresh_view(problem, points, np.zeros(0, dtype=np.int64))
-    study = ada_bkb.State(problem, listed(positions), points, view, believe(problem, points, view))
+    study = ada_bkb_module.State(problem, listed(positions), points, view, believe(problem, points, view))
     return Test(key, study)
 
 
@@ -335,5 +327,24 @@ def _box(key: str, dimension: int) -> tuple[Array, Array]:
     return low, low + side
 
 
-def _of_all_results(state: State) -> ada_bkb.State:
+def _of_all_results(state: State) -> ada_bkb_module.State:
     return restored(state.problem, state.record, {}, None)
+
+
+class GPThreDS(Policy[Config, State]):
+    """GP-ThreDS; a grid's points may be repeated."""
+
+    start = staticmethod(start)
+    restore = staticmethod(restore)
+    suggestions = staticmethod(suggestions)
+    observe = staticmethod(observe)
+    rebuild = staticmethod(rebuild)
+    dictionary = staticmethod(dictionary)
+    report = staticmethod(report)
+    predict = staticmethod(predict)
+    recommend = staticmethod(recommend)
+    cell_box = staticmethod(cell_box)
+    stopped = staticmethod(stopped)
+
+
+gp_threds = GPThreDS()
