@@ -22,7 +22,7 @@ from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper.config import Problem
 from adabkb_service.engine.paper.policy import Config, State, ada_bkb
 from adabkb_service.engine.paper.restore import blank
-from adabkb_service.engine.paper.state import Array, expand, know, refresh
+from adabkb_service.engine.paper.state import Array, add_points, expand, refactorize
 from adabkb_service.engine.space import FloatAxis, Space
 from benchmarks.functions import Function
 from benchmarks.output import RESULTS, print_table, provenance, write
@@ -99,7 +99,7 @@ def grown(leaves: int) -> State:
 def with_results(state: State, count: int, qbar: float) -> State:
     """A study with one result at each of ``count`` random points, all of them in the dictionary."""
     positions = np.random.default_rng(0).random((count, DIMENSION))
-    state, ids = know(state, positions)
+    state, ids = add_points(state, positions)
     counts = np.zeros(state.points.size)
     counts[ids] = 1.0
     evaluated = np.array(ids)
@@ -107,7 +107,7 @@ def with_results(state: State, count: int, qbar: float) -> State:
         state.points, counts=counts, evaluated=evaluated, observed=np.arange(count), values=objective(positions)
     )
     problem = replace(state.problem, config=replace(STUDY, qbar=qbar))
-    return refresh(replace(state, points=points, problem=problem), evaluated, count)
+    return refactorize(replace(state, points=points, problem=problem), evaluated, count)
 
 
 def repeat(state: State, step: int) -> State:
@@ -154,7 +154,7 @@ def timed(state: State, step: Step) -> dict[str, Any]:
         state = step(state, number)
         milliseconds.append(1e3 * (time.thread_time() - before))
         changes.append(len(present ^ set(ada_bkb.dictionary(state))))
-    scratch = [measured(lambda: refresh(state, state.view.sketch.dictionary, 0)) for _ in range(3)]
+    scratch = [measured(lambda: refactorize(state, state.gp.sketch.dictionary, 0)) for _ in range(3)]
     step_ms, scratch_ms = spread(milliseconds), float(np.median(scratch))
     return {
         "step_ms": step_ms,

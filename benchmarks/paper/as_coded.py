@@ -11,8 +11,9 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from adabkb_service.engine.paper import index, state
 from adabkb_service.engine.paper import policy as ada_bkb_module
+from adabkb_service.engine.paper.gp import SketchedGP
 from adabkb_service.engine.paper.leaves import Leaves
-from adabkb_service.engine.paper.state import Array, State, View
+from adabkb_service.engine.paper.state import Array, State
 from adabkb_service.engine.threds import policy as gp_threds_module
 
 AS_PRINTED = ada_bkb_module._expands
@@ -22,7 +23,7 @@ AS_PRINTED = ada_bkb_module._expands
 def start() -> Iterator[None]:
     """The root's variance starts at 0, so it is expanded; beta starts at 1, so its children are not."""
 
-    def expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+    def expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
         if not len(state.points.values):
             return bool(state.tree.depth[leaf] == 0)
         return AS_PRINTED(state, imagined, leaf, repeat)
@@ -47,7 +48,7 @@ def start_and_index() -> Iterator[None]:
 def root_first() -> Iterator[None]:
     """Not their code but the paper's prose: nothing is expanded before the root has been evaluated."""
 
-    def expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+    def expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
         return bool(len(state.points.values)) and AS_PRINTED(state, imagined, leaf, repeat)
 
     with patch.object(ada_bkb_module, "_expands", expands):
@@ -67,7 +68,7 @@ def refitted() -> Iterator[None]:
         return after
 
     with (
-        patch.object(state, "WEAR", 0),
+        patch.object(state, "UPDATES_BEFORE_REFACTORIZATION", 0),
         patch.object(ada_bkb_module, "absorb", absorb_anew),
         patch.object(gp_threds_module, "absorb", absorb_anew),
     ):

@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.policy import ada_bkb
-from adabkb_service.engine.paper.state import State, expand, refresh
+from adabkb_service.engine.paper.state import State, expand, refactorize
 from adabkb_service.engine.paper.variation import Chaining
 from benchmarks.output import RESULTS, provenance, write
 from benchmarks.paper import as_coded
@@ -111,7 +111,7 @@ def measure(system: System, leaves: int, counts: Sequence[int], seed: int = 0) -
             before = time.thread_time()
             _from_scratch(state)
             scratch.append(time.thread_time() - before)
-        dictionary, update = len(state.view.sketch.dictionary), float(np.mean(updates))
+        dictionary, update = len(state.gp.sketch.dictionary), float(np.mean(updates))
         costs.append(Cost(count, state.tree.count, dictionary, float(np.median(scratch)), update))
     return costs
 
@@ -122,7 +122,7 @@ def _from_scratch(state: State) -> None:
     if math.isinf(state.problem.config.qbar):
         as_coded.fit(state)
     else:
-        refresh(state, state.view.sketch.dictionary, 0)
+        refactorize(state, state.gp.sketch.dictionary, 0)
 
 
 def run(path: Path = GROWTH) -> None:

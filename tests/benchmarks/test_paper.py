@@ -93,8 +93,8 @@ def test_a_posterior_fitted_anew_is_the_one_that_was_updated() -> None:
         state = ada_bkb.observe(suggestion.state, suggestion.point, float(value)).state
     assert len(state.points.evaluated) < len(values)
     mean, variance = as_coded.fit(state)
-    assert mean == pytest.approx(state.belief.mean, abs=1e-8)
-    assert variance == pytest.approx(state.problem.config.ridge * state.belief.deviation**2, abs=1e-8)
+    assert mean == pytest.approx(state.summary.mean, abs=1e-8)
+    assert variance == pytest.approx(state.problem.config.ridge * state.summary.deviation**2, abs=1e-8)
 
 
 def test_a_system_refitted_takes_the_same_steps() -> None:

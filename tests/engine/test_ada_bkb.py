@@ -75,8 +75,8 @@ def test_pruning_happens_and_never_takes_the_incumbents_cell() -> None:
     result = run(unit_space(2), config, lambda u: -20.0 * float(((u - 0.5) ** 2).sum()), 60)
     assert list(result.cells.values()).count("pruned") > 3
     state = result.state
-    assert state.belief.incumbent is not None
-    assert state.tree.holding(state.points.positions.array[state.belief.incumbent]).any()
+    assert state.summary.incumbent is not None
+    assert state.tree.holding(state.points.positions.array[state.summary.incumbent]).any()
 
 
 def test_early_stop_when_one_leaf_is_left_at_full_depth() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.cells import depth_of
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.engine.threds import policy as gp_threds_module
+from adabkb_service.engine.threds import state as gp_threds_module
 from adabkb_service.engine.threds.policy import gp_threds
 from tests.engine.drive import hills
 from tests.engine.strategies import unit_space

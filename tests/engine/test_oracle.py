@@ -50,14 +50,14 @@ def assert_same_run(case: Case) -> None:
             i for i, arm in enumerate(oracle.evaluated) if any(arm is s for s in oracle.S)
         )
         assert ada_bkb.stopped(state) == oracle.stopped()
-        np.testing.assert_allclose(state.belief.beta, oracle.beta, rtol=1e-6)
+        np.testing.assert_allclose(state.summary.beta, oracle.beta, rtol=1e-6)
         ids = state.points.evaluated
-        np.testing.assert_allclose(state.belief.mean[ids], [oracle.mu(a) for a in oracle.evaluated], atol=1e-6)
+        np.testing.assert_allclose(state.summary.mean[ids], [oracle.mu(a) for a in oracle.evaluated], atol=1e-6)
         np.testing.assert_allclose(
-            state.belief.deviation[ids] ** 2, [oracle.sigma2(a) for a in oracle.evaluated], rtol=1e-5, atol=1e-7
+            state.summary.deviation[ids] ** 2, [oracle.sigma2(a) for a in oracle.evaluated], rtol=1e-5, atol=1e-7
         )
         if oracle.L:
             gap = max(oracle.index(c) for c in oracle.L) - max(oracle.lcb(a) for a in oracle.evaluated)
             reported = ada_bkb.report(state).gap
             assert reported is not None
-            np.testing.assert_allclose(reported / state.belief.scale, max(gap, 0.0), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(reported / state.summary.scale, max(gap, 0.0), rtol=1e-5, atol=1e-6)

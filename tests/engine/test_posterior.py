@@ -7,10 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.gp import sketched_gp
 from adabkb_service.engine.paper.kernels import Gaussian, Kernel, Matern
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.restore import blank, restored
-from adabkb_service.engine.paper.state import State, absorb, believe, fresh_view, know
+from adabkb_service.engine.paper.state import State, absorb, add_points, summarize
 from tests.engine.drive import record, run
 from tests.engine.strategies import unit_space
 
@@ -71,13 +72,13 @@ def scenario(qbar: float) -> State:
 def test_incremental_updates_equal_a_factorisation_from_scratch(qbar: float) -> None:
     """After 60 rank-one steps with members coming and going, every number is that of a fresh build."""
     state = scenario(qbar)
-    dictionary = state.view.sketch.dictionary
+    dictionary = state.gp.sketch.dictionary
     assert len(dictionary) < len(state.points.evaluated) or qbar > 1
-    view = fresh_view(state.problem, state.points, dictionary)
-    fresh = believe(state.problem, state.points, view)
-    np.testing.assert_allclose(state.belief.mean, fresh.mean, atol=1e-7)
-    np.testing.assert_allclose(state.belief.deviation**2, fresh.deviation**2, rtol=1e-6, atol=1e-8)
-    assert state.belief.beta == pytest.approx(fresh.beta, rel=1e-9)
+    gp = sketched_gp(state.problem, state.points, dictionary)
+    fresh = summarize(state.problem, state.points, gp)
+    np.testing.assert_allclose(state.summary.mean, fresh.mean, atol=1e-7)
+    np.testing.assert_allclose(state.summary.deviation**2, fresh.deviation**2, rtol=1e-6, atol=1e-8)
+    assert state.summary.beta == pytest.approx(fresh.beta, rel=1e-9)
 
 
 def test_order_of_observations_does_not_matter() -> None:
@@ -99,12 +100,12 @@ def test_with_a_fixed_dictionary_sigma_never_rises_with_data() -> None:
     problem = Problem(unit_space(2), Config(ridge=1e-3, lengthscale=0.4), 0)
     positions = rng.random((12, 2))
     state = restored(problem, record(positions, rng.normal(size=12)), {}, range(5))
-    state, _ = know(state, rng.random((50, 2)))
-    view = state.view
-    before = view.posterior.variance()
+    state, _ = add_points(state, rng.random((50, 2)))
+    gp = state.gp
+    before = gp.posterior.variance()
     for point in rng.integers(0, state.points.size, 80):
-        view = view.observe(int(point))
-        after = view.posterior.variance()
+        gp = gp.observe(int(point))
+        after = gp.posterior.variance()
         assert (after <= before + 1e-9 * before.max()).all()
         before = after
 
@@ -132,16 +133,16 @@ def test_dictionary_draws_have_the_stated_probability() -> None:
     positions, values = rng.random((8, 2)), rng.normal(size=8)
     config = Config(qbar=0.4, lengthscale=0.6, ridge=0.05)
     base = restored(Problem(unit_space(2), config, 0), record(positions, values), {}, range(8))
-    state, (point,) = know(base, positions[:1])
+    state, (point,) = add_points(base, positions[:1])
     ids = state.points.evaluated
     counts = state.points.counts[ids] + (ids == point)
-    probability = np.minimum(1.0, 0.4 * counts * state.belief.deviation[ids] ** 2)
+    probability = np.minimum(1.0, 0.4 * counts * state.summary.deviation[ids] ** 2)
     assert probability.min() < 0.9
     hits = np.zeros(8)
     for seed in range(400):
-        seeded = State(Problem(unit_space(2), config, seed), base.tree, base.points, base.view, base.belief)
+        seeded = State(Problem(unit_space(2), config, seed), base.tree, base.points, base.gp, base.summary)
         after = absorb(seeded, point, 0.0)
-        hits += np.isin(after.points.evaluated, after.view.sketch.dictionary)
+        hits += np.isin(after.points.evaluated, after.gp.sketch.dictionary)
     error = 4 * np.sqrt(probability * (1 - probability) / 400) + 1e-12
     assert (np.abs(hits / 400 - probability) <= error).all()
 

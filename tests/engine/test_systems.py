@@ -72,7 +72,7 @@ def test_bkb_with_a_full_dictionary_is_gp_ucb() -> None:
 def test_the_sketch_of_bkb_is_smaller_than_what_was_evaluated() -> None:
     result = run(unit_space(2), replace(BKB, qbar=1.0, ridge=1.0, lengthscale=0.5), hills, 100, noise=0.1)
     points = result.state.points
-    assert 0 < len(result.state.view.sketch.dictionary) < 0.7 * len(points.evaluated)
+    assert 0 < len(result.state.gp.sketch.dictionary) < 0.7 * len(points.evaluated)
 
 
 def test_gp_ucb_chooses_the_largest_upper_bound_of_its_grid() -> None:

@@ -26,7 +26,7 @@ from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.space import FloatAxis, Space
-from adabkb_service.engine.threds import policy as gp_threds_module
+from adabkb_service.engine.threds import state as gp_threds_module
 from adabkb_service.engine.threds.policy import gp_threds
 
 MAX_DEPTH = 900

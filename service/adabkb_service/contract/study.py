@@ -25,7 +25,7 @@ from adabkb_service.engine.auto import policy as auto_module
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.threds import policy as gp_threds_module
+from adabkb_service.engine.threds import state as gp_threds_module
 
 FAILURE_LIMIT = 10
 CHANGEABLE = (

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Grid:
+class GrowableMatrix:
     """A persistent matrix: ``append_rows`` and ``append_columns`` return a new one and leave the old one valid.
 
     The engine's states are values: an older state must stay usable when a decision is thrown away. Copying a
@@ -27,24 +27,24 @@ class Grid:
 
     @property
     def array(self) -> Array:
-        """The matrix, shape (rows, columns): a view, not to be written to."""
+        """The matrix, shape (rows, columns): a gp, not to be written to."""
         return self._buffer[: self._rows, : self._columns]
 
-    def append_rows(self, block: Array) -> Grid:
+    def append_rows(self, block: Array) -> GrowableMatrix:
         """This matrix with ``block``, shape (k, columns), below it. Amortised O(k columns)."""
         grown = self._with_room(self._rows + len(block), self._columns)
         grown._buffer[self._rows : grown._rows, : self._columns] = block
         return grown
 
-    def append_columns(self, block: Array) -> Grid:
+    def append_columns(self, block: Array) -> GrowableMatrix:
         """This matrix with ``block``, shape (rows, k), to its right. Amortised O(rows k)."""
         grown = self._with_room(self._rows, self._columns + block.shape[1])
         grown._buffer[: self._rows, self._columns : grown._columns] = block
         return grown
 
-    def _with_room(self, rows: int, columns: int) -> Grid:
+    def _with_room(self, rows: int, columns: int) -> GrowableMatrix:
         capacity = self._buffer.shape
-        grown = Grid.__new__(Grid)
+        grown = GrowableMatrix.__new__(GrowableMatrix)
         grown._rows, grown._columns = rows, columns
         if self._newest[0] == (self._rows, self._columns) and rows <= capacity[0] and columns <= capacity[1]:
             grown._buffer, grown._newest = self._buffer, self._newest

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import ROOT, path_of
-from adabkb_service.engine.paper.growable import Grid
+from adabkb_service.engine.paper.growable import GrowableMatrix
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,8 +28,8 @@ class Leaves:
 
     keys: NDArray[np.object_]
     """(C,) path keys."""
-    low: Grid
-    high: Grid
+    low: GrowableMatrix
+    high: GrowableMatrix
     """(C, d) corners in the unit cube."""
     depth: Ints
     """(C,) h."""
@@ -83,8 +83,8 @@ class Leaves:
         renumbered[live] = np.arange(len(live))
         return Leaves(
             keys=self.keys[live],
-            low=Grid(self.low.array[live]),
-            high=Grid(self.high.array[live]),
+            low=GrowableMatrix(self.low.array[live]),
+            high=GrowableMatrix(self.high.array[live]),
             depth=self.depth[live],
             parent=renumbered[self.parent[live]],
             point=new_point_ids[self.point[live]],
@@ -101,7 +101,9 @@ def cells_of_one_depth(
     names = np.empty(len(keys), dtype=object)
     names[:] = keys
     none = np.zeros(0, dtype=np.int64)
-    return Leaves(names, Grid(lows), Grid(highs), np.full(len(keys), depth), parent, point, variation, none)
+    return Leaves(
+        names, GrowableMatrix(lows), GrowableMatrix(highs), np.full(len(keys), depth), parent, point, variation, none
+    )
 
 
 def joined(parts: list[Leaves]) -> Leaves:
@@ -134,5 +136,5 @@ def listed(positions: Array) -> Leaves:
     """Fixed points, (P, d), as leaves; their ids are 0, 1, ..."""
     ids, nothing = np.arange(len(positions)), np.zeros(len(positions))
     no_keys, no_parents = np.full(len(positions), None, dtype=object), np.full(len(positions), -1)
-    corners = Grid(positions)
+    corners = GrowableMatrix(positions)
     return Leaves(no_keys, corners, corners, nothing.astype(np.int64), no_parents, ids, nothing, ids, listed=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.paper.growable import Grid
+from adabkb_service.engine.paper.growable import GrowableMatrix
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,9 +26,9 @@ Ints = NDArray[np.int64]
 class Points:
     """Positions, pull counts and results of all known points."""
 
-    positions: Grid
+    positions: GrowableMatrix
     """(P, d) in the unit cube."""
-    scaled: Grid
+    scaled: GrowableMatrix
     """(P, d) the same in the kernel's metric: model coordinates divided by the lengthscales."""
     counts: Array
     """(P,) how often each point was observed."""
@@ -87,8 +87,8 @@ class Points:
         renumbered[ids] = np.arange(len(ids))
         return replace(
             self,
-            positions=Grid(self.positions.array[ids]),
-            scaled=Grid(self.scaled.array[ids]),
+            positions=GrowableMatrix(self.positions.array[ids]),
+            scaled=GrowableMatrix(self.scaled.array[ids]),
             counts=self.counts[ids],
             evaluated=renumbered[self.evaluated],
         )
@@ -98,4 +98,4 @@ def none_yet(dimension: int) -> Points:
     """No points, in d dimensions."""
     no_ids = np.zeros(0, dtype=np.int64)
     empty = np.zeros((0, dimension))
-    return Points(Grid(empty), Grid(empty), np.zeros(0), no_ids, no_ids, np.zeros(0))
+    return Points(GrowableMatrix(empty), GrowableMatrix(empty), np.zeros(0), no_ids, no_ids, np.zeros(0))

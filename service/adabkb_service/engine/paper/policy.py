@@ -27,11 +27,12 @@ from adabkb_service.engine.cells import child_keys
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.paper import index
 from adabkb_service.engine.paper.config import Config
+from adabkb_service.engine.paper.gp import SketchedGP
 from adabkb_service.engine.paper.leaves import TIE
 from adabkb_service.engine.paper.points import Points
 from adabkb_service.engine.paper.report import cell_box, predict, recommend, report
 from adabkb_service.engine.paper.restore import dictionary, rebuild, restore, start
-from adabkb_service.engine.paper.state import State, View, absorb, expand, know, prune
+from adabkb_service.engine.paper.state import State, absorb, add_points, expand, prune
 from adabkb_service.engine.policy import Policy
 
 __all__ = ["MAX_EXPANSIONS", "Config", "State", "Suggestion", "Update", "ada_bkb"]
@@ -50,17 +51,17 @@ def suggestions(state: State, pending: Array, failed: Array | None = None) -> It
         failed: (f, d) those that could not be evaluated; they count as pending for ever.
     """
     pending = pending if failed is None else np.concatenate([pending, failed])
-    state, waiting = know(state, pending)
-    imagined = _hallucinate(state.view, state.points, waiting)
+    state, waiting = add_points(state, pending)
+    imagined = _with_pending_observed(state.gp, state.points, waiting)
     while True:
         suggestion, imagined = _refine(state, imagined, waiting)
         yield suggestion
-        state, (point,) = know(suggestion.state, suggestion.point[None])
-        imagined = _hallucinate(imagined, state.points, [point])
+        state, (point,) = add_points(suggestion.state, suggestion.point[None])
+        imagined = _with_pending_observed(imagined, state.points, [point])
         waiting = [*waiting, point]
 
 
-def _refine(state: State, imagined: View, waiting: list[int]) -> tuple[Suggestion[State], View]:
+def _refine(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[Suggestion[State], SketchedGP]:
     """Lines 4-6 and 11 until a point must be evaluated; and the imagined posterior that knows the new cells."""
     cells: Cells = {}
     for _ in range(MAX_EXPANSIONS):
@@ -70,7 +71,7 @@ def _refine(state: State, imagined: View, waiting: list[int]) -> tuple[Suggestio
         known = state.points.size
         key = str(state.tree.keys[leaf])
         state = expand(state, leaf)
-        imagined = imagined.add(state.points.scaled.array[known:]) if waiting else state.view
+        imagined = imagined.add(state.points.scaled.array[known:]) if waiting else state.gp
         cells[key] = "expanded"
         cells.update(dict.fromkeys(child_keys(key, state.problem.config.branching), "leaf"))
         state, pruned = prune(state)
@@ -90,9 +91,9 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
     """
-    state, (where,) = know(state, point[None])
+    state, (where,) = add_points(state, point[None])
     state = absorb(state, where, value)
-    if not (np.isfinite(state.belief.mean).all() and np.isfinite(state.belief.beta)):
+    if not (np.isfinite(state.summary.mean).all() and np.isfinite(state.summary.beta)):
         raise FloatingPointError("results too large for floating point: rescale them, or use standardized outputs")
     state, pruned = prune(state)
     return Update(state, dict.fromkeys(pruned, "pruned"))
@@ -106,17 +107,17 @@ def stopped(state: State) -> bool:
     return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
 
 
-def _hallucinate(view: View, points: Points, waiting: list[int]) -> View:
+def _with_pending_observed(gp: SketchedGP, points: Points, waiting: list[int]) -> SketchedGP:
     """The posterior as if these points had been observed (once more): in the dictionary, and counted."""
-    new = np.setdiff1d(np.array(waiting, dtype=np.int64), view.sketch.dictionary)
+    new = np.setdiff1d(np.array(waiting, dtype=np.int64), gp.sketch.dictionary)
     if len(new):
-        view = view.include(new, points)
+        gp = gp.include(new, points)
     for point in waiting:
-        view = view.observe(point)
-    return view
+        gp = gp.observe(point)
+    return gp
 
 
-def _choose(state: State, imagined: View, waiting: list[int]) -> tuple[int | None, bool]:
+def _choose(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[int | None, bool]:
     """Line 4: the leaf of the largest index, and whether its point is pending already.
 
     A leaf that is pending and cannot be expanded gives way to the next best.
@@ -124,7 +125,7 @@ def _choose(state: State, imagined: View, waiting: list[int]) -> tuple[int | Non
     tree = state.tree
     if not tree.count:
         return None, False
-    deviation = np.sqrt(imagined.posterior.variance()) if waiting else state.belief.deviation
+    deviation = np.sqrt(imagined.posterior.variance()) if waiting else state.summary.deviation
     values = _index(state, deviation)
     if not waiting:
         return index.best(tree, values), False
@@ -137,14 +138,14 @@ def _choose(state: State, imagined: View, waiting: list[int]) -> tuple[int | Non
 
 def _index(state: State, deviation: Array) -> Array:
     """What the leaves compete with, (L,); deviation: (P,) ridge-scaled, with what is imagined."""
-    belief, config = state.belief, state.problem.config
-    if config.index == "ucb" or belief.incumbent is None:
-        return index.indices(state.tree, belief.mean + belief.beta * deviation)
-    best = float(belief.mean[state.points.evaluated].max())
-    return index.expected_improvements(state.tree, belief.mean, np.sqrt(config.ridge) * deviation, best)
+    summary, config = state.summary, state.problem.config
+    if config.index == "ucb" or summary.incumbent is None:
+        return index.indices(state.tree, summary.mean + summary.beta * deviation)
+    best = float(summary.mean[state.points.evaluated].max())
+    return index.expected_improvements(state.tree, summary.mean, np.sqrt(config.ridge) * deviation, best)
 
 
-def _expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
+def _expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
     """Line 5: beta s <= V_h and h < h_max; a pending point's cell whatever its width."""
     tree = state.tree
     if tree.depth[leaf] >= state.problem.max_depth:
@@ -156,13 +157,13 @@ def _expands(state: State, imagined: View, leaf: int, repeat: bool) -> bool:
         return False  # Ada-GP-UCB begins with the root
     deviation = np.sqrt(max(imagined.posterior.raw_variance()[point], 0.0))
     bound = tree.variation[leaf]
-    return bool(state.belief.beta * deviation <= bound * (1.0 + TIE))
+    return bool(state.summary.beta * deviation <= bound * (1.0 + TIE))
 
 
 def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -> Suggestion[State]:
     tree, positions = state.tree, state.points.positions.array
     if leaf is None:
-        incumbent = 0 if state.belief.incumbent is None else state.belief.incumbent
+        incumbent = 0 if state.summary.incumbent is None else state.summary.incumbent
         return Suggestion(state, positions[incumbent], None, 0, cells, capped)
     return Suggestion(
         state,

@@ -52,7 +52,7 @@ class Posterior:
         return np.maximum(self.raw_variance(), 0.0)
 
     @property
-    def worn_out(self) -> bool:
+    def needs_refactorization(self) -> bool:
         """Whether rounding errors call for a factorisation from scratch."""
         return bool(self.raw_variance().min(initial=0.0) < -NEGATIVE / self.ridge)
 

@@ -16,22 +16,22 @@ Array = NDArray[np.float64]
 
 def report(state: State) -> Report:
     """The numbers of the current model."""
-    tree, belief, points = state.tree, state.belief, state.points
-    known = belief.incumbent is not None
+    tree, summary, points = state.tree, state.summary, state.points
+    known = summary.incumbent is not None
     covers = known and not tree.listed  # bounds of fixed points say nothing of what lies between them
     return Report(
-        gap=index.gap(tree, belief.ucb, belief.best_lcb) * belief.scale if covers else None,
-        best_lcb=belief.offset + belief.scale * belief.best_lcb if known else None,
-        beta=belief.beta,
+        gap=index.gap(tree, summary.ucb, summary.best_lcb) * summary.scale if covers else None,
+        best_lcb=summary.offset + summary.scale * summary.best_lcb if known else None,
+        beta=summary.beta,
         leaves=tree.count,
         depth=int(tree.depth[tree.leaves].max(initial=0)),
-        dictionary=len(state.view.sketch.dictionary),
-        basis=len(state.view.sketch.basis),
-        effective_dimension=belief.effective_dimension,
+        dictionary=len(state.gp.sketch.dictionary),
+        basis=len(state.gp.sketch.basis),
+        effective_dimension=summary.effective_dimension,
         points=len(points.evaluated),
         observations=len(points.values),
-        offset=belief.offset,
-        scale=belief.scale,
+        offset=summary.offset,
+        scale=summary.scale,
         clipped=state.clipped,
         learned=None if state.batch is None else {"drawn_at": state.batch.start},
     )
@@ -39,27 +39,27 @@ def report(state: State) -> Report:
 
 def predict(state: State, points: Array) -> Prediction:
     """The posterior at cube positions (k, d); by the observations alone, pending points play no part."""
-    belief = state.belief
-    features = state.view.sketch.embed(state.problem.scaled(points))
-    variance = state.view.posterior.variance_at(features)
-    mean = belief.offset + belief.scale * (features @ belief.weights)
-    width = belief.scale * belief.beta * np.sqrt(variance)
-    std = belief.scale * np.sqrt(state.problem.config.ridge * variance)
+    summary = state.summary
+    features = state.gp.sketch.embed(state.problem.scaled(points))
+    variance = state.gp.posterior.variance_at(features)
+    mean = summary.offset + summary.scale * (features @ summary.weights)
+    width = summary.scale * summary.beta * np.sqrt(variance)
+    std = summary.scale * np.sqrt(state.problem.config.ridge * variance)
     return Prediction(mean, std, mean - width, mean + width)
 
 
 def recommend(state: State) -> Recommendation | None:
     """The evaluated point of best posterior mean, ties to the first observed; None before the first result."""
-    ids, belief = state.points.evaluated, state.belief
+    ids, summary = state.points.evaluated, state.summary
     if not len(ids):
         return None
-    mean = belief.mean[ids]
+    mean = summary.mean[ids]
     best = int(ids[np.argmax(mean >= mean.max() - TIE * abs(mean.max()))])
-    std = np.sqrt(state.problem.config.ridge) * belief.deviation[best]
+    std = np.sqrt(state.problem.config.ridge) * summary.deviation[best]
     return Recommendation(
         point=state.points.positions.array[best],
-        mean=float(belief.offset + belief.scale * belief.mean[best]),
-        std=float(belief.scale * std),
+        mean=float(summary.offset + summary.scale * summary.mean[best]),
+        std=float(summary.scale * std),
     )
 
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from adabkb_service.engine.cells import child_keys, own_centroids, split
 from adabkb_service.engine.moves import Update
 from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.gp import sketched_gp
 from adabkb_service.engine.paper.leaves import cells_of_one_depth, joined, listed, root
 from adabkb_service.engine.paper.points import none_yet
-from adabkb_service.engine.paper.state import State, believe, draw, fresh_view, know, prune, refresh
+from adabkb_service.engine.paper.state import State, add_points, draw, prune, refactorize, summarize
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 
@@ -80,7 +81,7 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
 
 def dictionary(state: State) -> tuple[int, ...]:
     """The dictionary as ordinals of evaluated points, ascending."""
-    return tuple(np.flatnonzero(np.isin(state.points.evaluated, state.view.sketch.dictionary)).tolist())
+    return tuple(np.flatnonzero(np.isin(state.points.evaluated, state.gp.sketch.dictionary)).tolist())
 
 
 def blank(problem: Problem) -> State:
@@ -94,9 +95,9 @@ def blank(problem: Problem) -> State:
         tree = root(dimension, 0, problem.variation(corner, corner + 1.0, centre, 0))
     else:
         tree = listed(problem.fixed)
-    view = fresh_view(problem, points, np.zeros(0, dtype=np.int64))
-    state = State(problem, tree, points, view, believe(problem, points, view))
-    return state if problem.config.batch_drift is None else refresh(state, view.sketch.dictionary, 0)
+    gp = sketched_gp(problem, points, np.zeros(0, dtype=np.int64))
+    state = State(problem, tree, points, gp, summarize(problem, points, gp))
+    return state if problem.config.batch_drift is None else refactorize(state, gp.sketch.dictionary, 0)
 
 
 def restored(
@@ -120,20 +121,20 @@ def restored(
         state = _with_tree(state, cells)
     evaluated = state.points.evaluated
     if dictionary is not None:
-        return refresh(state, evaluated[np.array(dictionary, dtype=np.int64)], drawn_at)
-    state = refresh(state, evaluated, record.size)
+        return refactorize(state, evaluated[np.array(dictionary, dtype=np.int64)], drawn_at)
+    state = refactorize(state, evaluated, record.size)
     return _redrawn(state) if len(evaluated) else state
 
 
 def _with_results(state: State, positions: Array, values: Array) -> State:
-    """A blank state's points with a whole record of results; the model is left to ``refresh``."""
+    """A blank state's points with a whole record of results; the model is left to ``refactorize``."""
     if not len(values):
         return state
     unique, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    state, ids = know(state, unique[order])
+    state, ids = add_points(state, unique[order])
     observed = rank[inverse.ravel()]
     evaluated = np.array(ids, dtype=np.int64)
     counts = np.zeros(state.points.size)
@@ -143,7 +144,7 @@ def _with_results(state: State, positions: Array, values: Array) -> State:
 
 
 def _with_tree(state: State, cells: Mapping[str, str]) -> State:
-    """A blank state with a whole tree, grown level by level; the model is left to ``refresh``."""
+    """A blank state with a whole tree, grown level by level; the model is left to ``refactorize``."""
     problem, branching = state.problem, state.problem.config.branching
     known = {position.tobytes(): i for i, position in enumerate(state.points.positions.array)}
     level, levels, first = state.tree, [state.tree], 0
@@ -178,6 +179,6 @@ def _redrawn(state: State) -> State:
     """With a dictionary drawn from the variances that the present one gives."""
     points = state.points
     ids = points.evaluated
-    variance = state.belief.deviation[ids] ** 2
+    variance = state.summary.deviation[ids] ** 2
     drawn = draw(state.problem, len(points.values), points.counts[ids], variance)
-    return state if drawn.all() else refresh(state, ids[drawn], len(points.values))
+    return state if drawn.all() else refactorize(state, ids[drawn], len(points.values))

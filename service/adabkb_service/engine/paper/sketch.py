@@ -2,7 +2,7 @@
 
     S    the dictionary: ids of evaluated points, in the order they were drawn
     m    size of the basis, the part of S whose features are independent in floating point (m <= |S|)
-    M    number of feature columns; m <= M, as columns of dropped members stay until the next refresh
+    M    number of feature columns; m <= M, as columns of dropped members stay until the next factorisation from scratch
     z    features of a point, shape (M,):  z(x)'z(x') = k~(x, x') once projected on the range of Q
 
 The paper's features are Lambda^(-1/2) U' k_S(x). Any Z with Z_S Z_S' = K_SS gives the same k~; here Z grows by
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtrs
 
-from adabkb_service.engine.paper.growable import Grid
+from adabkb_service.engine.paper.growable import GrowableMatrix
 from adabkb_service.engine.paper.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ class Sketch:
     """(m,) ids; the members of S with independent features."""
     basis_points: Array
     """(m, d) scaled positions of the basis."""
-    features: Grid
+    features: GrowableMatrix
     """(P, M) z of every point; what lies outside the range of Q does not count."""
     Q: Array
     """(M, m)."""
@@ -140,7 +140,7 @@ class Sketch:
 
     def compact(self) -> Sketch:
         """With the columns that are left of dropped members gone: features Z Q, so that Q becomes the identity."""
-        return replace(self, features=Grid(self.features.array @ self.Q), Q=np.eye(len(self.basis)))
+        return replace(self, features=GrowableMatrix(self.features.array @ self.Q), Q=np.eye(len(self.basis)))
 
     @property
     def has_dependents(self) -> bool:
@@ -161,7 +161,7 @@ def build(kernel: Kernel, dictionary: Ints, scaled: Array) -> Sketch:
         dictionary=np.zeros(0, dtype=np.int64),
         basis=np.zeros(0, dtype=np.int64),
         basis_points=np.zeros((0, scaled.shape[1])),
-        features=Grid(np.zeros((len(scaled), 0))),
+        features=GrowableMatrix(np.zeros((len(scaled), 0))),
         Q=np.zeros((0, 0)),
         R=np.zeros((0, 0)),
     )

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
 from adabkb_service.engine.cells import child_keys, own_centroids, split
-from adabkb_service.engine.paper import index, posterior, sketch
+from adabkb_service.engine.paper import index
 from adabkb_service.engine.paper.batches import Batch, batch_since
 from adabkb_service.engine.paper.config import Problem
+from adabkb_service.engine.paper.gp import SketchedGP, sketched_gp
 from adabkb_service.engine.paper.leaves import TIE, Leaves, cells_of_one_depth
 from adabkb_service.engine.paper.points import Points
 from adabkb_service.engine.randomness import uniforms
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Rank-one and column updates between two factorisations from scratch.
-WEAR = 256
+UPDATES_BEFORE_REFACTORIZATION = 256
 # Share of the dictionary from which on building it anew is cheaper than changing it (docs/benchmarks.md).
 LARGE_CHANGE = 0.5
 # Spread below which outputs count as constant, relative to the largest.
@@ -33,45 +34,7 @@ CONSTANT = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """The sketched posterior of all P points: features, variances."""
-
-    sketch: sketch.Sketch
-    posterior: posterior.Posterior
-
-    def add(self, scaled: Array) -> View:
-        """With k new points at scaled positions (k, d)."""
-        features = self.sketch.embed(scaled)
-        return View(self.sketch.add(features), self.posterior.add(features))
-
-    def observe(self, point: int) -> View:
-        """After one more observation of a point."""
-        return replace(self, posterior=self.posterior.observe(self.sketch.features.array, point))
-
-    def include(self, ids: Ints, points: Points) -> View:
-        """With points drawn into the dictionary."""
-        old = self.sketch.features.array
-        wider, columns = self.sketch.include(ids, points.scaled.array)
-        return View(wider, self.posterior.widen(points, old, columns))
-
-    def exclude(self, ids: Ints) -> View:
-        """With members dropped from the dictionary."""
-        narrower, lost = self.sketch.exclude(ids)
-        return View(narrower, self.posterior.narrow(self.sketch.features.array, lost))
-
-    def compact(self) -> View:
-        """The same with as few feature columns as can be."""
-        return View(self.sketch.compact(), self.posterior.rotate(self.sketch.Q))
-
-
-def fresh_view(problem: Problem, points: Points, dictionary: Ints) -> View:
-    """The posterior of all points with this dictionary, from scratch."""
-    built = sketch.build(problem.kernel, dictionary, points.scaled.array)
-    return View(built, posterior.build(built, points, problem.config.ridge))
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
+class PosteriorSummary:
     """What the model holds to be true now, in model output units."""
 
     offset: float
@@ -104,11 +67,11 @@ class State:
     problem: Problem
     tree: Leaves
     points: Points
-    view: View
-    belief: Belief
+    gp: SketchedGP
+    summary: PosteriorSummary
     batch: Batch | None = None
     """Where the dictionary is not drawn anew with each result."""
-    wear: int = 0
+    updates_since_refactorization: int = 0
     """Updates since the last factorisation from scratch."""
     clipped: int = 0
     """How often a clearly negative variance forced one."""
@@ -134,12 +97,12 @@ def _sums(points: Points, outputs: Array) -> Array:
     return np.bincount(points.observed, outputs, minlength=len(points.evaluated)).astype(float, copy=False)
 
 
-def believe(problem: Problem, points: Points, view: View) -> Belief:
+def summarize(problem: Problem, points: Points, gp: SketchedGP) -> PosteriorSummary:
     """Mean, deviation, beta, l* and the incumbent from the posterior: O(P M)."""
-    config, features = problem.config, view.sketch.features.array
+    config, features = problem.config, gp.sketch.features.array
     offset, scale, sums = model_outputs(problem, points)
-    weights = view.posterior.weights(features, points, sums)
-    mean, variance = features @ weights, view.posterior.variance()
+    weights = gp.posterior.weights(features, points, sums)
+    mean, variance = features @ weights, gp.posterior.variance()
     evaluated = points.evaluated
     effective_dimension = float(points.counts[evaluated] @ variance[evaluated])
     noise_std = config.noise_std if config.output_noise_std is None else config.output_noise_std / scale
@@ -159,10 +122,10 @@ def believe(problem: Problem, points: Points, view: View) -> Belief:
         lcb = mean[evaluated] - beta * deviation[evaluated]
         best_lcb = float(lcb.max())
         incumbent = int(evaluated[np.argmax(lcb >= best_lcb - TIE * abs(best_lcb))])
-    return Belief(offset, scale, beta, effective_dimension, weights, mean, deviation, best_lcb, incumbent)
+    return PosteriorSummary(offset, scale, beta, effective_dimension, weights, mean, deviation, best_lcb, incumbent)
 
 
-def know(state: State, positions: Array) -> tuple[State, list[int]]:
+def add_points(state: State, positions: Array) -> tuple[State, list[int]]:
     """Make points known. Cube positions (k, d) -> the state that knows them, and their ids."""
     ids: list[int] = []
     fresh: dict[bytes, int] = {}
@@ -175,15 +138,15 @@ def know(state: State, positions: Array) -> tuple[State, list[int]]:
         return state, ids
     new = np.frombuffer(b"".join(fresh)).reshape(len(fresh), -1)
     scaled = state.problem.scaled(new)
-    view, belief = state.view.add(scaled), state.belief
-    features = view.sketch.features.array[state.points.size :]
-    deviation = np.sqrt(view.posterior.variance()[state.points.size :])
-    belief = replace(
-        belief,
-        mean=np.concatenate([belief.mean, features @ belief.weights]),
-        deviation=np.concatenate([belief.deviation, deviation]),
+    gp, summary = state.gp.add(scaled), state.summary
+    features = gp.sketch.features.array[state.points.size :]
+    deviation = np.sqrt(gp.posterior.variance()[state.points.size :])
+    summary = replace(
+        summary,
+        mean=np.concatenate([summary.mean, features @ summary.weights]),
+        deviation=np.concatenate([summary.deviation, deviation]),
     )
-    return replace(state, points=state.points.add(new, scaled), view=view, belief=belief), ids
+    return replace(state, points=state.points.add(new, scaled), gp=gp, summary=summary), ids
 
 
 def expand(state: State, cell: int) -> State:
@@ -193,7 +156,7 @@ def expand(state: State, cell: int) -> State:
     (lows,), (highs,) = split(tree.low.array[[cell]], tree.high.array[[cell]], branching, problem.side_scale)
     centroids = problem.space.snap((lows + highs) / 2)
     own = own_centroids(branching)
-    state, ids = know(state, centroids[own])
+    state, ids = add_points(state, centroids[own])
     points = np.full(branching, tree.point[cell])
     points[own] = ids
     centroids = state.points.positions.array[points]
@@ -206,11 +169,11 @@ def expand(state: State, cell: int) -> State:
 
 def prune(state: State) -> tuple[State, list[str]]:
     """Drop the leaves that cannot hold an optimum. -> the state and the dropped cells' keys."""
-    tree, belief = state.tree, state.belief
-    if belief.incumbent is None or tree.listed or not state.problem.config.prunes:
+    tree, summary = state.tree, state.summary
+    if summary.incumbent is None or tree.listed or not state.problem.config.prunes:
         return state, []
-    position = state.points.positions.array[belief.incumbent]
-    mask = index.prunable(tree, belief.ucb, belief.best_lcb, position)
+    position = state.points.positions.array[summary.incumbent]
+    mask = index.prunable(tree, summary.ucb, summary.best_lcb, position)
     if not mask.any():
         return state, []
     return replace(state, tree=tree.without(mask)), list(tree.keys[tree.leaves[mask]])
@@ -250,10 +213,10 @@ def resampled(state: State, point: int) -> Ints:
     points = state.points
     ids = points.evaluated if points.counts[point] else np.append(points.evaluated, point)
     counts = points.counts[ids] + (ids == point)
-    return ids[draw(state.problem, len(points.values), counts, state.belief.deviation[ids] ** 2)]
+    return ids[draw(state.problem, len(points.values), counts, state.summary.deviation[ids] ** 2)]
 
 
-def refresh(state: State, dictionary: Ints, batch_start: int, clipped: int = 0) -> State:
+def refactorize(state: State, dictionary: Ints, batch_start: int, clipped: int = 0) -> State:
     """The same study factorised from scratch, with this dictionary, which was drawn after so many results; forgets
     points that nothing refers to."""
     tree, points = state.tree, state.points
@@ -263,54 +226,66 @@ def refresh(state: State, dictionary: Ints, batch_start: int, clipped: int = 0) 
     renumbered[kept] = np.arange(len(kept))
     points = points.keep(kept)
     problem = state.problem
-    view = fresh_view(problem, points, renumbered[dictionary])
+    gp = sketched_gp(problem, points, renumbered[dictionary])
     batched = problem.config.batch_drift is not None
     return State(
         problem=problem,
         tree=tree.keep(live, renumbered),
         points=points,
-        view=view,
-        belief=believe(problem, points, view),
-        batch=batch_since(batch_start, view.sketch, points, problem.config.ridge) if batched else None,
+        gp=gp,
+        summary=summarize(problem, points, gp),
+        batch=batch_since(batch_start, gp.sketch, points, problem.config.ridge) if batched else None,
         clipped=state.clipped + clipped,
     )
 
 
 def absorb(state: State, point: int, value: float) -> State:
-    """Fold one result in: posterior, dictionary, belief. Rank-one and column updates; from scratch when worn."""
+    """Fold one result in: posterior, dictionary, summary. Rank-one and column updates; from scratch when worn."""
     batch = _batch_with(state, point)
-    present = state.view.sketch.dictionary
+    present = state.gp.sketch.dictionary
     dictionary = resampled(state, point) if batch is None else present
     points = state.points.observe(point, value)
     start = len(points.values) if batch is None else batch.start
     added = np.setdiff1d(dictionary, present, assume_unique=True)
     removed = np.setdiff1d(present, dictionary, assume_unique=True)
     moved = replace(state, points=points)
-    crowded = points.size > 2 * (state.tree.count + len(points.evaluated)) + WEAR
+    crowded = points.size > 2 * (state.tree.count + len(points.evaluated)) + UPDATES_BEFORE_REFACTORIZATION
     large = len(added) + len(removed) > LARGE_CHANGE * len(dictionary) + 1
-    if state.wear >= WEAR or crowded or large or (len(removed) and state.view.sketch.has_dependents):
-        return refresh(moved, dictionary, start)
-    view = state.view.observe(point)
+    if (
+        state.updates_since_refactorization >= UPDATES_BEFORE_REFACTORIZATION
+        or crowded
+        or large
+        or (len(removed) and state.gp.sketch.has_dependents)
+    ):
+        return refactorize(moved, dictionary, start)
+    gp = state.gp.observe(point)
     if len(added):
-        view = view.include(added, points)
+        gp = gp.include(added, points)
     if len(removed):
-        if view.sketch.has_dependents:
-            return refresh(moved, dictionary, start)
-        view = view.exclude(removed)
-    if view.posterior.worn_out:
-        return refresh(moved, dictionary, start, clipped=1)
-    if view.sketch.width > 1.5 * len(view.sketch.basis) + 16:
-        view = view.compact()
+        if gp.sketch.has_dependents:
+            return refactorize(moved, dictionary, start)
+        gp = gp.exclude(removed)
+    if gp.posterior.needs_refactorization:
+        return refactorize(moved, dictionary, start, clipped=1)
+    if gp.sketch.width > 1.5 * len(gp.sketch.basis) + 16:
+        gp = gp.compact()
     if batch is None and state.problem.config.batch_drift is not None:
-        batch = Batch(start, view.posterior.inverse, 1.0)
-    belief = believe(state.problem, points, view)
-    return replace(state, points=points, view=view, belief=belief, batch=batch, wear=state.wear + 1)
+        batch = Batch(start, gp.posterior.inverse, 1.0)
+    summary = summarize(state.problem, points, gp)
+    return replace(
+        state,
+        points=points,
+        gp=gp,
+        summary=summary,
+        batch=batch,
+        updates_since_refactorization=state.updates_since_refactorization + 1,
+    )
 
 
 def _batch_with(state: State, point: int) -> Batch | None:
     """The batch that one more result is a part of; None where the dictionary is to be drawn anew."""
     most, batch = state.problem.config.batch_drift, state.batch
-    if most is None or batch is None or not len(state.view.sketch.dictionary):
+    if most is None or batch is None or not len(state.gp.sketch.dictionary):
         return None
-    batch = batch.observe(state.view.sketch.projected(point), state.problem.config.ridge)
+    batch = batch.observe(state.gp.sketch.projected(point), state.problem.config.ridge)
     return batch if batch.drift <= most * (1.0 + TIE) else None

@@ -19,10 +19,8 @@ A test is GP-UCB on fixed points: everything about it is ``ada_bkb``'s.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +33,16 @@ from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.paper import config as constants
 from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper import report as reports
+from adabkb_service.engine.paper.gp import sketched_gp
 from adabkb_service.engine.paper.leaves import TIE, listed
 from adabkb_service.engine.paper.points import none_yet
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.restore import restored
-from adabkb_service.engine.paper.state import absorb, believe, fresh_view, know
+from adabkb_service.engine.paper.state import absorb, add_points, summarize
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
+from adabkb_service.engine.threds.state import Config, State, Test
 
 Array = NDArray[np.float64]
 
@@ -50,71 +50,6 @@ LARGEST = 1e100
 """Of a result: the sum of many squares stays within floating point."""
 STEP_BACK = 0.4
 """How far tau's interval begins below the last tau, as a share of its first length and per halving."""
-
-
-@dataclass(frozen=True)
-class Config:
-    """What a study tells GP-ThreDS."""
-
-    model: constants.Config
-    """Of a test, from ``of_a_test``."""
-    lowest: float
-    highest: float
-    """Where the largest value of the objective is looked for, in the engine's sign."""
-    grid: int
-    """Points per axis of a cell's grid."""
-    patience: int
-    """Results of a test without a decision, after which a child is accepted."""
-    slack: float
-    """How far below tau, per side of the cell, an upper bound must be for a rejection."""
-    max_depth: int
-    """Halvings of the box."""
-
-
-def of_a_test(**given: Any) -> constants.Config:
-    """A test's constants: some are given, the others make it what it is."""
-    return constants.Config(**given, qbar=math.inf, beta="igp", outputs="raw", max_depth=0, prunes=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A cell that is being tested."""
-
-    key: str
-    study: ada_bkb_module.State
-    """The grid as fixed points, without those of accepted children; with the test's results."""
-    accepted: tuple[int, ...] = ()
-    waited: int = 0
-    """Results since the last decision."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A study between two requests: a function of its results."""
-
-    problem: constants.Problem
-    config: Config
-    record: Record
-    lowest: float
-    highest: float
-    """Of tau's interval."""
-    cells: tuple[str, ...]
-    """Of this epoch."""
-    chosen: tuple[str, ...]
-    """Children that the tests of this epoch accepted."""
-    tested: int
-    """Cells of this epoch whose test is over."""
-    test: Test | None
-    """Of the next cell; None when the tree is at its end."""
-    tree: Mapping[str, str]
-    """The cells as the results have made them, key -> status, ..."""
-    kept: Mapping[str, str]
-    """... and as the suggestions have told."""
-
-    @property
-    def tau(self) -> float:
-        """The threshold."""
-        return (self.lowest + self.highest) / 2
 
 
 def start(space: Space, config: Config, seed: int) -> State:
@@ -188,7 +123,7 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     low, high = _box(test.key, len(point))
     if not ((low <= point) & (point <= high)).all():
         return Update(state, {})
-    study, (where,) = know(test.study, point[None])
+    study, (where,) = add_points(test.study, point[None])
     study = absorb(study, where, value)
     return _told(_judged(state, replace(test, study=study, waited=test.waited + 1)))
 
@@ -209,12 +144,12 @@ def report(state: State) -> Report:
     return Report(
         gap=None,
         best_lcb=None,
-        beta=0.0 if study is None else study.belief.beta,
+        beta=0.0 if study is None else study.summary.beta,
         leaves=len(state.cells),
         depth=depth_of(state.cells[0]),
         dictionary=0,
-        basis=0 if study is None else len(study.view.sketch.basis),
-        effective_dimension=0.0 if study is None else study.belief.effective_dimension,
+        basis=0 if study is None else len(study.gp.sketch.basis),
+        effective_dimension=0.0 if study is None else study.summary.effective_dimension,
         points=state.record.points,
         observations=state.record.size,
         offset=0.0,
@@ -265,12 +200,12 @@ def _changes(state: State) -> Cells:
 def _judged(state: State, test: Test) -> State:
     """After a result: accept a child, reject what is left, or neither."""
     study = test.study
-    points, belief = study.tree.point[study.tree.leaves], study.belief
-    width = belief.beta * belief.deviation[points]
+    points, summary = study.tree.point[study.tree.leaves], study.summary
+    width = summary.beta * summary.deviation[points]
     side = 0.5 ** depth_of(test.key)
-    if (belief.mean[points] + width).max() < state.tau - state.config.slack * side:
+    if (summary.mean[points] + width).max() < state.tau - state.config.slack * side:
         return _concluded(state, test)
-    lower = belief.mean[points] - width
+    lower = summary.mean[points] - width
     best = lower.max()
     if best <= state.tau and test.waited < state.config.patience:
         return replace(state, test=test)
@@ -313,8 +248,8 @@ def _new_test(problem: constants.Problem, config: Config, key: str) -> Test:
     first = int(np.argmin(np.abs(positions - middle).max(axis=1)))
     positions = np.concatenate([positions[[first]], np.delete(positions, first, axis=0)])
     points = none_yet(space.dimension).add(positions, problem.scaled(positions))
-    view = fresh_view(problem, points, np.zeros(0, dtype=np.int64))
-    study = ada_bkb_module.State(problem, listed(positions), points, view, believe(problem, points, view))
+    gp = sketched_gp(problem, points, np.zeros(0, dtype=np.int64))
+    study = ada_bkb_module.State(problem, listed(positions), points, gp, summarize(problem, points, gp))
     return Test(key, study)
 
 
