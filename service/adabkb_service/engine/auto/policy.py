@@ -1,13 +1,18 @@
-"""Ada-BKB with learned hyperparameters: the ``auto`` profile, cut at its one blocking line like ``ada_bkb``.
+"""Ada-BKB with learned hyperparameters: the ``auto`` profile.
 
-``suggest``: hallucinate what is pending, find where f~ = mean + beta s is largest in the whole box, and cut the tree
-there until a cell's centroid is almost as good: that is the point. ``observe``: condition the posterior on the
-result; at geometrically growing counts learn the hyperparameters anew, prune and certify. docs/decisions/0005 says how
-each constant was chosen.
+The algorithm is a loop that the service cuts into three moves, because the evaluation happens elsewhere:
+
+``suggest``: condition the posterior on pending points as if they had been observed at their means; find the position
+    x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``search``); cut the tree around x*
+    until the centroid of the cell that holds it is almost as good (``refine``). That centroid is the suggestion.
+``observe``: condition the posterior on the result. At geometrically growing counts of results a checkpoint is due: the
+    hyperparameters are learned anew, cells are pruned, and the gap is certified (``learning``, ``certificate``). It
+    takes effect with the next result.
+``prepare``: compute a checkpoint that is due ahead of that result, while a worker evaluates. It changes no answer.
 
 A failed point counts as a vague result on the worse side of the record: its region loses what made it attractive, but a
-single mishap does not close it. No point is suggested twice, except as a replicate where results are declared to be
-noisy.
+single failure does not close it. No point is suggested twice, except as a replicate where results are declared to be
+noisy. docs/algorithm.md describes the parts, docs/decisions/0005 says how the constants were chosen.
 """
 
 from __future__ import annotations
@@ -58,12 +63,12 @@ def suggestions(state: State, pending: Array, failed: Array | None = None) -> It
         failed: (f, d) those that could not be evaluated.
     """
     failed = np.zeros((0, state.problem.space.dimension)) if failed is None else failed
-    view = _hallucinated(_with_failures_imputed(state.surrogate, state.warp, state, failed), state, pending)
+    view = _with_pending_observed(_with_failures_imputed(state.surrogate, state.warp, state, failed), state, pending)
     while not exhausted(state, np.concatenate([pending, failed])):
         suggestion = _decide(state, view, pending, failed)
         yield suggestion
         state, point = suggestion.state, suggestion.point[None]
-        view = _hallucinated(view, state, point)
+        view = _with_pending_observed(view, state, point)
         pending = np.concatenate([pending, point])
 
 
@@ -99,7 +104,7 @@ def cell_box(state: State, key: str) -> CellBox:
 
 
 def _decide(state: State, view: Surrogate, pending: Array, failed: Array) -> Suggestion[State]:
-    """The search, then the refinement of the tree to what it found."""
+    """The next point: search for the largest upper confidence bound, then refine the tree there."""
     problem, record = state.problem, state.record
     awaited = np.concatenate([pending, failed])
     step = record.size + len(awaited)
@@ -107,7 +112,9 @@ def _decide(state: State, view: Surrogate, pending: Array, failed: Array) -> Sug
     thinned = state.checkpoint.thinned
     if thinned is not None and beta == max(BETAS):
         beta = THINNED_BETA
-        view = _hallucinated(_with_failures_imputed(*thinned.surrogate(problem, record), state, failed), state, pending)
+        view = _with_pending_observed(
+            _with_failures_imputed(*thinned.surrogate(problem, record), state, failed), state, pending
+        )
 
     def evaluated(point: Array) -> bool:
         return records.holds(record.positions, point)
@@ -134,7 +141,7 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     """The tree, the key of the cell found, and the statuses that the cuts and the choice of it changed."""
     tree, cells = found.tree, {}
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
-    if tree.axis[found.cell] == PRUNED:  # the posterior thinks otherwise than the certificate: it comes back
+    if tree.axis[found.cell] == PRUNED:  # the search contradicts the certificate, and wins
         tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
     entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
     for cut, child in zip(found.cuts, entered, strict=True):
@@ -145,7 +152,7 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     return tree, key, cells
 
 
-def _hallucinated(view: Surrogate, state: State, points: Array) -> Surrogate:
+def _with_pending_observed(view: Surrogate, state: State, points: Array) -> Surrogate:
     """The posterior as if these points had been observed at their means: the variance falls, the mean stays.
 
     One by one, so that points asked for together are those that would have been asked for in turn, bit for bit.

@@ -1,9 +1,9 @@
-"""A second look at the whole box, from results that lie apart.
+"""A surrogate on thinned data: one result per neighbourhood, the best one.
 
-Results crowd around the best point, and a model of them all is learned from the crowd: its warp tells good from very
-good, its lengthscales are the crowd's, and the rest of the box looks as if nothing were to be had there. While the
-search still gains that is as it should be. Once it has stalled, every few steps look through the overview instead: a
-model learned from one result per neighbourhood, the best one, to which the crowd is a single point.
+Late in a study most results lie close to the best point, and they dominate what is learned: the warp resolves small
+differences between good results, the lengthscales are those of that neighbourhood, and the rest of the box seems to
+offer nothing. While the search still improves, that is useful. Once it has stalled, the steps with the largest beta use
+this surrogate instead, in which a dense neighbourhood counts as a single result.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ThinnedModel:
     def surrogate(self, problem: Problem, record: Record) -> tuple[Surrogate, Warp]:
         """The posterior given these rows, and their warp."""
         rows = np.array(self.rows, dtype=np.int64)
-        warped, outputs, noises = _seen(problem, record, rows, self.hyperparameters)
+        warped, outputs, noises = _warped(problem, record, rows, self.hyperparameters)
         kernel = Kernel(self.hyperparameters.lengthscales, problem.domain.categorical)
         return surrogate.exact(kernel, self.hyperparameters.variance, record.positions[rows], outputs, noises), warped
 
@@ -67,12 +67,14 @@ def learn(problem: Problem, record: Record, rows: Ints) -> ThinnedModel | None:
     start = likelihood.prior(problem.domain.dimension)
     if len(apart) < likelihood.FEWEST:
         return ThinnedModel(tuple(apart.tolist()), start)
-    _, outputs, noises = _seen(problem, record, apart, start)
+    _, outputs, noises = _warped(problem, record, apart, start)
     evidence = Evidence(record.positions[apart], outputs, noises - start.noise_ratio, problem.domain.categorical)
     return ThinnedModel(tuple(apart.tolist()), likelihood.learn(evidence, [start]))
 
 
-def _seen(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Warp, Array, Array]:
+def _warped(
+    problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters
+) -> tuple[Warp, Array, Array]:
     """The warp of some rows alone, their model outputs under it, and their noise ratios."""
     values = record.values[rows]
     warped = warp.fit(values)
