@@ -4,8 +4,10 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PEERS := .venv/.peers
 RESULTS := benchmarks/results
+FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations/test_observe.py tests/operations/test_limits.py \
+	tests/operations/test_correct.py tests/engine/test_policies.py tests/engine/auto/test_policy.py tests/storage/conformance
 
-.PHONY: install serve demo test lint bench bench-paper bench-quality bench-scaling bench-service chaos constraints clean
+.PHONY: install serve demo check test lint bench bench-paper bench-quality bench-scaling bench-service chaos constraints clean
 
 install: $(STAMP)
 
@@ -22,6 +24,9 @@ serve: $(STAMP)  ## the server on loopback, SQLite in adabkb.db
 
 demo: $(STAMP)  ## server, client and two workers tune a real model (under 3 minutes)
 	@$(BIN)/python examples/demo.py
+
+check: lint  ## what is fast: before each commit
+	@$(BIN)/python -m pytest -n 2 -q -k "not postgresql" $(FAST)
 
 test: lint  ## everything CI runs
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup

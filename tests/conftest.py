@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,10 @@ import pytest
 import sqlalchemy as sa
 from threadpoolctl import threadpool_limits
 
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
 from tests.servers import server_on
+from tests.spares import Spares, address, created, drop
 
 BACKENDS = ["sqlite", "postgresql"]
 
@@ -47,32 +50,71 @@ def postgresql_server() -> Iterator[sa.Engine]:
         engine.dispose()
 
 
+@pytest.fixture(scope="session")
+def spares(postgresql_server: sa.Engine) -> Spares:
+    """Migrated PostgreSQL databases."""
+    return Spares(postgresql_server)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the present schema, to be copied: migrating takes longer than most tests."""
+    path = tmp_path_factory.mktemp("template") / "adabkb.db"
+    database = Database(f"sqlite:///{path}")
+    migration.upgrade(database)
+    database.close()
+    return path
+
+
 @contextmanager
-def empty_postgresql(server: sa.Engine) -> Iterator[str]:
-    """The URL of a new database, dropped at the end."""
-    name = f"test_{uuid.uuid4().hex}"
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    yield server.url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+def empty_database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """One of the kind that the fixture's parameter names, without any table."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{folder}/adabkb.db"
+        return
+    server: sa.Engine = request.getfixturevalue("postgresql_server")
+    name = created(server)
+    yield address(server, name)
+    drop(server, name)
+
+
+@contextmanager
+def migrated_database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """One of the kind that the fixture's parameter names, with the present schema and no rows."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_template"), folder / "adabkb.db")
+        yield f"sqlite:///{folder}/adabkb.db"
+        return
+    with request.getfixturevalue("spares").lent() as url:
+        yield url
 
 
 @pytest.fixture(params=BACKENDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """An empty database, on SQLite and on PostgreSQL."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/adabkb.db"
-        return
-    with empty_postgresql(request.getfixturevalue("postgresql_server")) as url:
+    with empty_database(request, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(params=BACKENDS)
+def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database with the present schema and no rows, on SQLite and on PostgreSQL."""
+    with migrated_database(request, tmp_path) as url:
         yield url
 
 
 @pytest.fixture
-def other_postgresql(postgresql_server: sa.Engine) -> Iterator[str]:
-    """An empty PostgreSQL database beside the test's own."""
-    with empty_postgresql(postgresql_server) as url:
+def other_postgresql(spares: Spares) -> Iterator[str]:
+    """A PostgreSQL database with the present schema and no rows, beside the test's own."""
+    with spares.lent() as url:
         yield url
+
+
+@pytest.fixture
+def other_sqlite(sqlite_template: Path, tmp_path: Path) -> str:
+    """A SQLite database with the present schema and no rows, beside the test's own."""
+    shutil.copy(sqlite_template, tmp_path / "other.db")
+    return f"sqlite:///{tmp_path}/other.db"
 
 
 @pytest.fixture
@@ -92,8 +134,12 @@ def api(database_url: str) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module", params=BACKENDS)
 def module_database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An empty database for all tests of a module; on SQLite and on PostgreSQL."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path_factory.mktemp('module')}/adabkb.db"
-    else:
-        with empty_postgresql(request.getfixturevalue("postgresql_server")) as url:
-            yield url
+    with empty_database(request, tmp_path_factory.mktemp("module")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def module_migrated_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A database with the present schema for all tests of a module; on SQLite and on PostgreSQL."""
+    with migrated_database(request, tmp_path_factory.mktemp("module")) as url:
+        yield url

@@ -1,7 +1,8 @@
-"""``python -m benchmarks.service.counted DATABASE``: our server, counting what each call does in the database.
+"""``python -m benchmarks.service.counted DATABASE``: our server, counting what it does in the database.
 
-``GET /counts`` answers, by the last part of the call's path, with calls, commits of transactions that wrote, and
-statements other than BEGIN.
+``GET /counts`` answers with calls of suggest and observe, commits of transactions that wrote, and statements other than
+BEGIN and SET. Several calls may share a commit, so what is counted belongs to all of them. The model process, which
+stores what it knows now and then, is not counted.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-from collections import Counter, defaultdict
-from contextvars import ContextVar
+from collections import Counter
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,31 +23,29 @@ from adabkb_service.cli.server import GRACE_SECONDS, Server
 from adabkb_service.settings import Settings
 
 WRITING = ("INSERT", "UPDATE", "DELETE")
-
-_call: ContextVar[str | None] = ContextVar("call", default=None)
-"""What the present thread or task works for; None for what the server does by itself."""
+CALLS = ("/suggest", "/observe")
 
 
 class Counts:
-    """By call; of all threads."""
+    """Of all threads."""
 
     def __init__(self) -> None:
-        self._counts: dict[str | None, Counter[str]] = defaultdict(Counter)
+        self._counts: Counter[str] = Counter()
         self._guard = threading.Lock()
 
     def add(self, name: str) -> None:
-        """One more, of the present call."""
+        """One more."""
         with self._guard:
-            self._counts[_call.get()][name] += 1
+            self._counts[name] += 1
 
-    def report(self) -> dict[str, dict[str, int]]:
+    def report(self) -> dict[str, int]:
         """All so far."""
         with self._guard:
-            return {call: dict(counted) for call, counted in self._counts.items() if call is not None}
+            return dict(self._counts)
 
 
 class CallMiddleware:
-    """Notes which call a request is."""
+    """Counts calls."""
 
     def __init__(self, app: ASGIApp, counts: Counts) -> None:
         self._app = app
@@ -55,8 +53,7 @@ class CallMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        if scope["type"] == "http":
-            _call.set(scope["path"].rpartition("/")[2])
+        if scope["type"] == "http" and scope["path"].endswith(CALLS):
             self._counts.add("calls")
         await self._app(scope, receive, send)
 
@@ -65,7 +62,7 @@ def listen(engine: sa.Engine | type[sa.Engine], counts: Counts) -> None:
     """Count what goes to a database."""
 
     def on_statement(connection: sa.Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith("BEGIN"):
+        if statement.startswith(("BEGIN", "SET", "SAVEPOINT", "RELEASE")):
             return
         counts.add("statements")
         if statement.startswith(WRITING):

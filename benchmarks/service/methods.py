@@ -16,8 +16,8 @@ from benchmarks.service.processes import SERVE, measured, module, serving, text
 DEFAULT = "auto"
 """The profile of a study that names none."""
 
-Counts = dict[str, dict[str, float]]
-"""Call -> its commits and statements, on average."""
+Counts = dict[str, float]
+"""Commits and statements of a call, suggest or observe, on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def ours(profile: str) -> Method:
 
 def floor(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
     """As many commits of one row by the same web stack."""
-    command = module("floor", text(url), counts["suggest"]["commits"], counts["observe"]["commits"])
+    command = module("floor", text(url), counts["commits"], counts["commits"])
     with serving([command] * setting.servers) as addresses:
         return measured(module("load", setting.clients, setting.results, DEFAULT, *addresses))
 
@@ -71,8 +71,5 @@ def counted(url: sa.URL, setting: Setting) -> Counts:
     with serving([module("counted", text(url))] * setting.servers) as addresses:
         measured(module("load", setting.clients, setting.results, DEFAULT, *addresses))
         found = [json.load(urlopen(f"{address}/counts")) for address in addresses]
-    totals = {call: sum((Counter(counts[call]) for counts in found), Counter()) for call in ("suggest", "observe")}
-    return {
-        call: {name: round(total[name] / total["calls"], 3) for name in ("commits", "statements")}
-        for call, total in totals.items()
-    }
+    total = sum(map(Counter, found), Counter[str]())
+    return {name: round(total[name] / total["calls"], 3) for name in ("commits", "statements")}

@@ -1,4 +1,4 @@
-"""The entrance: a connection to a server and the studies on it."""
+"""The entry point: a connection to a server and its studies."""
 
 import os
 import re
@@ -23,8 +23,8 @@ class Client:
         url: the server's address; else the environment's ADABKB_URL, else http://127.0.0.1:8000.
         token: sent as bearer token; else the environment's ADABKB_TOKEN, else none.
         timeout: seconds to wait for an answer.
-        retry_for: seconds for which a call is repeated while the server is away or busy. A server that
-            never answered yet is given up after 5 seconds, so that a wrong address shows soon.
+        retry_for: seconds for which a call is repeated while the server is away or busy. For a server
+            that has never answered this is 5 seconds, so that a wrong address is noticed soon.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Client:
         """Open a study.
 
         Raises:
-            NotFound: there is none of this name.
+            NotFound: there is no study of this name.
         """
         study = Study(self._transport, id)
         study.info()
@@ -107,13 +107,13 @@ class Client:
         """Delete a study and everything in it.
 
         Raises:
-            NotFound: there is none of this name.
+            NotFound: there is no study of this name.
         """
         self._transport.delete(study_path(id))
 
 
 def _named(error: Invalid, names: list[str]) -> Invalid:
-    """Return the error with the names of the parameters, of which its pointers have only the positions."""
+    """Return the error with the names of parameters; its pointers have only their positions."""
 
     def explained(pointer: str, problem: str) -> str:
         position = re.match(r"/parameters/(\d+)", pointer)

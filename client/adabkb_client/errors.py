@@ -1,7 +1,7 @@
-"""What can go wrong, as one tree.
+"""The errors of this client, as one tree.
 
 AdaBKBError
-├── ConnectionFailed          no answer came, however often it was tried
+├── ConnectionFailed          no answer arrived, although the request was repeated
 ├── UnexpectedAnswer          something answered, but not this API
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
@@ -23,7 +23,7 @@ class AdaBKBError(Exception):
 
 
 class ConnectionFailed(AdaBKBError):
-    """No answer from the server; what was asked may or may not have happened."""
+    """No answer from the server; the request may or may not have been performed."""
 
 
 class UnexpectedAnswer(AdaBKBError):
@@ -33,9 +33,9 @@ class UnexpectedAnswer(AdaBKBError):
 class NoTrialAvailable(AdaBKBError):
     """Nothing to evaluate right now.
 
-    ``reason`` is "budget" or "exhausted" (all trials, or all points of a finite space, are handed out and results are
-    awaited), "pending_limit" or "paused";
-    ``retry_after`` is the server's advice in seconds.
+    ``reason`` is "budget" or "exhausted" (all trials, or all points of a finite space, are handed out, and results are
+    awaited), "pending_limit", "paused", or "failures" (the study was paused after too many failures in a row).
+    ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
     def __init__(self, study: str, reason: str | None, retry_after: float | None) -> None:
@@ -76,7 +76,7 @@ class APIError(AdaBKBError):
 
 
 class Unauthorized(APIError):
-    """The token is missing, unknown, or may not do this."""
+    """The token is missing, unknown, or not sufficient."""
 
 
 class NotFound(APIError):
@@ -96,7 +96,7 @@ class Invalid(APIError):
 
 
 class Unavailable(APIError):
-    """The server is busy or restarting, or still at the same request, and stayed so while the client retried."""
+    """The server was busy, restarting, or still performing the same request, for as long as the client retried."""
 
 
 _BY_STATUS: dict[int, type[APIError]] = {
@@ -117,7 +117,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> APIError:
-    """Build the error for a problem document (which may be empty: a proxy's answer has none)."""
+    """Build the error for a problem document, which is empty for the answer of a proxy."""
     kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
     return kind(
         status,

@@ -1,4 +1,4 @@
-"""A leased trial in the hands of this process: its lease is renewed until its fate is told."""
+"""A trial that this process has leased. The lease is renewed until its outcome is reported."""
 
 import logging
 import signal
@@ -20,9 +20,9 @@ log = logging.getLogger("adabkb_client")
 RENEW_AT = 0.75
 """Share of a lease after which it is renewed."""
 RENEW_AGAIN = 0.05
-"""Share of a lease between further tries when renewing failed."""
+"""Share of a lease between further attempts when a renewal has failed."""
 KEEPER_PATIENCE = 2.0
-"""Seconds that the end of a block waits for a renewal under way."""
+"""Seconds that the end of a block waits for a renewal that is in progress."""
 REASON_LENGTH = 1000
 
 
@@ -30,14 +30,14 @@ class LeasedTrial:
     """A trial to evaluate inside a ``with`` block.
 
     Ending the block by an exception fails the trial with the exception's text; by KeyboardInterrupt or
-    SystemExit it is given back. Either way the exception goes on. If it was the delivery of the result that
-    failed, the evaluation did not: the lease is left to expire, and the server hands the trial out again.
+    SystemExit it is given back. Either way the exception propagates. If only the delivery of the result failed,
+    the trial is not failed: its lease expires, and the server hands it out again.
     """
 
     def __init__(self, study: "StudyResource", trial: Trial) -> None:
         self.trial = trial
         self.settled = False
-        """Whether the server knows its fate, so that the end of the block adds nothing."""
+        """Whether the outcome was reported, so that the end of the block reports nothing."""
         self._study = study
         self._over = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name=f"lease-{trial.number}", daemon=True)
@@ -80,7 +80,7 @@ class LeasedTrial:
             except AdaBKBError as refusal:
                 # The block's own exception matters more than this one.
                 log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
-        # No longer: it may be in the midst of a renewal that is tried again and does not matter any more.
+        # Do not wait longer: a renewal that is being repeated no longer matters.
         self._keeper.join(KEEPER_PATIENCE)
 
     def _settle(self, error: BaseException | None) -> None:
@@ -95,7 +95,7 @@ class LeasedTrial:
             self.release()
 
     def _keep(self) -> None:
-        """Renew the lease until the trial is over here, or is another worker's."""
+        """Renew the lease until the block ends, or another worker has the trial."""
         lease = self.trial.lease_seconds
         pause = RENEW_AT * lease
         while not self._over.wait(pause):
@@ -114,7 +114,7 @@ class LeasedTrial:
 def exit_on_sigterm() -> Iterator[None]:
     """Let SIGTERM raise SystemExit inside the block, so that leases are given back before the process ends.
 
-    Only the main thread can do this, and only if the program does nothing of its own on SIGTERM.
+    This works in the main thread only, and only if the program has no handler of its own for SIGTERM.
     """
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
@@ -128,5 +128,5 @@ def exit_on_sigterm() -> Iterator[None]:
 
 
 def _printable(reason: str) -> str:
-    """Return the reason in a form every database takes: no NUL, no lone surrogate, not too long."""
+    """Return the reason in a form that the server accepts: no NUL, no lone surrogate, not too long."""
     return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:REASON_LENGTH]

@@ -21,7 +21,7 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """A place in the partition tree: ``key`` "0" is the root, "0.2" its third child."""
+    """A cell of the partition tree: ``key`` is the path from the root "0"."""
 
     key: str
     depth: int
@@ -50,7 +50,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Observation:
-    """A result with its place in the study's log; ``trial`` is None for a point that nobody suggested."""
+    """A result with its sequence number; ``trial`` is None for a point that nobody suggested."""
 
     seq: int
     trial: int | None
@@ -87,7 +87,7 @@ class Best:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """How a study stands, as told with every answer of suggest and observe."""
+    """The state of a study, as in every answer of suggest and observe. ``gap`` is of the results folded so far."""
 
     id: str
     state: StudyState
@@ -122,7 +122,7 @@ class StudyInfo(StudySummary):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a change led to: the trial or the observation that it concerned, and how the study stands."""
+    """The answer to a change: the trial or the observation that it concerned, and the state of the study."""
 
     study: StudySummary
     trial: Trial | None = None
@@ -131,7 +131,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Suggestions:
-    """The trials handed out, and if they are fewer than asked for, why."""
+    """The trials handed out and, if they are fewer than requested, the reason."""
 
     trials: tuple[Trial, ...]
     reason: str | None
@@ -141,7 +141,7 @@ class Suggestions:
 
 @dataclass(frozen=True)
 class BatchItem:
-    """The fate of one item of a batch: an answer, or the error it would have raised alone."""
+    """The outcome of one item of a batch: an answer, or the error that it would have raised alone."""
 
     status: int
     answer: Answer | None
@@ -150,7 +150,7 @@ class BatchItem:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The model's view of a point: posterior mean and standard deviation of the objective there."""
+    """Posterior mean and standard deviation of the objective at a point."""
 
     parameters: Parameters
     mean: float
@@ -161,8 +161,8 @@ class Estimate:
 class Recommendation:
     """The best point by the model and by observation.
 
-    With the study's confidence, the best evaluated point is within ``gap`` of the optimum. All are None
-    before the first observation.
+    With the confidence of the study, the best evaluated point is within ``gap`` of the optimum. All are None
+    before the first observation; ``model`` is None also while the model is out of order.
     """
 
     model: Estimate | None
@@ -195,7 +195,7 @@ T = TypeVar("T")
 
 
 def decode(kind: type[T], document: Any, **path: str) -> T:
-    """Build a record from JSON; ``path`` are the fields that the request's path tells, not the answer.
+    """Build a record from JSON; ``path`` has the fields that are known from the path of the request.
 
     Raises:
         UnexpectedAnswer: a field is missing, or is not what it should be.

@@ -1,7 +1,7 @@
-"""The kinds of parameter a search space is made of.
+"""The kinds of parameters of a search space.
 
-Values are checked by the server, which answers with a pointer to the field that is wrong. Here only what cannot be
-sent is refused.
+The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent is refused
+here.
 """
 
 import math
@@ -15,7 +15,7 @@ Scalar = bool | int | float | str
 
 @dataclass(frozen=True)
 class Float:
-    """A real number in [low, high]; with ``log`` its logarithm is searched evenly (low > 0)."""
+    """A real number in [low, high]; with ``log`` it is searched on a log scale (low > 0)."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ class Int:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """One of some values whose order means something: neighbours are alike."""
+    """One of some values in a meaningful order: neighbours are alike."""
 
     values: Sequence[Scalar]
 

@@ -1,4 +1,4 @@
-"""A study's calls, one method each; conveniences on top of them are in study.py."""
+"""The calls of a study, one method each; ``study.py`` has the methods that are built on them."""
 
 import math
 import os
@@ -30,7 +30,7 @@ from adabkb_client.transport import Transport
 BATCH = 1000
 """Items the server takes in one batch."""
 RELEASE_PATIENCE = 5.0
-"""Seconds of retrying a release: it is sent while a program is ending, and the lease expires anyway."""
+"""Seconds for which a release is repeated. It is sent while a program ends, and the lease expires anyway."""
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class StudyResource:
     # The study itself
 
     def info(self) -> StudyInfo:
-        """Return the study's definition and where it stands."""
+        """Return the study's definition and state."""
         return decode(StudyInfo, self._transport.get(self._path))
 
     @property
@@ -88,7 +88,7 @@ class StudyResource:
     def suggest(
         self, count: int | None = None, *, worker: str | None = None, lease_seconds: float | None = None
     ) -> Trial | list[Trial]:
-        """Lease a trial, or with ``count`` a list of as many as there are, up to so many.
+        """Lease a trial or, with ``count``, a list of up to so many.
 
         Args:
             count: how many; None for a single trial instead of a list.
@@ -133,11 +133,11 @@ class StudyResource:
     def observe_point(
         self, parameters: Parameters, value: SupportsFloat, std_error: SupportsFloat | None = None
     ) -> Answer:
-        """Report a result at a point that nobody suggested; it uses no budget."""
+        """Report a result at a point that nobody suggested; it does not count towards the budget."""
         return self._observe({**_point(parameters), **_result(value, std_error)})
 
     def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> list[BatchItem]:
-        """Report many results in wire form, and return each one's fate.
+        """Report many results in wire form, and return the outcome of each.
 
         An item is what ``observe`` and ``observe_point`` send: ``{"trial": 3, "value": 0.1}`` or
         ``{"parameters": {...}, "value": 0.1, "std_error": 0.01}``. A refused item does not stop the others.
@@ -159,7 +159,7 @@ class StudyResource:
         """Renew a trial's lease.
 
         Raises:
-            Conflict: it is lost: another worker holds the trial, or it is finished.
+            Conflict: the lease is lost, because another worker holds the trial or it is finished.
         """
         return self._lease("heartbeat", trial)
 
@@ -170,7 +170,7 @@ class StudyResource:
         return answer
 
     def queue(self, parameters: Parameters) -> Trial:
-        """Add a point of one's own, to be handed out before any suggestion; it uses budget like one."""
+        """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""
         return self._decode(Trial, self._transport.post(f"{self._path}/trials", _point(parameters)))
 
     def trials(self, state: TrialState | None = None) -> Iterator[Trial]:
@@ -179,29 +179,29 @@ class StudyResource:
             yield self._decode(Trial, trial)
 
     def why(self, trial: LeasedTrial | Trial | int) -> dict[str, Any]:
-        """Return what a trial was decided on and all events about it, in wire form: see docs/http.md."""
+        """Return what a trial was decided on, and all events about it, in wire form: see docs/http.md."""
         document: dict[str, Any] = self._transport.get(f"{self._path}/trials/{self._reference(trial)['trial']}/why")
         return document
 
     # Results
 
     def observations(self) -> Iterator[Observation]:
-        """Yield the observations in the order they came."""
+        """Yield the observations in the order in which they were stored."""
         for observation in self._transport.pages(f"{self._path}/observations"):
             yield decode(Observation, observation)
 
     def correct(
         self, seq: int, value: SupportsFloat, std_error: SupportsFloat | None = None, reason: str | None = None
     ) -> Answer:
-        """Replace an observation's value; the model is rebuilt, and the log keeps both and the reason."""
+        """Replace the value of an observation. The model is rebuilt; the log keeps both values and the reason."""
         return self._amend(seq, {**_result(value, std_error), "reason": reason})
 
     def exclude(self, seq: int, reason: str | None = None) -> Answer:
-        """Take an observation out of the model; it stays in the log."""
+        """Exclude an observation from the model; it stays in the log."""
         return self._amend(seq, {"excluded": True, "reason": reason})
 
     def include(self, seq: int, reason: str | None = None) -> Answer:
-        """Take an excluded observation back."""
+        """Include an excluded observation again."""
         return self._amend(seq, {"excluded": False, "reason": reason})
 
     def recommendation(self) -> Recommendation:
@@ -226,7 +226,7 @@ class StudyResource:
         return self._transport.pages(f"{self._path}/tree")
 
     def dictionary(self) -> Iterator[dict[str, Any]]:
-        """Yield the points that the sketch is built on."""
+        """Yield the points of the dictionary, which the sketch is built on."""
         return self._transport.pages(f"{self._path}/dictionary")
 
     def events(self) -> Iterator[Event]:
@@ -287,7 +287,7 @@ def _result(value: SupportsFloat, std_error: SupportsFloat | None) -> dict[str, 
 
 
 def _finite(name: str, number: SupportsFloat) -> float:
-    """Return a plain float: JSON has no NaN, and a numpy or torch scalar is no JSON."""
+    """Return a plain float, since JSON has neither NaN nor numpy or torch scalars."""
     plain = float(number)
     if not math.isfinite(plain):
         raise ValueError(f"{name} must be a finite number, not {plain}; report a failed run with fail()")

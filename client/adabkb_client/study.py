@@ -1,4 +1,4 @@
-"""A study: its calls, and the ways to evaluate it that are built on them."""
+"""A study: its calls, and methods built on them that evaluate it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Study(StudyResource):
-    """A study on the server. Holds no state of its own: many processes may work on one study."""
+    """A study on the server. The object has no state of its own, so many processes may work on one study."""
 
     @contextmanager
     def trial(self) -> Iterator[LeasedTrial]:
         """Lease a trial for the block, and renew the lease until its end.
 
         An exception fails the trial with its text; KeyboardInterrupt and SIGTERM (in the main thread of a
-        program without a handler of its own) give it back. The exception goes on in each case.
+        program without a handler of its own) give it back. The exception propagates in each case.
 
         Raises:
             NoTrialAvailable, StudyComplete: as ``suggest``.
@@ -39,7 +39,7 @@ class Study(StudyResource):
         """Evaluate trials with a function, in threads, until the study is complete.
 
         Waits while the study is paused, and while the last trials are with workers elsewhere. Results are
-        stored one by one, so a run can be interrupted and run again: it goes on where the study stands.
+        stored one by one, so a run can be interrupted and started again: it continues with the study.
 
         Args:
             function: called with the parameters by name, from ``workers`` threads at once; returns the value

@@ -1,7 +1,7 @@
-"""One HTTP connection pool, and what happens when an answer does not come.
+"""One HTTP connection pool, and the repetition of requests that get no answer.
 
-A logical call is sent until it is answered. Its Idempotency-Key is made once, before the first try, so
-however often it is sent, the server does it once.
+A logical call is sent until it is answered. Its Idempotency-Key is generated once, before the first attempt, so the
+server performs the call once, however often it is sent.
 """
 
 import uuid
@@ -19,7 +19,7 @@ Json = Any
 
 CONNECT_TIMEOUT = 5.0
 FIRST_CONTACT = 5.0
-"""Seconds of retrying while the server never answered yet: a wrong address should show soon."""
+"""Seconds of retrying if the server has never answered, so that a wrong address is noticed soon."""
 RETRY_AFTER_CAP = 30.0
 """Longest pause, in seconds, that a server's Retry-After can impose."""
 PAGE = 500
@@ -53,11 +53,11 @@ class Transport:
         return self._call("GET", path, params=params, headers={"Accept": "*/*"}).text
 
     def post(self, path: str, body: Mapping[str, Any], retry_for: float | None = None) -> Json:
-        """POST a body, exactly once in effect; ``retry_for`` overrides the client's patience, in seconds."""
+        """POST a body, with exactly one effect; ``retry_for`` overrides that of the client, in seconds."""
         return _json(self._call("POST", path, json=body, headers=_new_key(), retry_for=retry_for))
 
     def patch(self, path: str, body: Mapping[str, Any]) -> Json:
-        """PATCH a resource, exactly once in effect: a copy that comes late must not undo what came after it."""
+        """PATCH a resource, with exactly one effect: a copy that arrives late must not undo later changes."""
         return _json(self._call("PATCH", path, json=body, headers=_new_key()))
 
     def delete(self, path: str) -> None:
@@ -90,7 +90,7 @@ class Transport:
                 try:
                     return self._send(request)
                 except NotFound:
-                    # The try whose answer was lost may have deleted it.
+                    # An earlier attempt, whose answer was lost, may have deleted it.
                     if method == "DELETE" and attempt.retry_state.attempt_number > 1:
                         return httpx.Response(204)
                     raise
@@ -122,7 +122,7 @@ def _json(response: httpx.Response) -> Json:
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:
-    """Return the problem document, or an empty one if something else than the API answered."""
+    """Return the problem document, or an empty one if it was not the API that answered."""
     if response.headers.get("Content-Type", "").startswith("application/problem+json"):
         document = response.json()
         return document if isinstance(document, dict) else {}
@@ -136,7 +136,7 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 
 def _pause(state: RetryCallState) -> float:
-    """Return seconds until the next try: the server's advice, else backoff with full jitter."""
+    """Return the seconds until the next attempt: the server's Retry-After, or else backoff with full jitter."""
     error = state.outcome.exception() if state.outcome else None
     advice = error.retry_after if isinstance(error, Unavailable) else None
     return _full_jitter(state) if advice is None else min(advice, RETRY_AFTER_CAP)

@@ -1,4 +1,4 @@
-"""Evaluating a study's trials with a function, in several threads."""
+"""Evaluates the trials of a study with a function, in several threads."""
 
 import logging
 import threading
@@ -23,7 +23,7 @@ DEFAULT_PAUSE = 1.0
 
 @dataclass(frozen=True)
 class RunReport:
-    """How a run ended: trials it ``completed`` and that ``failed``, and the study's ``reason`` to stop."""
+    """The end of a run: how many trials it ``completed`` and how many ``failed``, and why the study is complete."""
 
     completed: int
     failed: int
@@ -55,7 +55,7 @@ def run(study: StudyResource, function: Objective, *, workers: int, max_failures
 
 
 class _Crew:
-    """What the worker threads share; what changes is guarded by ``_lock``."""
+    """What the worker threads share; ``_lock`` guards what changes."""
 
     def __init__(self, study: StudyResource, function: Objective, max_failures: int, bar: "tqdm[Any]") -> None:
         self.completed = 0
@@ -71,7 +71,7 @@ class _Crew:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._asking = threading.Lock()
-        """Held from asking for a trial until it is among the leased: ``abandon`` must not miss one between the two."""
+        """Held from the request for a trial until it is in ``_leased``, so that ``abandon`` misses none in between."""
 
     def work(self) -> None:
         """Evaluate one trial after the other until the study, or the run, is over."""
@@ -87,13 +87,13 @@ class _Crew:
                 else:
                     if trial is not None:
                         self._evaluate(trial)
-        except BaseException as error:  # not the function's failures: the server's, or sys.exit
+        except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
             self._end(error)
 
     def abandon(self) -> None:
         """Give all trials back.
 
-        The function cannot be interrupted; should it still bring a result, that is stored.
+        The function cannot be interrupted; if it still returns a result, the result is stored.
         """
         self._stop.set()
         if self._asking.acquire(timeout=RELEASE_PATIENCE):
@@ -107,7 +107,7 @@ class _Crew:
                 log.warning("trial %d of study %r not released: %s", trial.number, self._study.id, error)
 
     def show(self, study: StudySummary) -> None:
-        """Show how the whole study stands, other workers' trials included."""
+        """Show the state of the whole study, trials of other workers included."""
         self._bar.n = study.counts.completed + study.counts.failed
         best = f"{study.best.value:.6g}" if study.best else "none"
         self._bar.set_postfix(best=best, failed=study.counts.failed)
@@ -124,7 +124,7 @@ class _Crew:
 
     def _evaluate(self, trial: LeasedTrial) -> None:
         try:
-            if self._stop.is_set():  # while it was asked for
+            if self._stop.is_set():  # the run ended during the request
                 trial.release()
                 return
             with trial:
@@ -132,7 +132,7 @@ class _Crew:
                 answer = trial.observe(value, std_error)
         except Exception as error:
             if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid):
-                raise  # the server's trouble, not this evaluation's
+                raise  # the server failed, not this evaluation
             self._count_failure(trial, error)
         else:
             with self._lock:

@@ -17,11 +17,10 @@ from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.api import events, model, observations, problems, studies, system, trials
-from adabkb_service.api.admission import Admission
 from adabkb_service.api.middleware import BodyLimitMiddleware, RequestMiddleware
 from adabkb_service.errors import AdaBKBError
-from adabkb_service.inference.pool import Beside, Here, Host
-from adabkb_service.operations.service import Service, service
+from adabkb_service.inference.pool import Inference, InProcess, WorkerPool
+from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
 from adabkb_service.settings import Settings
 from adabkb_service.storage import migration
@@ -54,17 +53,19 @@ def create_app(settings: Settings) -> FastAPI:
         holder_seconds=HOLDER_SECONDS,
         connections=settings.database_connections,
     )
-    host: Host = Beside(settings.model_processes, settings.blas_threads) if settings.model_processes else Here()
-    running = service(database, model_cache_size=settings.model_cache_size, clock=SteadyClock(database.now), host=host)
+    inference = _inference(settings, database)
+    running = Service(database, clock=SteadyClock(database.now), inference=inference, threads=settings.study_threads)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_sync(host.open)
         await run_sync(migration.prepare, database)
+        await run_sync(inference.open)
+        await run_sync(running.open)
         await run_sync(cut_leases, running)
         with threadpool_limits(settings.blas_threads), _sweeping(running, settings):
             yield
-        await run_sync(host.close)
+        await run_sync(running.close)
+        await run_sync(inference.close)
         database.close()
 
     app = FastAPIOffline(  # a lab's machines may not reach the network that FastAPI's own pages load from
@@ -76,7 +77,6 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = running
-    app.state.admission = Admission()
     app.state.routes = [route for router in ROUTERS for route in router.routes]
     for router in ROUTERS:
         app.include_router(router)
@@ -87,19 +87,33 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
+def _inference(settings: Settings, database: Database) -> Inference:
+    capacity = settings.model_cache_megabytes * 2**20
+    if not settings.model_processes:
+        return InProcess(database, capacity)
+    return WorkerPool(
+        settings.database,
+        settings.model_processes,
+        blas_threads=settings.blas_threads,
+        capacity=capacity // settings.model_processes,
+        lock_seconds=settings.lock_seconds,
+    )
+
+
 @contextmanager
 def _sweeping(running: Service, settings: Settings) -> Iterator[None]:
     """Expire leases, and forget old idempotency keys, in a thread of its own."""
     stop = threading.Event()
 
     def loop() -> None:
-        keys_at = 0.0
+        forgotten_at = time.monotonic()
         while not stop.wait(settings.sweep_seconds):
             try:
                 sweep(running)
-                if time.monotonic() > keys_at:
-                    forget_keys(running, settings.idempotency_hours)
-                    keys_at = time.monotonic() + KEYS_SECONDS
+                since = time.monotonic() - forgotten_at
+                if since > KEYS_SECONDS:
+                    forget_keys(running, settings.idempotency_hours, since)
+                    forgotten_at = time.monotonic()
             except AdaBKBError as error:
                 logger.warning("the sweep is tried again in %s s: %s", settings.sweep_seconds, error)
             except Exception:

@@ -17,7 +17,8 @@ AdaBKBError
 ├── PreconditionFailed        If-Match names another revision
 ├── Busy                      others were faster, several times; try again
 │   └── Contention            the database undid a transaction for the sake of another one
-├── Unavailable               the database does not answer
+├── Unavailable               the database or a model does not answer
+│   └── ModelOutOfOrder       a model cannot follow its log; asking again does not help
 └── SchemaMismatch            the database was made by another version
 """
 
@@ -177,7 +178,11 @@ class Contention(Busy):
 
 
 class Unavailable(AdaBKBError):
-    """The database does not answer; nothing was acknowledged."""
+    """The database or a model does not answer; nothing was acknowledged."""
+
+
+class ModelOutOfOrder(Unavailable):
+    """The model of a study cannot follow its log, until a result is corrected or excluded."""
 
 
 class SchemaMismatch(AdaBKBError):

@@ -1,4 +1,4 @@
-"""Settings: built once by ``cli/server.py``, passed down, never read elsewhere.
+"""The settings of a server. The commands of ``cli`` build them once and pass them on.
 
 Command line flags beat ``ADABKB_*`` environment variables, which beat ``adabkb.toml`` in the current directory.
 """
@@ -21,7 +21,7 @@ FILE = "adabkb.toml"
 
 
 class Settings(BaseSettings):
-    """What a server can be told."""
+    """The settings of a server, with their defaults."""
 
     model_config = SettingsConfigDict(env_prefix="ADABKB_", toml_file=FILE, frozen=True, extra="forbid")
 
@@ -32,18 +32,19 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="address to listen on; there is no authentication yet")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
-    sweep_seconds: float = Field(1.0, gt=0, description="how often leases are checked for having run out")
-    idempotency_hours: float = Field(24.0, ge=24, description="how long idempotency keys are remembered")
-    lock_seconds: float = Field(10.0, gt=0, description="how long a request waits for a lock or a database connection")
-    database_connections: int = Field(40, ge=2, description="open to the database at once, at most")
-    model_cache_size: int = Field(32, ge=1, description="studies whose model is kept in memory")
+    sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
+    idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept at least")
+    lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
+    database_connections: int = Field(40, ge=2, description="open connections to the database, at most")
+    study_threads: int = Field(8, ge=1, description="threads that perform requests, each for one study at a time")
+    model_cache_megabytes: int = Field(256, ge=1, description="memory for models, in all model processes together")
     model_processes: int = Field(
         1,
         ge=0,
-        description="processes that compute models, each with its share of the studies; 0: the server does",
+        description="processes that compute models, each for a share of the studies; 0: the server does",
     )
     blas_threads: int = Field(
-        1, ge=1, description="threads of one linear algebra call; the same for all servers and replay"
+        1, ge=1, description="threads of one linear algebra call; must be the same for all servers and for replay"
     )
     access_log: bool = Field(False, description="log each request as a line of JSON")
 
@@ -56,7 +57,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags, environment, file, in this order."""
+        """Flags first, then the environment, then the file."""
         del dotenv_settings, file_secret_settings
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
@@ -65,7 +66,7 @@ def load(**flags: Any) -> Settings:
     """The settings of the flags, the environment and the file.
 
     Raises:
-        ValueError: one of them is wrong; one line names it and what is allowed.
+        ValueError: a setting is invalid; the message names it and says what is allowed.
     """
     try:
         return Settings(**flags)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
 
 from adabkb_service.app import create_app
+from adabkb_service.inference.messages import Message
+from adabkb_service.inference.pool import Receive
+from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
 from tests.api.conftest import DEFINITION
 from tests.servers import serving
@@ -82,6 +87,24 @@ def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) ->
     assert api.get(study).json()["counts"]["observations"] == 1
 
 
+@contextmanager
+def slow_model(service: Service, study_id: str) -> Iterator[None]:
+    """For the block, the model of a study gets no message; then it gets all of them."""
+    post, kept = service.inference.post, list[tuple[Message, Receive]]()
+
+    def held(message: Message, receive: Receive) -> None:
+        if message.study_id == study_id:
+            kept.append((message, receive))
+        else:
+            post(message, receive)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service.inference, "post", held)
+        yield
+    for message, receive in kept:
+        post(message, receive)
+
+
 def test_while_a_request_is_in_progress_another_of_its_key_is_told_to_come_again(database_url: str) -> None:
     app = create_app(Settings(database=database_url, model_processes=0))
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api, ThreadPoolExecutor(2) as pool:
@@ -90,7 +113,7 @@ def test_while_a_request_is_in_progress_another_of_its_key_is_told_to_come_again
         def send() -> httpx.Response:
             return api.post("/v1/studies/s/suggest", headers={"Idempotency-Key": "k-1"})
 
-        with app.state.service.models.lock("s"):  # as a long decision holds it
+        with slow_model(app.state.service, "s"):
             both = [pool.submit(send), pool.submit(send)]
             early = next(as_completed(both)).result()
             assert (early.status_code, early.json()["code"]) == (409, "request_in_progress")
@@ -108,7 +131,7 @@ def test_a_study_that_is_busy_holds_up_no_other(database_url: str) -> None:
         for study in ("s", "t"):
             assert api.post("/v1/studies", json={**DEFINITION, "id": study}).status_code == 201
         with ThreadPoolExecutor(60) as pool:
-            with app.state.service.models.lock("s"):
+            with slow_model(app.state.service, "s"):
                 waiting = [pool.submit(api.post, "/v1/studies/s/suggest") for _ in range(60)]
                 deadline = time.monotonic() + 2
                 while time.monotonic() < deadline:

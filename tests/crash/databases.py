@@ -34,7 +34,7 @@ class SQLiteDatabases:
             shutil.copyfile(str(sa.make_url(original).database), file)
         yield f"sqlite:///{file}"
         for leftover in self._folder.glob(f"{file.name}*"):
-            leftover.unlink()
+            leftover.unlink(missing_ok=True)  # a model process may be about to leave
 
 
 class PostgreSQLDatabases:

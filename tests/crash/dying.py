@@ -13,18 +13,20 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Engine, PoolProxiedConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adabkb_service.inference.pool import PRELOADED
 from tests.crash.server import Answer, Call, Operation, application, running
 
 KEY = "the-same-for-every-try"
 
 _PROCESSES = multiprocessing.get_context("forkserver")  # forks where no thread runs, with the imports done
-_PROCESSES.set_forkserver_preload([__name__, "sqlite3", "psycopg"])
+_PROCESSES.set_forkserver_preload([__name__, "sqlite3", "psycopg", *PRELOADED])
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def die(database_url: str, operation: Operation, death: Point) -> bool:
 def _process(database_url: str, operation: Operation, death: Point | None) -> tuple[list[Point | Survival], int | None]:
     """What the process reported before its end, and its exit code."""
     receiver, sender = _PROCESSES.Pipe(duplex=False)
-    process = _PROCESSES.Process(target=_main, args=(database_url, operation, death, sender), daemon=True)
+    process = _PROCESSES.Process(target=_main, args=(database_url, operation, death, sender))
     process.start()
     sender.close()
     reports: list[Point | Survival] = []
@@ -99,7 +101,14 @@ def _main(database_url: str, operation: Operation, death: Point | None, sender: 
         if point == death:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    _share_forkserver()
     sender.send(asyncio.run(_perform(database_url, operation, reach)))
+
+
+def _share_forkserver() -> None:
+    """Let the model process be forked by the same process as this one: Python 3.11 would start another for it."""
+    shared: Any = forkserver._forkserver
+    shared.ensure_running = lambda: None
 
 
 async def _perform(database_url: str, operation: Operation, reach: Callable[[Point], None]) -> Survival:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from adabkb_service.contract.answers import BatchItem
-from adabkb_service.contract.results import Failure, Value
-from adabkb_service.operations.correct import correct
-from adabkb_service.operations.lease import heartbeat, release
-from adabkb_service.operations.manage import change, create
-from adabkb_service.operations.observe import observe, observe_batch
-from adabkb_service.operations.queue import queue
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.sweep import sweep
-from adabkb_service.study.idempotency import Key
+from adabkb_service.study.request import Key
 from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import (
+    Ask,
+    Failure,
+    Value,
+    change,
+    correct,
+    heartbeat,
+    observe,
+    observe_batch,
+    queue,
+    release,
+    suggest,
+)
 
 
 def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
@@ -21,7 +27,7 @@ def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
     create(running, definition(budget=40, max_attempts=2, failure_limit=3, **changes))
 
     def ask(count: int = 1) -> list[int]:
-        trials = suggest(running, "s", SuggestRequest(count, worker="w")).view.trials
+        trials = suggest(running, "s", Ask(count, worker="w")).view.trials
         clock.advance(1)
         return [trial.number for trial in trials]
 
@@ -46,10 +52,10 @@ def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
     sweep(running)
     heartbeat(running, "s", revived, attempt=1)
     points = [Value(1.0, parameters={"x": 0.125, "y": 2.0}), Value(1.0, trial=99)]
-    observe_batch(running, "s", points, lambda refusal: BatchItem(status=404, detail=refusal.detail))
+    observe_batch(running, "s", points)
     change(running, "s", {"state": "paused", "tags": {"lab": "b"}, "budget": 30})
     change(running, "s", {"state": "running"})
-    suggest(running, "s", SuggestRequest(1), Key("s", "kept", "f"))
+    suggest(running, "s", Ask(1), Key("s", "kept", "f"))
     release(running, "s", ask()[0])
     ask(2)
     queue(running, "s", {"x": -0.5, "y": 50.0})

@@ -8,8 +8,7 @@ import pytest
 
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations.manage import create
-from adabkb_service.operations.service import Service, service
-from adabkb_service.storage import migration
+from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -45,9 +44,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    opened = Database(database_url)
-    migration.upgrade(opened)
+def database(migrated_url: str) -> Iterator[Database]:
+    opened = Database(migrated_url)
     yield opened
     opened.close()
 
@@ -55,7 +53,7 @@ def database(database_url: str) -> Iterator[Database]:
 @pytest.fixture
 def running(database: Database, clock: ManualClock) -> Service:
     """A service on an empty database, with a clock of its own."""
-    return service(database, clock=clock)
+    return Service(database, clock=clock)
 
 
 @pytest.fixture

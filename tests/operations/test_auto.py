@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from adabkb_service.contract.answers import Learned
-from adabkb_service.contract.results import Failure, Value
-from adabkb_service.inference import proposals as propose
-from adabkb_service.operations import report
-from adabkb_service.operations.correct import correct
-from adabkb_service.operations.manage import create, get
-from adabkb_service.operations.observe import observe
+from adabkb_service.engine.auto import learning
+from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.record import Record
+from adabkb_service.inference import host
+from adabkb_service.inference.model import Model
+from adabkb_service.operations import predict
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
 from tests.operations.conftest import definition
+from tests.operations.verbs import Ask, Failure, Value, correct, get, observe, suggest
 
 SIX_POINTS = [
     {"name": "layers", "kind": "int", "low": 1, "high": 3},
@@ -27,7 +28,7 @@ SIX_POINTS = [
 def drain(running: Service) -> list[tuple[object, object]]:
     """Trials are asked for and told until none comes."""
     found = []
-    while trials := suggest(running, "s", SuggestRequest(count=2)).view.trials:
+    while trials := suggest(running, "s", Ask(count=2)).view.trials:
         for trial in trials:
             layers, bias = trial.parameters["layers"], trial.parameters["bias"]
             found.append((layers, bias))
@@ -40,8 +41,8 @@ def test_a_finite_space_is_handed_out_once_and_completes_the_study(running: Serv
     assert sorted(drain(running)) == [(layers, bias) for layers in (1, 2, 3) for bias in (False, True)]
     over = get(running, "s")
     assert (over.state, over.reason) == ("complete", "exhausted")
-    assert suggest(running, "s", SuggestRequest()).view.reason == "exhausted"
-    found = report.recommendation(running, "s")
+    assert suggest(running, "s", Ask()).view.reason == "exhausted"
+    found = predict.recommendation(running, "s")
     assert found.model is not None
     assert found.model.parameters == {"layers": 2, "bias": False}
 
@@ -50,9 +51,9 @@ def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(
     running: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine decides on the first only; the others are flagged, and no point comes twice."""
-    monkeypatch.setattr(propose, "SECONDS", 0.0)
+    monkeypatch.setattr(host, "DECIDE_SECONDS", 0.0)
     create(running, definition(parameters=SIX_POINTS))
-    trials = suggest(running, "s", SuggestRequest(count=6)).view.trials
+    trials = suggest(running, "s", Ask(count=6)).view.trials
     assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
     assert len({tuple(trial.parameters.values()) for trial in trials}) == 6
 
@@ -60,7 +61,7 @@ def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(
 def test_an_exhausted_study_waits_for_the_points_that_are_out(running: Service) -> None:
     """All points handed out: no new one, but the study is over only when the last result is in or has failed."""
     create(running, definition(parameters=SIX_POINTS))
-    answer = suggest(running, "s", SuggestRequest(count=10)).view
+    answer = suggest(running, "s", Ask(count=10)).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (6, "exhausted", "running")
     for trial in answer.trials[:5]:
         observe(running, "s", Value(1.0, trial.number))
@@ -94,7 +95,7 @@ def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Serv
         for x in (-1.0, -0.5, 0.0, 1.0, 1.5, 2.0):
             observe(running, study, Value(x * x, parameters={"x": x, "y": 1.0}))
         observe(running, study, Value(3.0, parameters={"x": 0.5, "y": 1.0}, std_error=std_error))
-        [prediction] = report.predict(running, study, [{"x": 0.5, "y": 1.0}]).view.predictions
+        [prediction] = predict.predict(running, study, [{"x": 0.5, "y": 1.0}]).view.predictions
         means.append(prediction.mean)
     assert means[0] == pytest.approx(3.0, abs=0.1)
     assert means[1] < 1.5
@@ -103,14 +104,14 @@ def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Serv
 def test_the_model_says_what_it_has_learned(running: Service) -> None:
     """x matters, y does not: y's lengthscale is the longer by far. Figures are finite JSON in the objective's units."""
     create(running, definition(direction="maximize"))
-    blank = report.model(running, "s")
+    blank = predict.model(running, "s")
     assert isinstance(blank.learned, Learned)
     assert (blank.learned.count, blank.gap, blank.observations) == (0, None, 0)
     rng = np.random.default_rng(0)
     for _ in range(25):
         x, y = float(rng.uniform(-1, 2)), float(10 ** rng.uniform(-2, 2))
         observe(running, "s", Value(1000 * math.sin(4 * x), parameters={"x": x, "y": y}))
-    model = report.model(running, "s")
+    model = predict.model(running, "s")
     assert isinstance(model.learned, Learned)
     assert model.learned.lengthscales[1] > 5 * model.learned.lengthscales[0]
     assert (model.dictionary, model.points) == (25, 25)
@@ -118,6 +119,37 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
     best = get(running, "s").best
     assert best is not None
     assert model.gap > 1000 - best.value
-    [at_best] = report.predict(running, "s", [best.parameters]).view.predictions
+    [at_best] = predict.predict(running, "s", [best.parameters]).view.predictions
     assert at_best.lcb <= at_best.mean <= at_best.ucb
     assert at_best.mean == pytest.approx(best.value, abs=50)
+
+
+def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
+    running: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the answer, and not again for the state after a decision that was made ahead."""
+    create(running, definition())
+    searched, steps = list[int](), list[str]()
+    search, decide = learning._searched, Model.decide
+
+    def noted_search(state: State, record: Record) -> State:
+        searched.append(record.size)
+        steps.append("search")
+        return search(state, record)
+
+    def noted_decide(model: Model, count: int, *, until: float) -> None:
+        steps.append("decide")
+        decide(model, count, until=until)
+
+    monkeypatch.setattr(learning, "_searched", noted_search)
+    monkeypatch.setattr(Model, "decide", noted_decide)
+    for number in range(40):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        if number == learning.SMALL:
+            searched.clear()
+            steps.clear()
+        observe(running, "s", Value(float(trial.parameters["x"]) ** 2 + number % 3, trial.number))
+    assert searched
+    assert len(searched) == len(set(searched))
+    assert steps[0] == "decide"
+    assert "search search" not in " ".join(steps)

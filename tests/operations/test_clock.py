@@ -7,20 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adabkb_service.contract.results import Value
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.lease import heartbeat
-from adabkb_service.operations.manage import create, get
-from adabkb_service.operations.observe import observe
-from adabkb_service.operations.report import trial as trial_of
-from adabkb_service.operations.service import Service, service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.read import trial as trial_of
+from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
 from adabkb_service.study.clock import SteadyClock
-from adabkb_service.study.idempotency import Key
+from adabkb_service.study.request import Key
 from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask, Value, get, heartbeat, observe, suggest
 
-ONE = SuggestRequest(1)
+ONE = Ask(1)
 HOUR = 3600.0
 
 
@@ -37,7 +34,7 @@ def test_a_running_server_does_not_notice_that_its_clock_is_set(jump: float) -> 
 
 def restarted(running: Service, clock: ManualClock) -> Service:
     """A server that starts on the same database."""
-    fresh = service(running.database, clock=clock)
+    fresh = Service(running.database, clock=clock)
     cut_leases(fresh)
     sweep(fresh)
     return fresh
@@ -80,7 +77,7 @@ def test_servers_whose_clocks_differ_by_an_hour_lose_nothing(running: Service, c
     """On one database, taking turns: each takes the other's leases for overdue or for very long."""
     ahead = ManualClock()
     ahead.advance(HOUR)
-    other = service(running.database, clock=ahead)
+    other = Service(running.database, clock=ahead)
     create(running, definition(lease_seconds=5, budget=6, max_attempts=50))
     for step in range(120):
         one = (running, other)[step % 2]
@@ -99,8 +96,18 @@ def test_keys_are_kept_for_their_hours_and_then_forgotten(running: Service, cloc
     create(running, definition())
     first = suggest(running, "s", ONE, Key("s", "k", "f"))
     clock.advance(24 * HOUR - 1)
-    forget_keys(running, 24)
+    forget_keys(running, 24, seconds_since=24 * HOUR)
     assert suggest(running, "s", ONE, Key("s", "k", "f")).view == first.view
     clock.advance(2)
-    forget_keys(running, 24)
+    forget_keys(running, 24, seconds_since=2)
     assert not suggest(running, "s", ONE, Key("s", "k", "f")).replayed
+
+
+def test_a_clock_that_is_days_ahead_forgets_no_key(running: Service, clock: ManualClock) -> None:
+    """What counts is the time that has really passed: a minute lets keys age by two minutes at most."""
+    create(running, definition())
+    first = suggest(running, "s", ONE, Key("s", "k", "f"))
+    clock.advance(72 * HOUR)
+    for _ in range(60):
+        forget_keys(running, 24, seconds_since=60)
+    assert suggest(running, "s", ONE, Key("s", "k", "f")).view == first.view

@@ -7,13 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from adabkb_service.contract.results import Value
-from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create
-from adabkb_service.operations.observe import observe
-from adabkb_service.operations.report import predict, recommendation
+from adabkb_service.operations.predict import predict, recommendation
 from adabkb_service.operations.service import Service
 from tests.operations.conftest import definition
+from tests.operations.verbs import Value, correct, observe
 
 POINTS = [{"x": -0.9 + 0.2 * i, "y": 0.02 * 1.7**i} for i in range(14)]
 SOMEWHERE = [{"x": -0.5, "y": 1.0}, {"x": 1.5, "y": 40.0}, POINTS[3]]

@@ -16,6 +16,7 @@ from adabkb_service.storage.rows import CellRow, EventRow, KeyRow, ObservationRo
 from adabkb_service.storage.tables import metadata
 from tests.operations.busy import busy_study
 from tests.operations.conftest import ManualClock
+from tests.operations.verbs import store
 
 DAMAGE = {
     "UPDATE trials SET state = 'failed' WHERE number = 1": "trial 1 has the state 'failed', but 'completed' in the log",
@@ -49,6 +50,7 @@ def test_nothing_is_found_in_a_study_in_which_everything_happened(
 
 def test_what_is_broken_is_named(running: Service, clock: ManualClock) -> None:
     busy_study(running, clock)
+    store(running, "s")
     for statement, sentence in DAMAGE.items():
         with running.database.reading() as connection:  # so that each damage is rolled back
             connection.execute(sa.text(statement))

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from adabkb_service.contract.results import Failure, Value
 from adabkb_service.errors import LeaseLost, StudyComplete
-from adabkb_service.operations import report
-from adabkb_service.operations.lease import heartbeat
-from adabkb_service.operations.manage import change, create, get
-from adabkb_service.operations.observe import observe
-from adabkb_service.operations.queue import queue
+from adabkb_service.operations import read
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.sweep import sweep
 from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask, Failure, Value, change, get, heartbeat, observe, queue, suggest
 
-ONE = SuggestRequest(1)
+ONE = Ask(1)
 
 
 def kinds(running: Service) -> list[str]:
-    return [event.kind for event in report.list_events(running, "s", 0, 1000)]
+    return [event.kind for event in read.list_events(running, "s", 0, 1000)]
 
 
 def fail_next(running: Service) -> None:
@@ -42,7 +38,7 @@ def test_a_trial_that_runs_too_long_loses_its_lease_whatever_its_heartbeats_say(
     with pytest.raises(LeaseLost, match="max_runtime_seconds"):
         heartbeat(running, "s", trial.number, attempt=1)
     sweep(running)
-    expired = report.list_events(running, "s", 0, 1000)[-1]
+    expired = read.list_events(running, "s", 0, 1000)[-1]
     assert (expired.kind, expired.payload["cause"]) == ("expired", "max_runtime")
     with pytest.raises(LeaseLost, match="max_runtime_seconds"):
         heartbeat(running, "s", trial.number, attempt=1)
@@ -68,7 +64,7 @@ def test_failures_in_a_row_pause_the_study_with_the_reason_until_it_is_resumed(r
     answer = suggest(running, "s", ONE).view
     assert (answer.trials, answer.reason) == ([], "failures")
     assert answer.retry_after is not None
-    (paused,) = [event for event in report.list_events(running, "s", 0, 1000) if event.kind == "paused"]
+    (paused,) = [event for event in read.list_events(running, "s", 0, 1000) if event.kind == "paused"]
     assert paused.payload == {"reason": "failures", "failures": 3}
     change(running, "s", {"state": "running"})
     fail_next(running)
@@ -87,7 +83,7 @@ def test_a_result_between_failures_starts_the_count_anew(running: Service) -> No
 
 def test_trials_whose_leases_all_ran_out_count_as_failures(running: Service, clock: ManualClock) -> None:
     create(running, definition(failure_limit=2, max_attempts=1))
-    suggest(running, "s", SuggestRequest(2))
+    suggest(running, "s", Ask(2))
     clock.advance(61)
     sweep(running)
     assert get(running, "s").reason == "failures"

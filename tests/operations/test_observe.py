@@ -6,30 +6,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adabkb_service.contract.results import Failure, Value
-from adabkb_service.errors import Busy, Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
-from adabkb_service.inference import models
-from adabkb_service.operations import report
-from adabkb_service.operations.correct import correct
-from adabkb_service.operations.lease import heartbeat, release
-from adabkb_service.operations.manage import get
-from adabkb_service.operations.observe import observe
+from adabkb_service.errors import Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
+from adabkb_service.inference.messages import Message
+from adabkb_service.inference.pool import InProcess, Receive
+from adabkb_service.operations import read
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
 from adabkb_service.operations.sweep import sweep
-from adabkb_service.study.idempotency import Key
-from tests.operations.conftest import ManualClock
+from adabkb_service.storage.database import Database
+from adabkb_service.study import turn
+from adabkb_service.study.request import Key
+from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask, Failure, Value, correct, get, heartbeat, observe, queue, release, suggest
 
 
 @pytest.fixture
 def trial(running: Service, study: str) -> int:
     """The number of a trial just handed out."""
-    return suggest(running, study, SuggestRequest()).view.trials[0].number
+    return suggest(running, study, Ask()).view.trials[0].number
 
 
 def lease_again(running: Service, clock: ManualClock) -> None:
     clock.advance(61)
-    suggest(running, "s", SuggestRequest())
+    suggest(running, "s", Ask())
 
 
 def test_the_same_result_twice_changes_nothing(running: Service, trial: int) -> None:
@@ -47,7 +46,7 @@ def test_another_result_of_the_same_attempt_is_refused_with_both_values(running:
 def test_a_late_first_result_completes_an_expired_trial(running: Service, trial: int, clock: ManualClock) -> None:
     clock.advance(1000)
     sweep(running)
-    assert report.trial(running, "s", trial).state == "expired"
+    assert read.trial(running, "s", trial).state == "expired"
     late = observe(running, "s", Value(1.0, trial)).view.trial
     assert late is not None
     assert (late.state, late.value) == ("completed", 1.0)
@@ -62,16 +61,31 @@ def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, 
     assert (second.trial.value, second.observation.seq, second.study.counts.completed) == (1.0, 2, 1)
 
 
-def test_a_result_waits_for_no_decision(running: Service, trial: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While another request holds the study for long, a result is stored and answered; the model follows later."""
-    monkeypatch.setattr(models, "LOCK_SECONDS", 0.05)
-    monkeypatch.setattr(models, "SOON_SECONDS", 0.05)
-    with ThreadPoolExecutor(1) as elsewhere, running.models.lock("s"):
-        answer = elsewhere.submit(observe, running, "s", Value(1.5, trial)).result(10).view
+class Silent(InProcess):
+    """Models that never reply."""
+
+    def post(self, message: Message, receive: Receive) -> None:
+        pass
+
+
+def test_a_result_waits_for_no_decision(
+    database: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a suggestion waits for the model, a result is stored and answered; the suggestion comes all the same."""
+    monkeypatch.setattr(turn, "DECIDE_SECONDS", 1.0)
+    running = Service(database, clock=clock, inference=Silent(database), threads=2)
+    running.open()
+    create(running, definition())
+    trial = queue(running, "s", {"x": 0.5, "y": 1.0}).view.number
+    suggest(running, "s", Ask())
+    with ThreadPoolExecutor(1) as elsewhere:
+        waiting = elsewhere.submit(suggest, running, "s", Ask())
+        answer = observe(running, "s", Value(1.5, trial)).view
         assert (answer.study.counts.completed, answer.study.best and answer.study.best.value) == (1, 1.5)
-        with pytest.raises(Busy):
-            elsewhere.submit(suggest, running, "s", SuggestRequest()).result(10)
-    assert suggest(running, "s", SuggestRequest()).view.trials
+        assert not waiting.done()
+        (fallback,) = waiting.result(10).view.trials
+    assert fallback.origin == "fallback"
+    running.close()
 
 
 @pytest.mark.parametrize("attempt", [0, 2])
@@ -92,7 +106,7 @@ def test_a_completed_trial_cannot_fail_and_a_failed_attempt_has_no_value(running
     observe(running, "s", Value(1.0, trial))
     with pytest.raises(TrialFinished):
         observe(running, "s", Failure(trial))
-    [other] = suggest(running, "s", SuggestRequest()).view.trials
+    [other] = suggest(running, "s", Ask()).view.trials
     observe(running, "s", Failure(other.number))
     with pytest.raises(ResultConflict):
         observe(running, "s", Value(1.0, other.number))
@@ -114,13 +128,13 @@ def test_an_attempt_that_lost_its_lease_cannot_fail_the_next_one(
     lease_again(running, clock)
     with pytest.raises(LeaseLost):
         observe(running, "s", Failure(trial, attempt=1))
-    assert report.trial(running, "s", trial).state == "active"
+    assert read.trial(running, "s", trial).state == "active"
 
 
 def test_a_value_arrives_after_all_leases_ran_out(running: Service, trial: int, clock: ManualClock) -> None:
     for _ in range(3):
         lease_again(running, clock)
-    assert report.trial(running, "s", trial).state == "failed"
+    assert read.trial(running, "s", trial).state == "failed"
     assert observe(running, "s", Value(1.0, trial, attempt=3)).view.study.counts.completed == 1
 
 
@@ -149,11 +163,11 @@ def test_a_correction_is_logged_and_moves_the_best(running: Service, trial: int)
     assert corrected.observation.value == 7.0
     assert corrected.study.best is not None
     assert corrected.study.best.value == 5.0
-    assert report.trial(running, "s", trial).value == 7.0
+    assert read.trial(running, "s", trial).value == 7.0
     excluded = correct(running, "s", 2, {"excluded": True}).view
     assert excluded.study.best is not None
     assert excluded.study.best.value == 7.0
-    [first, _] = [event for event in report.list_events(running, "s", 0, 100) if event.kind == "corrected"]
+    [first, _] = [event for event in read.list_events(running, "s", 0, 100) if event.kind == "corrected"]
     assert (first.payload["was"], first.payload["reason"]) == ({"value": -100.0}, "a typo")
 
 
@@ -167,10 +181,10 @@ def test_heartbeats_renew_a_lease_and_revive_an_expired_one(running: Service, tr
     heartbeat(running, "s", trial)
     clock.advance(50)
     sweep(running)
-    assert report.trial(running, "s", trial).state == "active"
+    assert read.trial(running, "s", trial).state == "active"
     clock.advance(61)
     sweep(running)
-    assert report.trial(running, "s", trial).state == "expired"
+    assert read.trial(running, "s", trial).state == "expired"
     revived = heartbeat(running, "s", trial, attempt=1).view.trial
     assert (revived.state, revived.attempt) == ("active", 1)
 
@@ -217,4 +231,4 @@ def test_a_late_copy_of_a_correction_undoes_nothing_that_came_after_it(running: 
     correct(running, "s", 1, {"value": 3.0}, key=Key("s", "k-2", "g"))
     late = correct(running, "s", 1, {"value": 2.0}, key=Key("s", "k-1", "f"))
     assert (late.replayed, late.view) == (True, first.view)
-    assert [row.value for row in report.list_observations(running, "s", 0, 10)] == [3.0]
+    assert [row.value for row in read.list_observations(running, "s", 0, 10)] == [3.0]

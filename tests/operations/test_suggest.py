@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from adabkb_service.contract.answers import Trial
-from adabkb_service.contract.results import Failure, Value
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.inference import proposals as propose
-from adabkb_service.operations import report
-from adabkb_service.operations import suggest as suggest_module
-from adabkb_service.operations.correct import correct
+from adabkb_service.inference.messages import Advance, Message, Reply
+from adabkb_service.inference.pool import InProcess, Receive
+from adabkb_service.operations import read
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.lease import release
-from adabkb_service.operations.manage import change, create, delete, get
-from adabkb_service.operations.observe import observe
-from adabkb_service.operations.queue import queue
+from adabkb_service.operations.manage import create, delete
 from adabkb_service.operations.replay import replay
-from adabkb_service.operations.service import Service, service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary
 from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask, Failure, Value, change, correct, get, observe, queue, release, store, suggest
 
 
 def ask(running: Service, count: int = 1, **request: object) -> list[Trial]:
-    return suggest(running, "s", SuggestRequest(count=count, **request)).view.trials  # type: ignore[arg-type]
+    return suggest(running, "s", Ask(count=count, **request)).view.trials  # type: ignore[arg-type]
 
 
 def points(trials: list[Trial]) -> set[tuple[tuple[str, object], ...]]:
@@ -41,7 +36,7 @@ def test_workers_asking_at_once_get_different_trials_and_different_points(
     database: Database, clock: ManualClock, servers: int
 ) -> None:
     """Within one server and across two on the same database."""
-    services = [service(database, clock=clock) for _ in range(servers)]
+    services = [Service(database, clock=clock) for _ in range(servers)]
     create(services[0], definition())
     observe(services[0], "s", Value(1.0, ask(services[0])[0].number))
     with ThreadPoolExecutor(6) as workers:
@@ -59,7 +54,7 @@ def test_a_batch_of_suggestions_has_different_points(running: Service) -> None:
 
 
 def test_the_budget_is_never_overshot_by_concurrent_workers(database: Database, clock: ManualClock) -> None:
-    services = [service(database, clock=clock) for _ in range(2)]
+    services = [Service(database, clock=clock) for _ in range(2)]
     create(services[0], definition(budget=10))
     with ThreadPoolExecutor(8) as workers:
         found = list(workers.map(lambda i: ask(services[i % 2]), range(24)))
@@ -69,9 +64,9 @@ def test_the_budget_is_never_overshot_by_concurrent_workers(database: Database, 
 
 def test_fewer_trials_come_with_the_reason(running: Service) -> None:
     create(running, definition(budget=3))
-    answer = suggest(running, "s", SuggestRequest(count=5)).view
+    answer = suggest(running, "s", Ask(count=5)).view
     assert (len(answer.trials), answer.reason, answer.study.state) == (3, "budget", "running")
-    again = suggest(running, "s", SuggestRequest()).view
+    again = suggest(running, "s", Ask()).view
     assert (again.trials, again.reason) == ([], "budget")
     assert again.retry_after is not None, "others may release theirs"
 
@@ -79,7 +74,7 @@ def test_fewer_trials_come_with_the_reason(running: Service) -> None:
 def test_a_pending_limit_holds_until_a_result_arrives(running: Service) -> None:
     create(running, definition(pending_limit=2))
     assert len(ask(running, 5)) == 2
-    assert suggest(running, "s", SuggestRequest()).view.reason == "pending_limit"
+    assert suggest(running, "s", Ask()).view.reason == "pending_limit"
     observe(running, "s", Value(1.0, 1))
     assert len(ask(running, 5)) == 1
 
@@ -87,7 +82,7 @@ def test_a_pending_limit_holds_until_a_result_arrives(running: Service) -> None:
 def test_a_paused_study_hands_out_nothing_and_takes_results(running: Service, study: str) -> None:
     [trial] = ask(running)
     change(running, study, {"state": "paused"})
-    assert suggest(running, study, SuggestRequest()).view.reason == "paused"
+    assert suggest(running, study, Ask()).view.reason == "paused"
     assert observe(running, study, Value(1.0, trial.number)).view.study.state == "paused"
     change(running, study, {"state": "running"})
     assert len(ask(running)) == 1
@@ -98,7 +93,7 @@ def test_raising_the_budget_of_a_complete_study_makes_it_run_again(running: Serv
     assert observe(running, "s", Value(1.0, ask(running)[0].number)).view.study.state == "complete"
     assert change(running, "s", {"budget": 2}).view.state == "running"
     assert [trial.number for trial in ask(running)] == [2]
-    kinds = [event.kind for event in report.list_events(running, "s", 0, 100)]
+    kinds = [event.kind for event in read.list_events(running, "s", 0, 100)]
     assert kinds == ["created", "suggested", "observed", "completed", "updated", "suggested"]
 
 
@@ -106,9 +101,10 @@ def test_a_study_whose_gap_is_within_the_tolerance_is_complete(running: Service)
     create(running, definition(tolerance=1e9))
     for value in (1.0, 2.0, 3.0, 4.0):  # one result, or equal ones, certify nothing
         assert get(running, "s").state == "running"
-        answer = observe(running, "s", Value(value, ask(running)[0].number)).view
-    assert (answer.study.state, answer.study.reason) == ("complete", "converged")
-    assert suggest(running, "s", SuggestRequest()).view.reason == "converged"
+        observe(running, "s", Value(value, ask(running)[0].number))
+    found = get(running, "s")
+    assert (found.state, found.reason) == ("complete", "converged")
+    assert suggest(running, "s", Ask()).view.reason == "converged"
     assert change(running, "s", {"tolerance": None}).view.state == "running"
 
 
@@ -117,7 +113,7 @@ def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
     create(running, definition(algorithm={"profile": "paper", "norm_bound": 1e9, "beta": 1.0}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
     assert ask(running)
-    log = report.list_events(running, "s", 0, 100)
+    log = read.list_events(running, "s", 0, 100)
     assert [event.payload["capped"] for event in log if event.kind == "suggested"] == [True, True]
 
 
@@ -147,7 +143,7 @@ def test_a_trial_whose_leases_keep_running_out_is_failed(running: Service, clock
         clock.advance(61)
     [new] = ask(running)
     assert new.number == 2
-    failed = report.trial(running, "s", 1)
+    failed = read.trial(running, "s", 1)
     assert (failed.state, failed.reason) == ("failed", "max_attempts")
 
 
@@ -170,7 +166,7 @@ def test_a_point_that_failed_is_not_the_next_suggestion_again(running: Service, 
 
 
 def kinds(running: Service, study: str) -> list[str]:
-    return [event.kind for event in report.list_events(running, study, 0, 1000)]
+    return [event.kind for event in read.list_events(running, study, 0, 1000)]
 
 
 def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> None:
@@ -178,15 +174,15 @@ def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> N
     create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
         observe(running, "s", Value(-1.7e308, parameters={"x": 0, "y": 1}))
-    fallback = suggest(running, "s", SuggestRequest(count=2)).view
+    fallback = suggest(running, "s", Ask(count=2)).view
     assert fallback.degraded
     assert [trial.origin for trial in fallback.trials] == ["fallback", "fallback"]
     assert len(points(fallback.trials)) == 2
-    suggest(running, "s", SuggestRequest())
+    suggest(running, "s", Ask())
     assert kinds(running, "s").count("model_failed") == 1
 
     correct(running, "s", 2, {"excluded": True}, "diverged")
-    recovered = suggest(running, "s", SuggestRequest()).view
+    recovered = suggest(running, "s", Ask()).view
     assert (recovered.degraded, recovered.trials[0].origin) == (False, "policy")
     assert kinds(running, "s").count("model_recovered") == 1
 
@@ -202,13 +198,14 @@ def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
     database: Database, clock: ManualClock, profile: str, damage: sa.Executable
 ) -> None:
     """Rows that contradict the log: results are taken, points come, and the log is enough to recover."""
-    running = service(database, clock=clock)
+    running = Service(database, clock=clock)
     create(running, definition(algorithm={"profile": profile}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
     observe(running, "s", Value(1.5, ask(running)[0].number))
+    store(running, "s")
     with database.writing() as connection:
         connection.execute(damage)
-    restarted = service(database, clock=clock)
+    restarted = Service(database, clock=clock)
     told = observe(restarted, "s", Value(2.0, parameters={"x": 0, "y": 1})).view
     assert told.study.counts.observations == 3
     assert get(restarted, "s").model.status == "degraded"
@@ -223,11 +220,11 @@ def test_a_model_that_cannot_be_restored_loses_no_result_and_replay_repairs_it(
 
 def test_an_unknown_study_is_said_to_be_unknown(running: Service) -> None:
     with pytest.raises(StudyNotFound):
-        suggest(running, "nowhere", SuggestRequest())
+        suggest(running, "nowhere", Ask())
 
 
 def test_events_are_numbered_without_gaps_under_concurrency(database: Database, clock: ManualClock) -> None:
-    services = [service(database, clock=clock) for _ in range(2)]
+    services = [Service(database, clock=clock) for _ in range(2)]
     create(services[0], definition())
 
     def work(i: int) -> None:
@@ -236,28 +233,40 @@ def test_events_are_numbered_without_gaps_under_concurrency(database: Database, 
 
     with ThreadPoolExecutor(6) as workers:
         list(workers.map(work, range(12)))
-    log = report.list_events(services[0], "s", 0, 1000)
+    log = read.list_events(services[0], "s", 0, 1000)
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
     assert sum(event.kind == "observed" for event in log) == 12
     assert get(services[0], "s").revision == len(log)
 
 
+class Interrupted(InProcess):
+    """Models on which something happens just before the reply to a decision is given."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    def post(self, message: Message, receive: Receive) -> None:
+        replies: list[Reply] = []
+        super().post(message, replies.append)
+        if isinstance(message, Advance) and message.decide and self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        for reply in replies:
+            receive(reply)
+
+
 def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_handed_out_for_its_namesake(
-    running: Service, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    database: Database, clock: ManualClock
 ) -> None:
-    """Deleted and created anew while the engine is at it: the same id, and as many events."""
+    """Deleted and created anew by another server while the engine is at it: the same id, and as many events."""
+    inference = Interrupted(database)
+    running, other = Service(database, clock=clock, inference=inference), Service(database, clock=clock)
     create(running, definition())
-    decide = propose.propose
 
-    def meanwhile(*args: Any) -> propose.Proposals:
-        proposals = decide(*args)
-        monkeypatch.setattr(suggest_module, "propose", decide)
-        delete(running, "s")
-        clock.advance(1)
-        create(running, definition(parameters=[{"name": "z", "kind": "float", "low": 100, "high": 200}]))
-        return proposals
+    def meanwhile() -> None:
+        delete(other, "s")
+        create(other, definition(parameters=[{"name": "z", "kind": "float", "low": 100, "high": 200}]))
 
-    monkeypatch.setattr(suggest_module, "propose", meanwhile)
-    (trial,) = suggest(running, "s", SuggestRequest()).view.trials
+    inference.meanwhile = meanwhile
+    (trial,) = suggest(running, "s", Ask()).view.trials
     assert list(trial.parameters) == ["z"]
-    assert list(examine(running.database)) == []
+    assert list(examine(database)) == []

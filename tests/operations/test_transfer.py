@@ -12,35 +12,28 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.contract.results import Value
 from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create, delete, get
-from adabkb_service.operations.observe import observe
+from adabkb_service.operations.manage import create, delete
 from adabkb_service.operations.replay import replay
-from adabkb_service.operations.service import Service, service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 from adabkb_service.storage.copying import copy, is_empty
 from adabkb_service.storage.database import Database
-from adabkb_service.study.idempotency import Key
+from adabkb_service.study.request import Key
 from tests.operations.busy import busy_study
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.verbs import Ask, Value, get, observe, suggest
 
 
 @pytest.fixture
-def elsewhere(
-    request: pytest.FixtureRequest, database_url: str, tmp_path: Path, clock: ManualClock
-) -> Iterator[Service]:
+def elsewhere(request: pytest.FixtureRequest, migrated_url: str, clock: ManualClock) -> Iterator[Service]:
     """A service on an empty database of the other kind."""
-    url = f"sqlite:///{tmp_path}/elsewhere.db"
-    if database_url.startswith("sqlite"):
-        url = request.getfixturevalue("other_postgresql")
-    opened = Database(url)
-    migration.upgrade(opened)
-    yield service(opened, clock=clock)
+    other = "other_postgresql" if migrated_url.startswith("sqlite") else "other_sqlite"
+    opened = Database(request.getfixturevalue(other))
+    yield Service(opened, clock=clock)
     opened.close()
 
 
@@ -48,7 +41,7 @@ def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
     """What a study suggests next, told values in between."""
     points = []
     for _ in range(rounds):
-        (trial,) = suggest(running, "s", SuggestRequest()).view.trials
+        (trial,) = suggest(running, "s", Ask()).view.trials
         points.append({"number": trial.number, "attempt": trial.attempt, **trial.parameters})
         observe(running, "s", Value(0.1 * trial.number, trial.number))
     return points
@@ -65,7 +58,7 @@ def test_a_study_goes_on_in_another_kind_of_database(
     assert get(elsewhere, "s") == before
     assert list(json_lines(elsewhere, "s")) == lines
     assert list(examine(elsewhere.database)) == []
-    kept = suggest(elsewhere, "s", SuggestRequest(1), Key("s", "kept", "f"))
+    kept = suggest(elsewhere, "s", Ask(1), Key("s", "kept", "f"))
     assert kept.replayed, "an answer that was kept is still given again"
     assert goes_on(elsewhere) == goes_on(running)
     assert replay(elsewhere, "s").diverged == []
@@ -95,12 +88,12 @@ def test_a_server_that_remembers_a_study_knows_its_earlier_state_when_that_is_im
     goes_on(running)
     lines = list(json_lines(running, "s"))
     goes_on(running, 4)
-    other = service(running.database, clock=running.clock)
+    other = Service(running.database, clock=running.clock)
     delete(other, "s")
     import_study(running.database, lines)
     clock.advance(1)
     for _ in range(4):
-        (trial,) = suggest(other, "s", SuggestRequest()).view.trials
+        (trial,) = suggest(other, "s", Ask()).view.trials
         observe(other, "s", Value(9.0 - trial.number, trial.number))
     assert get(running, "s").revision == get(other, "s").revision
     assert goes_on(running, 2)
@@ -139,7 +132,7 @@ def test_an_export_that_is_damaged_is_refused_as_a_whole(
         ([*lines, lines[kinds.index("dictionary")]], "comes twice"),
         (without(lines, "trial"), "trials are not those of its log"),
         (without(lines, "cell"), "the first cell is not the root"),
-        (changed(lines, event, payload={}), "does not fit"),
+        (changed(lines, event, payload={}), "numbers observation None"),
     ]:
         with pytest.raises(Invalid, match=sentence):
             import_study(elsewhere.database, damaged)

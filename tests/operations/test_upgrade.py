@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_service.contract.results import Value
-from adabkb_service.operations import report
+from adabkb_service.operations import predict
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import get
-from adabkb_service.operations.observe import observe
 from adabkb_service.operations.replay import replay
-from adabkb_service.operations.service import service
-from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration, studies
 from adabkb_service.storage.database import Database
+from tests.operations.verbs import Ask, Value, get, observe, suggest
 
 KEPT = sorted((Path(__file__).parents[1] / "storage" / "kept").glob("*.db.gz"))
 
@@ -30,7 +27,7 @@ def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None
     path.write_bytes(gzip.decompress(kept.read_bytes()))
     opened = Database(f"sqlite:///{path}")
     migration.upgrade(opened)
-    running = service(opened)
+    running = Service(opened)
     assert list(examine(opened)) == []
     with opened.reading() as connection:
         (study,) = studies.ids(connection)
@@ -42,8 +39,8 @@ def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None
     migration.upgrade(elsewhere)
     assert import_study(elsewhere, as_it_was).id == study
     elsewhere.close()
-    assert report.model(running, study).observations > 5
-    while trials := suggest(running, study, SuggestRequest()).view.trials:
+    assert predict.model(running, study).observations > 5
+    while trials := suggest(running, study, Ask()).view.trials:
         observe(running, study, Value(float(trials[0].number), trials[0].number))
     assert get(running, study).reason == "budget"
     assert list(examine(opened)) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adabkb_service.errors import TrialNotFound
-from adabkb_service.operations import report
+from adabkb_service.operations import read
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.why import why
 from tests.operations.busy import busy_study
@@ -38,4 +38,4 @@ def test_a_queued_point_was_not_decided_on(running: Service, clock: ManualClock)
 def test_an_unknown_trial_is_said_to_be_unknown(running: Service, study: str) -> None:
     with pytest.raises(TrialNotFound):
         why(running, study, 1)
-    assert report.list_events(running, study, 0, 10)[0].kind == "created"
+    assert read.list_events(running, study, 0, 10)[0].kind == "created"

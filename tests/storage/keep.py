@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.operations.service import service
+from adabkb_service.inference import host
+from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from tests.operations.busy import busy_study
@@ -17,10 +19,12 @@ from tests.operations.conftest import ManualClock
 KEPT = Path(__file__).parent / "kept"
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+    # Models are stored some events behind the log: 50 of them, unless told otherwise, which this study never reaches.
+    stored_soon = patch.object(host, "SAVE_EVENTS", 15)
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1), stored_soon:
         path, clock = Path(folder) / "kept.db", ManualClock()
         database = Database(f"sqlite:///{path}")
         migration.upgrade(database)
-        busy_study(service(database, clock=clock), clock)
+        busy_study(Service(database, clock=clock), clock)
         database.close()
         (KEPT / f"{migration.head()}.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))

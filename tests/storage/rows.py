@@ -12,13 +12,17 @@ from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyR
 NOW = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
 """The smallest difference between two times."""
+INCARNATION = "0123456789abcdef" * 2
+"""Of studies, unless a test says otherwise: two rows of the same study are equal."""
+
+LIMITS: dict[str, Any] = dict.fromkeys(CHANGEABLE) | {"lease_seconds": 60.0, "max_attempts": 3, "tags": {}}
+"""What a study is created with."""
 
 
 def study(name: str, **changed: Any) -> StudyRow:
     """A study that has just been created."""
-    limits = dict.fromkeys(CHANGEABLE) | {"lease_seconds": 60.0, "max_attempts": 3, "tags": {}}
-    row = StudyRow.new(name, {}, 2**53 - 1, NOW, **limits)
-    return replace(row, **changed)
+    row = StudyRow.new(name, {}, 2**53 - 1, NOW, **LIMITS)
+    return replace(row, **{"incarnation": INCARNATION, **changed})
 
 
 def trial(number: int, study_id: str = "s", **changed: Any) -> TrialRow:

@@ -12,17 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import migration, studies
+from adabkb_service.storage import studies
 from adabkb_service.storage.database import HOLDER_SECONDS, Database
 from tests.storage.rows import study
+from tests.storage.writes import change
 
 HOLD = """
 import sys, time
-from adabkb_service.storage import studies
 from adabkb_service.storage.database import HOLDER_SECONDS, Database
+from tests.storage.writes import change
 with Database(sys.argv[1], holder_seconds=HOLDER_SECONDS).writing() as connection:
-    studies.change(connection, "s", budget=1)
-    studies.get(connection, "s", lock=True)
+    change(connection, "s", budget=1)
     print("holding", flush=True)
     time.sleep(60)
 """
@@ -31,21 +31,21 @@ with Database(sys.argv[1], holder_seconds=HOLDER_SECONDS).writing() as connectio
 def prepared(url: str) -> Database:
     """With one study, and little patience."""
     database = Database(url, lock_seconds=4 * HOLDER_SECONDS, holder_seconds=HOLDER_SECONDS)
-    migration.upgrade(database)
     with database.writing() as connection:
         studies.create(connection, study("s"))
     return database
 
 
-def test_a_process_killed_with_a_lock_in_its_hands_blocks_nobody(database_url: str) -> None:
-    database = prepared(database_url)
-    with subprocess.Popen([sys.executable, "-c", HOLD, database_url], stdout=subprocess.PIPE, text=True) as holder:
+def test_a_process_killed_with_a_lock_in_its_hands_blocks_nobody(migrated_url: str) -> None:
+    database = prepared(migrated_url)
+    with subprocess.Popen([sys.executable, "-c", HOLD, migrated_url], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "holding\n"
         holder.send_signal(signal.SIGKILL)
         holder.wait(10)
         with database.writing() as connection:
-            assert studies.get(connection, "s", lock=True).budget is None
+            assert studies.commit_if_unchanged(connection, study("s"))
+            assert studies.get(connection, "s") == study("s", version=1)
     database.close()
 
 
@@ -55,7 +55,7 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
 
     def hold() -> None:
         with database.writing() as connection:
-            studies.change(connection, "s", budget=1)
+            change(connection, "s", budget=1)
             cut_off.set()
             over.wait(60)
 
@@ -64,16 +64,17 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
         holding = pool.submit(hold)
         assert cut_off.wait(10)
         with database.writing() as connection:  # would be Busy after 4 * HOLDER_SECONDS
-            assert studies.get(connection, "s", lock=True).budget is None
+            assert studies.commit_if_unchanged(connection, study("s"))
+            assert studies.get(connection, "s") == study("s", version=1)
         over.set()
         with pytest.raises(Contention):
             holding.result()
     database.close()
 
 
-def test_who_only_reads_may_take_its_time(database_url: str) -> None:
+def test_who_only_reads_may_take_its_time(migrated_url: str) -> None:
     """It holds no lock that anyone waits for."""
-    database = prepared(database_url)
+    database = prepared(migrated_url)
     with database.reading() as connection:
         before = studies.get(connection, "s")
         time.sleep(1.2 * HOLDER_SECONDS)

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
 from adabkb_service.errors import SchemaMismatch
-from adabkb_service.storage import migration
+from adabkb_service.storage import idempotency, migration, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
+
+KEPT = sorted((Path(__file__).parent / "kept").glob("*.db.gz"))
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
+    """Without any table."""
     opened = Database(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def migrated(migrated_url: str) -> Iterator[Database]:
+    opened = Database(migrated_url)
     yield opened
     opened.close()
 
@@ -40,29 +55,149 @@ def reflected(connection: sa.Connection) -> dict[str, object]:
     }
 
 
-def test_a_migrated_database_is_the_one_the_tables_describe(database: Database) -> None:
-    migration.upgrade(database)
+def go_to(database: Database, revision: str) -> None:
+    """Bring a database to the schema of some version, upwards or downwards."""
+    config, script = migration.config(), ScriptDirectory.from_config(migration.config())
+    with database.writing() as connection:
+        config.attributes["connection"] = connection
+        past = {each.revision for each in script.iterate_revisions(migration.current(connection), "base")}
+        (command.downgrade if revision in {*past, "base"} else command.upgrade)(config, revision)
+
+
+def content(database: Database) -> dict[str, list[dict[str, Any]]]:
+    """Table -> its rows in order of their keys, whatever its schema."""
+    found = sa.MetaData()
     with database.reading() as connection:
+        found.reflect(connection)
+        return {
+            table.name: [
+                dict(row) for row in connection.execute(sa.select(table).order_by(*table.primary_key)).mappings()
+            ]
+            for table in found.sorted_tables
+            if table.name != "alembic_version"
+        }
+
+
+def put(database: Database, rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Write rows into a database that has the same schema as where they are from."""
+    found = sa.MetaData()
+    with database.writing() as connection:
+        found.reflect(connection)
+        for name, some in rows.items():
+            for row in some:
+                connection.execute(sa.insert(found.tables[name]), _as_stored(row))
+
+
+def _as_stored(row: dict[str, Any]) -> dict[str, Any]:
+    """The times of SQLite know no zone, and a JSON column that is left out is null for SQL."""
+    return {
+        name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+        for name, value in row.items()
+        if value is not None
+    }
+
+
+def kept_rows(kept: Path, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """What a kept database has, and its study a second time under another id, without what is below it."""
+    path = folder / "kept.db"
+    path.write_bytes(gzip.decompress(kept.read_bytes()))
+    opened = Database(f"sqlite:///{path}")
+    rows = content(opened)
+    opened.close()
+    (study,) = rows["studies"]
+    rows["studies"].append({**study, "id": "twin"})
+    return rows
+
+
+def test_a_migrated_database_is_the_one_the_tables_describe(migrated: Database) -> None:
+    with migrated.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
 
 
-def test_a_fresh_schema_and_a_migrated_one_are_the_same(database: Database) -> None:
-    migration.upgrade(database)
-    with database.writing() as connection:
-        migrated = reflected(connection)
+def test_a_fresh_schema_and_a_migrated_one_are_the_same(migrated: Database) -> None:
+    with migrated.writing() as connection:
+        found = reflected(connection)
         metadata.drop_all(connection)
         metadata.create_all(connection)
-        assert reflected(connection) == migrated
+        assert reflected(connection) == found
 
 
-def test_downgrading_leaves_nothing_behind(database: Database) -> None:
-    migration.upgrade(database)
-    config = migration.config()
-    with database.writing() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
+def test_downgrading_leaves_nothing_behind(migrated: Database) -> None:
+    go_to(migrated, "base")
+    with migrated.reading() as connection:
         assert reflected(connection) == {}
+
+
+@pytest.fixture(params=KEPT, ids=lambda path: path.name.split(".")[0])
+def kept(request: pytest.FixtureRequest) -> Path:
+    """A database of each schema that ever landed."""
+    path: Path = request.param
+    return path
+
+
+def test_every_version_has_its_kept_database() -> None:
+    script = ScriptDirectory.from_config(migration.config())
+    assert [path.name.split(".")[0] for path in KEPT] == sorted(each.revision for each in script.walk_revisions())
+
+
+def test_an_upgraded_study_has_its_rules_an_identity_and_its_checkpoint_apart(
+    database: Database, kept: Path, tmp_path: Path
+) -> None:
+    revision, before = kept.name.split(".")[0], kept_rows(kept, tmp_path)
+    go_to(database, revision)
+    put(database, before)
+    migration.upgrade(database)
+    with database.reading() as connection:
+        upgraded = [studies.get(connection, name) for name in studies.ids(connection)]
+        assert idempotency.horizon(connection) is None
+    for old, new in zip(before["studies"], upgraded, strict=True):
+        figures = dict(old["model"])
+        checkpoint = old["checkpoint"] if "checkpoint" in old else figures.pop("learned", None)
+        assert (new.model, new.checkpoint) == (figures, checkpoint)
+        assert new.engine_revision == old.get("engine_revision", 1)
+        assert new.version == old.get("version", 0)
+        assert len(new.incarnation) == 32
+    if "incarnation" not in before["studies"][0]:
+        assert len({new.incarnation for new in upgraded}) == len(upgraded)
+    if revision == "0002":
+        assert all(new.checkpoint for new in upgraded), "else this test would say nothing"
+
+
+def test_a_database_that_is_upgraded_and_downgraded_again_is_as_it_was(
+    database: Database, kept: Path, tmp_path: Path
+) -> None:
+    revision = kept.name.split(".")[0]
+    go_to(database, revision)
+    put(database, kept_rows(kept, tmp_path))
+    before, schema = content(database), described(database)
+    migration.upgrade(database)
+    go_to(database, revision)
+    assert described(database) == schema
+    after = content(database)
+    if revision == "0001":  # whose figures did not say yet that nothing was learned
+        assert [row["model"].pop("learned") for row in after["studies"]] == [None, None]
+    assert after == before
+
+
+def test_a_study_without_a_model_has_none_after_an_upgrade_and_a_downgrade(database: Database, tmp_path: Path) -> None:
+    """Nothing has happened to it yet."""
+    rows = kept_rows(next(path for path in KEPT if path.name.startswith("0002")), tmp_path)
+    (study, _) = rows["studies"]
+    go_to(database, "0002")
+    put(database, {"studies": [{**study, "model": None}]})
+    migration.upgrade(database)
+    with database.reading() as connection:
+        upgraded = studies.get(connection, "s")
+    assert (upgraded.model, upgraded.checkpoint) == (None, None)
+    go_to(database, "0002")
+    assert [row["model"] for row in content(database)["studies"]] == [None]
+
+
+def described(database: Database) -> dict[str, object]:
+    """As ``reflected``."""
+    with database.reading() as connection:
+        return reflected(connection)
 
 
 def test_servers_that_start_at_once_migrate_once(database_url: str) -> None:
@@ -87,10 +222,10 @@ def test_servers_that_start_at_once_migrate_once(database_url: str) -> None:
     ],
 )
 def test_a_database_of_another_version_is_refused_with_the_remedy(
-    database: Database, statement: str, remedy: str
+    migrated: Database, statement: str, remedy: str
 ) -> None:
-    migration.prepare(database)
-    with database.writing() as connection:
+    migration.prepare(migrated)
+    with migrated.writing() as connection:
         connection.exec_driver_sql(statement)
     with pytest.raises(SchemaMismatch, match=remedy):
-        migration.prepare(database)
+        migration.prepare(migrated)

@@ -18,6 +18,7 @@ from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
@@ -118,7 +119,7 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that reads its body strictly, and only as application/json, and then waits to be admitted."""
+    """A route that reads its body strictly, and only as application/json."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """FastAPI's handler, given a ``StrictRequest`` whose body is parsed already."""
@@ -127,11 +128,13 @@ class StrictRoute(APIRoute):
 
         async def strictly(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
-            if takes_body and await strict.body():
-                _check_media_type(strict)
-                await strict.json()  # here, as FastAPI answers 400 to whatever is raised while it parses
-            async with request.app.state.admission.admitted(strict):
-                return await handler(strict)
+            try:
+                if takes_body and await strict.body():
+                    _check_media_type(strict)
+                    await strict.json()  # here, as FastAPI answers 400 to whatever is raised while it parses
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            return await handler(strict)
 
         return strictly
 

@@ -1,10 +1,11 @@
-"""What endpoints are given: the service, the idempotency key, the page, the revision.
+"""Dependencies of the endpoints: the service, the idempotency key, the page, the revisions.
 
-All are coroutines: FastAPI would give each plain function a turn on a thread.
+All of them are coroutines, because FastAPI would run plain functions on a thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -19,7 +20,8 @@ from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
 from adabkb_service.contract.study import STUDY_ID
 from adabkb_service.errors import FieldError, Invalid, StudyNotFound
 from adabkb_service.operations.service import Service
-from adabkb_service.study.idempotency import Key, Outcome, View
+from adabkb_service.study.request import Answer, Key, Outcome
+from adabkb_service.study.request import Request as StudyRequest
 
 
 async def _study_id(study_id: Annotated[str, Path(description="the study's id")]) -> str:
@@ -61,18 +63,28 @@ async def _key(
 KeyDep = Annotated[Key | None, Depends(_key)]
 
 
-def reply(response: Response, outcome: Outcome[View]) -> View:
-    """The answer's body; status 201 and the replay header as the outcome says."""
-    if outcome.created:
-        response.status_code = 201
+async def done(service: Service, request: StudyRequest[Answer]) -> Outcome[Answer]:
+    """The outcome of a request. The event loop waits for it, no thread does."""
+    return await asyncio.wrap_future(service.submit(request))
+
+
+def reply(outcome: Outcome[Any], *, etag: int | None = None) -> Response:
+    """An outcome as an answer.
+
+    Args:
+        outcome: of a request.
+        etag: the revision of the study that the answer shows.
+    """
+    headers = {} if etag is None else {"ETag": f'"{etag}"'}
     if outcome.replayed:
-        response.headers["Idempotent-Replayed"] = "true"
-    return outcome.view
+        headers["Idempotent-Replayed"] = "true"
+    status = 201 if outcome.created else 200
+    return Response(outcome.json, status, headers, media_type="application/json")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list."""
+    """The requested page of a list."""
 
     limit: int
     cursor: str | None
@@ -102,7 +114,7 @@ class Page:
                 raise _not_a_cursor()
 
     def cursor_after(self, count: int, last: int) -> str | None:
-        """The cursor behind the last of ``count`` items, or None if they were fewer than a page."""
+        """The cursor of the next page, or None if ``count`` items do not fill this one."""
         return encoded(last) if count == self.limit else None
 
 
@@ -133,7 +145,7 @@ def _not_a_cursor() -> Invalid:
 
 
 async def _revisions(
-    if_match: Annotated[str | None, Header(description="an ETag of the study: refuse if it has changed")] = None,
+    if_match: Annotated[str | None, Header(description="an ETag of the study; refuse if it has changed")] = None,
 ) -> frozenset[int] | None:
     if if_match is None or if_match.strip() == "*":
         return None
@@ -141,8 +153,3 @@ async def _revisions(
 
 
 RevisionsDep = Annotated[frozenset[int] | None, Depends(_revisions)]
-
-
-def tag(response: Response, revision: int) -> None:
-    """Name the revision of a study in the answer's headers."""
-    response.headers["ETag"] = f'"{revision}"'

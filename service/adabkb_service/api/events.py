@@ -13,10 +13,10 @@ from fastapi.responses import Response, StreamingResponse
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
 from adabkb_service.api.problems import responses
-from adabkb_service.contract import answers as views
+from adabkb_service.contract import history
 from adabkb_service.contract.requests import Listing
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations import export, report
+from adabkb_service.operations import export, read
 from adabkb_service.operations.service import Service
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
@@ -29,7 +29,7 @@ STREAM = "text/event-stream"
 @router.get(
     "/events",
     operation_id="listEvents",
-    response_model=Listing[views.Event],
+    response_model=Listing[history.Event],
     responses={200: {"content": {STREAM: {"schema": {"type": "string"}}}}, **responses(404, 422)},
 )
 def list_events(
@@ -38,10 +38,10 @@ def list_events(
     page: PageDep,
     request: Request,
     last_event_id: Annotated[int | None, Header(ge=0, le=2**31 - 1)] = None,
-) -> Listing[views.Event] | Response:
+) -> Listing[history.Event] | Response:
     """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
     after = page.after if last_event_id is None else last_event_id
-    items = report.list_events(service, study_id, after, page.limit)
+    items = read.list_events(service, study_id, after, page.limit)
     if STREAM in request.headers.get("accept", ""):
         stream = _stream(service, study_id, after, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
@@ -54,7 +54,7 @@ async def _stream(service: Service, study_id: str, after: int, limit: int) -> As
     silent = 0.0
     while not service.stopping.is_set():
         try:
-            found = await run_sync(report.list_events, service, study_id, after, limit)
+            found = await run_sync(read.list_events, service, study_id, after, limit)
         except StudyNotFound:
             return
         for event in found:

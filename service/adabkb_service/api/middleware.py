@@ -1,13 +1,13 @@
-"""Around every request: its id, its size limit, its metrics and its line in the log."""
+"""What surrounds every request: its id, the limit of its size, its metrics and its line in the log."""
 
 from __future__ import annotations
 
 import json
 import logging
 import math
+import random
 import re
 import time
-import uuid
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adabkb_service.api.problems import HTTP, problem
-from adabkb_service.operations.metrics import Metrics
+from adabkb_service.study.metrics import Metrics
 
 access_log = logging.getLogger("adabkb.access")
 
@@ -23,7 +23,7 @@ SANE_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 
 
 class RequestMiddleware:
-    """Gives each request an id (its own ``X-Request-ID``, or a new one), counts, times and logs it."""
+    """Gives each request an id (that of its ``X-Request-ID``, or a new one); counts, times and logs it."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -35,7 +35,7 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = given if SANE_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
         scope.setdefault("state", {})["request_id"] = request_id
         status, started = 500, time.perf_counter()
 
@@ -71,7 +71,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 def _length(declared: str) -> float:
-    """What a Content-Length says; infinite if that is no number, or one of more digits than Python converts."""
+    """The value of a Content-Length; infinity if it is not a number or has too many digits."""
     digits = declared.lstrip("0")
     if not declared.isascii() or not declared.isdigit() or len(digits) > 18:
         return math.inf
@@ -79,9 +79,9 @@ def _length(declared: str) -> float:
 
 
 class BodyLimitMiddleware:
-    """Refuses a body over the limit: by its declared length at once, else when it has come that far.
+    """Refuses a body over the limit: at once by its declared length, otherwise as soon as too many bytes have arrived.
 
-    Starlette's own answers in plain text.
+    Starlette's own middleware would answer in plain text.
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:

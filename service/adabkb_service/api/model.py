@@ -9,7 +9,7 @@ from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encode
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PredictBody
-from adabkb_service.operations import report
+from adabkb_service.operations import predict
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)
 
@@ -17,27 +17,30 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 @router.get("/recommendation", operation_id="getRecommendation", responses=responses(404, 422))
 def get_recommendation(study_id: StudyId, service: ServiceDep) -> views.Recommendation:
     """The best point by the model and by observation, always both."""
-    return report.recommendation(service, study_id)
+    return predict.recommendation(service, study_id)
 
 
-@router.post("/predict", operation_id="predict", responses=responses(400, 404, 413, 415, 422))
-def predict(
-    study_id: StudyId, body: PredictBody, service: ServiceDep, key: KeyDep, response: Response
-) -> views.Predictions:
-    """The posterior at some points. Nothing changes; with a key, a repeated call is answered by the same model."""
-    return reply(response, report.predict(service, study_id, body.points, key))
+@router.post(
+    "/predict",
+    operation_id="predict",
+    response_model=views.Predictions,
+    responses=responses(400, 404, 413, 415, 422),
+)
+def predict_points(study_id: StudyId, body: PredictBody, service: ServiceDep, key: KeyDep) -> Response:
+    """The posterior at some points. The study does not change; with a key, a repeated call gets the same answer."""
+    return reply(predict.predict(service, study_id, body.points, key))
 
 
 @router.get("/model", operation_id="getModel", responses=responses(404, 422))
 def get_model(study_id: StudyId, service: ServiceDep) -> views.Model:
     """The model in numbers."""
-    return report.model(service, study_id)
+    return predict.model(service, study_id)
 
 
 @router.get("/tree", operation_id="listCells", responses=responses(404, 422))
 def list_cells(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.Cell]:
     """Cells of the partition tree in order of creation."""
-    cells, last = report.tree(service, study_id, page.after, page.limit)
+    cells, last = predict.tree(service, study_id, page.after, page.limit)
     return Listing(items=cells, next_cursor=None if last is None else encoded(last))
 
 
@@ -46,5 +49,5 @@ def list_dictionary(study_id: StudyId, service: ServiceDep, page: PageDep) -> Li
     """Points of the dictionary in order of first observation."""
     # Ordinals begin at 0, so the first page starts after -1.
     after = -1 if page.cursor is None else page.after
-    points = report.dictionary(service, study_id, after, page.limit)
+    points = predict.dictionary(service, study_id, after, page.limit)
     return Listing(items=points, next_cursor=page.cursor_after(len(points), points[-1].ordinal if points else 0))

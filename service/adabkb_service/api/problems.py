@@ -1,4 +1,4 @@
-"""Errors as ``application/problem+json`` (RFC 9457). ``TABLE`` is the one place that gives an error its status."""
+"""Errors as ``application/problem+json`` (RFC 9457). ``TABLE`` alone decides which status an error gets."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
     errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
     errors.Invalid: Kind(422, "invalid", "The request is not valid"),
     errors.Busy: Kind(503, "busy", "Busy", retryable=True),
+    errors.ModelOutOfOrder: Kind(503, "unavailable", "Unavailable"),
     errors.Unavailable: Kind(503, "unavailable", "Unavailable", retryable=True),
 }
 
@@ -76,7 +77,7 @@ class Problem(BaseModel):
 
 
 def kind_of(error: errors.AdaBKBError) -> Kind:
-    """The line of the table, of the error's class or the nearest above it."""
+    """The entry of the table for the class of the error, or for its nearest base class."""
     return next(TABLE[cls] for cls in type(error).__mro__ if cls in TABLE)
 
 
@@ -87,7 +88,7 @@ def describe(error: errors.AdaBKBError) -> BatchItem:
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problem answers of a route, for the OpenAPI document; any may find the database busy."""
+    """The problems that a route may answer with, for the OpenAPI document. Every route may answer 503."""
     return {
         status: {
             "description": "; ".join(sorted({kind.title for kind in _all_kinds() if kind.status == status})),
@@ -124,7 +125,7 @@ def problem(
         retryable=kind.retryable,
         errors=_faults(faults),
     )
-    extra = {"X-Request-ID": body.request_id}  # an answer to a crash passes no middleware on its way out
+    extra = {"X-Request-ID": body.request_id}  # the answer to an unexpected error passes no middleware
     if kind.retryable:
         extra["Retry-After"] = str(RETRY_SECONDS)
     return JSONResponse(body.model_dump(), kind.status, headers={**(headers or {}), **extra}, media_type=MEDIA_TYPE)
@@ -159,7 +160,7 @@ def _path(request: Request) -> str:
 
 
 def _allowed_methods(request: Request) -> set[str]:
-    """All methods of the path; Starlette's own answer names those of one of its routes."""
+    """All methods of the path. Starlette's own answer would name those of one route only."""
     routes: list[APIRoute] = request.app.state.routes
     return {
         method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods or ()
@@ -181,13 +182,13 @@ def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
 
 
 def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
-    """Without those of a wrong type where another says more: each branch of a union has its say."""
+    """Without faults of a wrong type where another fault says more: pydantic reports one for each branch of a union."""
     said_better = {place for fault in faults if not _is_of_type(fault) for place in _holding(fault.pointer)}
     return [fault for fault in faults if not (_is_of_type(fault) and fault.pointer in said_better)]
 
 
 def _holding(pointer: str) -> Iterator[str]:
-    """The pointer, and those of all that holds what it points at."""
+    """The pointer, and those of all lists and objects around its value."""
     yield pointer
     while "/" in pointer:
         pointer = pointer.rpartition("/")[0]
@@ -201,7 +202,7 @@ def _is_of_type(fault: errors.FieldError) -> bool:
 def _field_error(item: Mapping[str, Any], body: Any) -> errors.FieldError:
     where, *path = item["loc"]
     missing = item["type"] == "missing"
-    if field := item.get("ctx", {}).get("field"):  # of an object that was checked as a whole
+    if field := item.get("ctx", {}).get("field"):  # the object was checked as a whole
         path, missing = [*path, field], True
     if where == "body":
         return errors.FieldError(_pointer(path, body, missing=missing), _sentence(item), item["type"])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, encoded, reply, tag
+from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations import manage
-from adabkb_service.operations.suggest import SuggestRequest, suggest
+from adabkb_service.operations.suggest import suggest
 
 router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRoute)
 
@@ -20,14 +20,13 @@ router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRou
     "",
     operation_id="createStudy",
     status_code=201,
+    response_model=views.Study,
     responses={200: {"model": views.Study, "description": "It existed already"}, **responses(400, 409, 413, 415, 422)},
 )
-def create_study(body: StudyDefinition, service: ServiceDep, key: KeyDep, response: Response) -> views.Study:
+def create_study(body: StudyDefinition, service: ServiceDep, key: KeyDep) -> Response:
     """Create a study. The same definition under the same id again answers 200 with the existing one."""
-    response.status_code = 200
-    study = reply(response, manage.create(service, body, key))
-    tag(response, study.revision)
-    return study
+    outcome = manage.create(service, body, key)
+    return reply(outcome, etag=outcome.view.revision)
 
 
 @router.get("", operation_id="listStudies", responses=responses(422))
@@ -38,27 +37,25 @@ def list_studies(service: ServiceDep, page: PageDep) -> Listing[views.Study]:
     return Listing(items=found.items, next_cursor=last)
 
 
-@router.get("/{study_id}", operation_id="getStudy", responses=responses(404, 422))
-def get_study(study_id: StudyId, service: ServiceDep, response: Response) -> views.Study:
+@router.get("/{study_id}", operation_id="getStudy", response_model=views.Study, responses=responses(404, 422))
+async def get_study(study_id: StudyId, service: ServiceDep) -> Response:
     """A study; its ETag is its revision."""
-    study = manage.get(service, study_id)
-    tag(response, study.revision)
-    return study
+    outcome = await done(service, manage.get(study_id))
+    return reply(outcome, etag=outcome.view.revision)
 
 
-@router.patch("/{study_id}", operation_id="changeStudy", responses=responses(400, 404, 412, 413, 415, 422))
-def change_study(
-    study_id: StudyId,
-    body: PatchStudyBody,
-    service: ServiceDep,
-    revisions: RevisionsDep,
-    key: KeyDep,
-    response: Response,
-) -> views.Study:
+@router.patch(
+    "/{study_id}",
+    operation_id="changeStudy",
+    response_model=views.Study,
+    responses=responses(400, 404, 412, 413, 415, 422),
+)
+async def change_study(
+    study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep
+) -> Response:
     """Pause or resume a study, change its limits or tags."""
-    study = reply(response, manage.change(service, study_id, body.model_dump(exclude_unset=True), revisions, key))
-    tag(response, study.revision)
-    return study
+    outcome = await done(service, manage.change(study_id, body.model_dump(exclude_unset=True), revisions, key))
+    return reply(outcome, etag=outcome.view.revision)
 
 
 @router.delete("/{study_id}", operation_id="deleteStudy", status_code=204, responses=responses(404, 412, 422))
@@ -68,12 +65,15 @@ def delete_study(study_id: StudyId, service: ServiceDep, revisions: RevisionsDep
 
 
 @router.post(
-    "/{study_id}/suggest", operation_id="suggest", tags=["suggestions"], responses=responses(400, 404, 413, 415, 422)
+    "/{study_id}/suggest",
+    operation_id="suggest",
+    tags=["suggestions"],
+    response_model=views.Suggested,
+    responses=responses(400, 404, 413, 415, 422),
 )
-def suggest_trials(
-    study_id: StudyId, service: ServiceDep, key: KeyDep, response: Response, body: SuggestBody | None = None
-) -> views.Suggested:
-    """Hand out trials: waiting ones first, then new ones. Fewer than asked for only with a reason."""
-    asked = body or SuggestBody()
-    request = SuggestRequest(asked.count, asked.worker, asked.lease_seconds)
-    return reply(response, suggest(service, study_id, request, key))
+async def suggest_trials(
+    study_id: StudyId, service: ServiceDep, key: KeyDep, body: SuggestBody | None = None
+) -> Response:
+    """Hand out trials: waiting ones first, then new ones. If they are fewer than requested, the answer has a reason."""
+    with service.metrics.suggest_seconds.time():
+        return reply(await done(service, suggest(study_id, body or SuggestBody(), key)))

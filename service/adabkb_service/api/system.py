@@ -18,13 +18,13 @@ router = APIRouter(tags=["system"])
 
 @router.get("/healthz", operation_id="getHealth")
 async def get_health() -> Health:
-    """The process is alive."""
-    return Health()  # on the event loop: it answers while all threads are busy
+    """The process runs."""
+    return Health()  # on the event loop, so that it answers while all threads are busy
 
 
 @router.get("/readyz", operation_id="getReadiness", responses=responses())
 def get_readiness(service: ServiceDep) -> Health:
-    """The database answers, has the schema of this version and, if a request could not write, can be written again."""
+    """The database answers, has the schema of this version and, after a write that failed, can be written again."""
     with service.database.reading() as connection:
         if migration.standing(connection) != "current":
             raise Unavailable("The database does not have this version's schema; run: adabkb migrate")
@@ -35,7 +35,7 @@ def get_readiness(service: ServiceDep) -> Health:
 
 @router.get("/version", operation_id="getVersion")
 def get_version() -> Version:
-    """What runs here."""
+    """The versions of the service, of its API and of its schema."""
     return Version(version=version("adabkb-service"), schema_revision=migration.head())
 
 

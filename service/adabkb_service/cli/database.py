@@ -1,4 +1,4 @@
-"""Opening a database for a command; what can be wrong with it is said with its cause and the remedy."""
+"""Opens a database for a command. If that fails, the command ends with the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DatabaseUrl = Annotated[
 
 @contextmanager
 def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
-    """A database for the block; with ``existing`` it is an error if there is none, otherwise SQLite makes one."""
+    """A database for the block. With ``existing`` it must exist already; otherwise SQLite creates the file."""
     with reported(), closing(Database(url)) as database:
         if database.is_sqlite:
             _check_file(Path(database.url.database or ""), existing=existing)

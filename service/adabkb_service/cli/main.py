@@ -1,4 +1,4 @@
-"""The commands, put together."""
+"""The commands of ``adabkb``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-study = typer.Typer(help="Studies of a server.", no_args_is_help=True)
+study = typer.Typer(help="Create, list, show and delete the studies of a server.", no_args_is_help=True)
 app.add_typer(study, name="study")
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -54,7 +54,7 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
     ] = False,
 ) -> None:
-    """Ada-BKB optimization service: run a server, look after its database, use it from the shell."""
+    """Ada-BKB optimization service: run a server, maintain its database, use it from the shell."""
 
 
 def main() -> None:

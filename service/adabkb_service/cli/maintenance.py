@@ -15,12 +15,12 @@ from adabkb_service.cli.output import AsJson, fail, settings, show
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.replay import replay as replay_study
-from adabkb_service.operations.service import service
+from adabkb_service.operations.service import Service
 from adabkb_service.storage import copying, migration
 
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False)]
 Export = Annotated[
-    Path, typer.Argument(help="what adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
+    Path, typer.Argument(help="file that adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
 ]
 
 
@@ -33,12 +33,12 @@ def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
 
 
 def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False) -> None:
-    """Rebuild a study's cells and dictionary from its log, and compare every suggestion with it."""
+    """Rebuild a study's model from its log, and decide on every suggestion again to compare it."""
     chosen = settings(database=database)
-    # As many threads as the server has: with another number, sums come out different in the last digits.
+    # As many threads as the server uses: with another number, sums differ in their last digits.
     with opened(chosen.database, existing=True) as found, threadpool_limits(chosen.blas_threads):
         migration.require(found)
-        done = replay_study(service(found), study)
+        done = replay_study(Service(found), study)
     outcome = "they differed before" if done.changed else "they were the same before"
     lines = [f"{done.events} events give {done.cells} cells and a dictionary of {done.dictionary}; {outcome}."]
     if done.changed:
@@ -58,7 +58,7 @@ def doctor(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a database is what its logs say, and say what is broken; exit code 1 if anything is."""
+    """Check that the rows of a database agree with its logs; exit code 1 if any do not."""
     with opened(settings(database=database).database, existing=True) as found:
         migration.require(found)
         findings = list(examine(found, study))
@@ -69,11 +69,11 @@ def doctor(
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="file to make", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="file to create", show_default=False)],
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the whole database, as of one moment, into a SQLite file; servers may go on."""
+    """Copy the whole database, as of one moment, into a SQLite file, while servers may run."""
     if file.exists():
         fail(f"{file} exists already; give the name of a new file")
     url, part = settings(database=database).database, file.with_name(f"{file.name}.part")
@@ -87,11 +87,11 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="file that backup made", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="file that adabkb backup wrote", show_default=False)],
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a backup into a database that is empty, SQLite or PostgreSQL."""
+    """Copy a backup into an empty database, SQLite or PostgreSQL."""
     url = settings(database=database).database
     with opened(f"sqlite:///{file}", existing=True) as source, opened(url) as target:
         migration.require(source)
@@ -104,12 +104,12 @@ def restore(
 
 def import_(
     file: Annotated[
-        Path, typer.Argument(help="what adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
+        Path, typer.Argument(help="file that adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
     ],
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write an exported study into a database; it goes on where it was."""
+    """Write an exported study into a database, where it continues as it was."""
     with opened(settings(database=database).database) as target:
         migration.prepare(target)
         try:

@@ -1,4 +1,4 @@
-"""How commands speak: results to stdout, errors to stderr with exit code 1; as text, or with ``--json`` as JSON."""
+"""The output of commands: results to stdout, errors to stderr with exit code 1; text, or JSON with ``--json``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHICH_STUDIES = "See which there are: adabkb study list"
 
 
 class Failure(Exception):
-    """What a command could not do, and what to do about it; ``document`` says so to a program."""
+    """The failure of a command. The message says what to do about it; ``document`` is the same as JSON."""
 
     def __init__(self, message: str, document: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class Failure(Exception):
 
 
 def speaking(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, which says its failure and exits with code 1."""
+    """The command, wrapped so that it prints its failure and exits with code 1."""
 
     @wraps(command)
     def spoken(**options: Any) -> None:
@@ -41,18 +41,18 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def show(answer: Any, line: str, *, as_json: bool) -> None:
-    """Print an answer, or the line that says it to a person."""
+    """Print an answer as JSON, or the line that says it to a person."""
     typer.echo(_json(answer) if as_json else line)
 
 
 def fail(message: str, document: Mapping[str, Any] | None = None) -> NoReturn:
-    """End the command: say what went wrong and what to do; as JSON the document, if there is one."""
+    """End the command with a message that says what went wrong and what to do, or with a document as JSON."""
     raise Failure(message, document)
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Errors of ours, or of a setting, end the command with their message."""
+    """Let errors of the service, and invalid settings, end the command with their message."""
     try:
         yield
     except StudyNotFound as error:
@@ -62,7 +62,7 @@ def reported() -> Iterator[None]:
 
 
 def settings(**flags: object) -> Settings:
-    """The settings, with the flags that were given."""
+    """The settings, with the given flags taking precedence."""
     with reported():
         return load(**{name: value for name, value in flags.items() if value is not None})
 

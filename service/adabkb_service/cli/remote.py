@@ -58,7 +58,7 @@ def show_study(study: StudyId, url: Url = LOCAL, as_json: AsJson = False) -> Non
 
 def delete_study(
     study: StudyId,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
     url: Url = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -73,12 +73,12 @@ def delete_study(
 
 def suggest(
     study: StudyId,
-    count: Annotated[int, typer.Option(help="trials to ask for")] = 1,
-    worker: Annotated[str | None, typer.Option(help="who asks", show_default=False)] = None,
+    count: Annotated[int, typer.Option(help="number of trials")] = 1,
+    worker: Annotated[str | None, typer.Option(help="name of the worker", show_default=False)] = None,
     url: Url = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Ask for trials; exit code 1 if there are none, with the reason."""
+    """Ask for trials; if there are none, print the reason and exit with code 1."""
     answer = _send(url, "POST", _path(study, "/suggest"), {"count": count, "worker": worker})
     lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
     if lines or as_json:
@@ -96,7 +96,7 @@ def observe(
     url: Url = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Tell the result of a trial, or that it failed."""
+    """Report the result of a trial, or that it failed."""
     if (value is None) == (failed is None):
         fail("give either a value or --failed REASON")
     body: dict[str, Any] = {"trial": trial, "value": value, "std_error": std_error}
@@ -112,7 +112,7 @@ def why(
     url: Url = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a trial was decided on, and what became of it."""
+    """Explain a trial: what its decision took into account, and what became of it."""
     answer = _send(url, "GET", _path(study, f"/trials/{trial}/why"))
     found = answer["trial"]
     lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
@@ -148,7 +148,7 @@ def export(
     url: Url = LOCAL,
     as_json: Annotated[bool, typer.Option("--json", help="the same as --format jsonl")] = False,
 ) -> None:
-    """Write out everything that a study holds."""
+    """Export everything that a study holds."""
     if as_json and format != "jsonl":
         fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
     query = str(httpx.QueryParams({"format": format}))
@@ -201,7 +201,7 @@ def _refused(response: httpx.Response) -> NoReturn:
 def _summary(study: dict[str, Any]) -> str:
     counts, best = study["counts"], study["best"]
     why = f" ({study['reason']})" if study["reason"] else ""
-    # Only a whole study tells its budget, not the summary that comes with an answer.
+    # A study has its budget, the summary in other answers does not.
     budget = study.get("budget")
     total = f"{counts['trials']} trials so far" if budget is None else f"{budget} trials"
     algorithm = study.get("algorithm", {})

@@ -20,18 +20,18 @@ from adabkb_service.settings import Settings
 from adabkb_service.storage import migration
 
 GRACE_SECONDS = 30
-"""How long a request may take to end once the server is to stop; all are bounded by less."""
+"""How long the server waits for requests when it stops. Every request takes less."""
 
 
 class Server(uvicorn.Server):
-    """Says where it listens, once it does, and tells the streams when it is to stop."""
+    """A server that prints its address once it listens, and ends event streams when it stops."""
 
     def __init__(self, config: uvicorn.Config, stopping: threading.Event) -> None:
         super().__init__(config)
         self._stopping = stopping
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop, without waiting for streams that have no end of their own."""
+        """Stop, and end the event streams, which would not end by themselves."""
         self._stopping.set()
         super().handle_exit(sig, frame)
 
@@ -49,7 +49,7 @@ def serve(
     database: DatabaseUrl = None,
     access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request as JSON")] = None,
 ) -> None:
-    """Run a server. An empty database is migrated; a line with the address is printed when it is ready."""
+    """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
     found = settings(host=host, port=port, database=database, access_log=access_log)
     _configure_logging(found)
     with opened(found.database) as prepared:

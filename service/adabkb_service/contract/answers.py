@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.parameters import Parameter
-from adabkb_service.storage.rows import CellStatus, EventKind, Origin, StudyState, TrialState
+from adabkb_service.storage.rows import CellStatus, Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "failures", "pending_limit", "paused"]
@@ -270,42 +270,3 @@ class DictionaryPoint(BaseModel):
 
     ordinal: Annotated[int, Field(description="0, 1, 2, ... in order of first observation")]
     parameters: Parameters
-
-
-class Event(BaseModel):
-    """An entry of the log."""
-
-    seq: int
-    kind: EventKind
-    trial: int | None
-    payload: dict[str, Any]
-    created_at: datetime
-
-
-class RandomKey(BaseModel):
-    """What random draws are a function of."""
-
-    seed: int
-    step: int
-
-
-class Decision(BaseModel):
-    """What a suggestion was decided on."""
-
-    revision: Annotated[int, Field(description="the last event it takes in: every one before its own")]
-    origin: Origin
-    results: Annotated[int, Field(description="results that counted")]
-    pending: Annotated[list[int], Field(description="trials that were handed out or queued and had no result yet")]
-    failed: Annotated[list[int], Field(description="trials that had failed and had no result")]
-    best: Best | None
-    random: RandomKey
-    path: Annotated[list[CellRef], Field(description="from the root to its cell; empty if it has none")]
-    capped: Annotated[bool, Field(description="whether the refinement of cells was cut short to answer in time")]
-
-
-class Why(BaseModel):
-    """How a trial came about, and what became of it."""
-
-    trial: Trial
-    decision: Annotated[Decision | None, Field(description="null for a point that a user queued")]
-    events: Annotated[list[Event], Field(description="all that concern it, in order")]

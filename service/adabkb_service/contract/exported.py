@@ -1,6 +1,6 @@
-"""The lines of an exported study: as they are written, and, stricter, as they are read again.
+"""The lines of an exported study: as they are written and, with stricter types, as they are read.
 
-Whatever is stored can be written. A file may have been altered since, so what is read has to be what a study can hold.
+Anything that is stored can be written. A file may have been altered since, so what is read is checked to be valid.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from adabkb_service.contract import answers as views
+from adabkb_service.contract import history
 from adabkb_service.contract.parameters import LeaseSeconds, Positive
-from adabkb_service.storage.rows import CellStatus
+from adabkb_service.storage.rows import ENGINE_REVISION, CellStatus
 
 FORMAT = 1
-"""Of the JSON lines; ``importing`` takes this one."""
+"""Version of the format; ``importing`` accepts this one only."""
 
 
 class ModelLine(BaseModel):
-    """How far the model had come."""
+    """What is stored of the model beside its cells and its dictionary."""
 
     folded: int
     figures: dict[str, Any] | None
     error: str | None
+    engine_revision: int = 1
+    """Number of the rules that its decisions follow. Exports of older versions lack it, and follow the first ones."""
 
 
 class CellLine(BaseModel):
@@ -40,7 +43,7 @@ class DictionaryLine(BaseModel):
 
 
 class KeyLine(BaseModel):
-    """An answer that is kept for repeated requests."""
+    """An answer that is stored under an idempotency key."""
 
     scope: str
     key: str
@@ -68,7 +71,7 @@ class _Overview(_Constants):
 
 
 class _Learned(_Constants):
-    """What the ``auto`` profile restores itself from."""
+    """What the ``auto`` profile is restored from."""
 
     count: Count
     dictionary: list[Count] | None
@@ -79,7 +82,7 @@ class _Learned(_Constants):
 
 
 class _Batch(_Finite):
-    """What ``ada-bbkb`` restores itself from."""
+    """What ``ada-bbkb`` is restored from."""
 
     drawn_at: Count
 
@@ -105,20 +108,21 @@ class _Figures(_Finite):
 
 
 class SoundTrialLine(views.Trial):
-    """A trial, whose lease could have been given."""
+    """A trial with a valid length of its lease."""
 
     lease_seconds: LeaseSeconds
 
 
 class SoundModelLine(ModelLine):
-    """Figures that the model could have given."""
+    """Valid figures of a model."""
 
     folded: Count
+    engine_revision: Annotated[int, Field(ge=1, le=ENGINE_REVISION)] = 1
 
     @field_validator("figures")
     @classmethod
     def _sound(cls, figures: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Stored as they are, if they are sound."""
+        """The figures unchanged, if they are valid."""
         return figures if figures is None or _Figures.model_validate(figures) else None
 
 
@@ -128,7 +132,7 @@ class _Answer(_Finite):
 
 
 class SoundKeyLine(KeyLine):
-    """A key that could have been sent, and an answer to it."""
+    """A valid key, and a valid answer under it."""
 
     key: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,255}$")]
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-z]{1,64}$")]
@@ -140,7 +144,7 @@ class SoundKeyLine(KeyLine):
 
 
 class SoundDictionaryLine(DictionaryLine):
-    """A member that could be one."""
+    """A member with a valid ordinal."""
 
     ordinal: Count
 
@@ -149,10 +153,10 @@ LINES: dict[str, type[BaseModel]] = {
     "study": views.Study,
     "trial": SoundTrialLine,
     "observation": views.Observation,
-    "event": views.Event,
+    "event": history.Event,
     "model": SoundModelLine,
     "cell": CellLine,
     "dictionary": SoundDictionaryLine,
     "key": SoundKeyLine,
 }
-"""By ``type``, as they are read."""
+"""The lines as they are read, by ``type``."""

@@ -1,8 +1,9 @@
-"""How many faults of a body are collected: about ``MOST_ERRORS``, and a count of the others.
+"""Limits the faults of a body that are collected to about ``MOST_ERRORS``, and counts the others.
 
-pydantic looks at everything and keeps an error for each fault, so a body of a few bytes per fault would cost hundreds
-of times its size. Here a long list is refused before its items are looked at, and of many faults in a list, or many
-unknown fields, only the first ones go on; the last one, of type ``MORE``, counts the others.
+pydantic validates everything and keeps an error object for each fault, so a body with a fault in every few bytes would
+cost hundreds of times its size. Therefore a list that is too long is refused before its items are validated. Of many
+faults in a list, and of many unknown fields, only the first ones are kept, and one error of type ``MORE`` counts the
+others.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from adabkb_service.errors import MOST_ERRORS
 T = TypeVar("T")
 
 MORE = "more_faults"
-"""The type of the error that only counts others; its context has the ``count``."""
+"""The type of the error that counts other ones; its context has the ``count``."""
 
 
 class _Sparing:
-    """Annotates a list or an object of the ``max_length`` that stands before it."""
+    """Limits the faults collected from a list or an object. It stands after a ``Field`` with ``max_length``."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The type's own schema, with ``_sparingly`` around it."""
@@ -60,10 +61,10 @@ def _one_by_one(values: list[Any], handler: ValidatorFunctionWrapHandler) -> Ite
 
 
 def with_few_unknown(data: Any, known: Collection[str], handler: Callable[[Any], T]) -> T:
-    """What the handler makes of an object that must have no other fields than the known ones.
+    """Validate an object that may have the known fields only.
 
     Raises:
-        ValidationError: of its unknown fields it has the first ``MOST_ERRORS``, and counts the others.
+        ValidationError: it has the first ``MOST_ERRORS`` unknown fields, and counts the others.
     """
     if not isinstance(data, dict) or len(data) <= len(known) + MOST_ERRORS:
         return handler(data)
@@ -81,7 +82,7 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _few(faults: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
-    """An error with the first faults; those that were only counted before stay counted."""
+    """An error with the first faults and the number of all others, those that were only counted before included."""
     first: list[InitErrorDetails] = []
     for fault in faults:
         if fault["type"] == MORE:

@@ -1,7 +1,7 @@
 """Parameters as users declare them, and the types that all request bodies are made of.
 
-The field before another is known when the other is checked, so that each fault is reported at its own field:
-hence ``scale`` before ``low`` before ``high``.
+A validator sees only the fields that are declared before its own. Therefore ``scale`` comes before ``low``, and ``low``
+before ``high``, so that each fault is reported at its own field.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ MAX_SAFE_INTEGER = 2**53 - 1
 MAX_COUNT = 2**31 - 1
 MOST_PARAMETERS = 100
 MOST_CHOICES = 1000
-"""Of one parameter."""
+"""Values of one parameter, at most."""
 MOST_TAGS = 64
 
 N = TypeVar("N", int, float)
 
 
 def _integral(value: Any) -> Any:
-    """JSON does not tell 3.0 from 3."""
+    """3.0 as 3, since JSON does not distinguish them."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Whole = BeforeValidator(_integral)
-"""Behind the bounds of an int, which the API's schema would lose otherwise."""
+"""It stands after the bounds of an int; before them, it would remove them from the schema of the API."""
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT), Whole]
 SafeInteger = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER), Whole]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -153,7 +153,7 @@ class OrdinalParameter(Body):
 
 
 class CategoricalParameter(Body):
-    """Choices without an order."""
+    """Choices that have no order."""
 
     name: Name
     kind: Literal["categorical"]

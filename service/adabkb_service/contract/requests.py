@@ -1,4 +1,4 @@
-"""Request bodies (of studies: ``contract/study.py``) and the answers that are only HTTP's."""
+"""Request bodies, except that of a new study (``contract/study.py``), and answers that only HTTP has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from adabkb_service.contract.parameters import (
     Text,
     Whole,
 )
-from adabkb_service.contract.results import Failure, Result, Value
 
 MOST_ITEMS = 1000
 """Results of a batch, or points to predict at."""
@@ -36,7 +35,7 @@ class Listing(BaseModel, Generic[Item]):
 
 
 class PatchStudyBody(Body):
-    """What may change about a study; fields that are absent stay."""
+    """Changes of a study. Fields that are absent keep their values."""
 
     state: Literal["running", "paused"] = "running"
     budget: Count | None = None
@@ -50,7 +49,7 @@ class PatchStudyBody(Body):
 
 
 class SuggestBody(Body):
-    """Who asks, for how many trials, and for how long they will be leased."""
+    """How many trials to hand out, to which worker, and for how long to lease them."""
 
     count: Annotated[int, Field(ge=1, le=100), Whole] = 1
     worker: Text | None = None
@@ -63,13 +62,9 @@ class TrialValueBody(Body):
     trial: Count
     value: Number
     std_error: StdError | None = None
-    attempt: Annotated[Attempt | None, Field(description="the current one if absent")] = None
-    parameters: Annotated[Point | None, Field(description="what was actually run, if it differs")] = None
+    attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
+    parameters: Annotated[Point | None, Field(description="what was actually evaluated, if it differs")] = None
     status: Literal["completed"] = "completed"
-
-    def result(self) -> Result:
-        """For the operation."""
-        return Value(self.value, self.trial, self.attempt, self.std_error, self.parameters)
 
 
 class TrialFailureBody(Body):
@@ -80,10 +75,6 @@ class TrialFailureBody(Body):
     attempt: Attempt | None = None
     reason: Text | None = None
 
-    def result(self) -> Result:
-        """For the operation."""
-        return Failure(self.trial, self.attempt, self.reason)
-
 
 class PointValueBody(Body):
     """A result at a point that nobody suggested."""
@@ -92,10 +83,6 @@ class PointValueBody(Body):
     value: Number
     std_error: StdError | None = None
     trial: None = None
-
-    def result(self) -> Result:
-        """For the operation."""
-        return Value(self.value, std_error=self.std_error, parameters=self.parameters)
 
 
 def _kind(body: Any) -> str:
@@ -117,30 +104,30 @@ class BatchBody(Body):
     """Many results at once."""
 
     items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
-    dry_run: Annotated[bool, Field(description="say what would become of each; write nothing")] = False
+    dry_run: Annotated[bool, Field(description="only say what would become of each item; write nothing")] = False
 
 
 class QueueBody(Body):
-    """A point of one's own."""
+    """A point that the user chooses."""
 
     parameters: Point
 
 
 class HeartbeatBody(Body):
-    """Which attempt goes on, and for how long."""
+    """The attempt whose lease is renewed, and for how long."""
 
     attempt: Attempt | None = None
     lease_seconds: LeaseSeconds | None = None
 
 
 class ReleaseBody(Body):
-    """Which attempt ends."""
+    """The attempt that is given back."""
 
     attempt: Attempt | None = None
 
 
 class CorrectionBody(Body):
-    """What was wrong; fields that are absent stay."""
+    """A correction of an observation. Fields that are absent keep their values."""
 
     value: Number = 0.0
     std_error: StdError | None = None
@@ -155,13 +142,13 @@ class PredictBody(Body):
 
 
 class Health(BaseModel):
-    """Alive."""
+    """The service runs."""
 
     status: Literal["ok"] = "ok"
 
 
 class Version(BaseModel):
-    """What runs here."""
+    """The versions of the service, of its API and of its schema."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 

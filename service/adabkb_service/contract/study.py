@@ -1,8 +1,10 @@
-"""What a study is made of: the body of POST /v1/studies, what ``studies.definition`` stores, and its meaning to
-the engine."""
+"""The definition of a study: the body of POST /v1/studies, and what ``studies.definition`` stores."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
@@ -38,7 +40,9 @@ CHANGEABLE = (
     "tags",
     "tolerance",
 )
-"""What may be changed once a study exists."""
+"""Fields that may be changed once a study exists."""
+USUAL_SIZE = 2**16
+"""Characters of a stored definition."""
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
@@ -51,9 +55,11 @@ class StudyDefinition(Body):
     direction: Literal["minimize", "maximize"]
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
-    budget: Annotated[Count | None, Field(description="trials at most; each is one unit however often leased")] = None
+    budget: Annotated[Count | None, Field(description="trials at most; each counts once, however often leased")] = None
     seed: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None = None
-    noise_std: Annotated[Positive | None, Field(description="of one result, in the objective's units")] = None
+    noise_std: Annotated[
+        Positive | None, Field(description="standard deviation of a result, in the objective's units")
+    ] = None
     tolerance: Annotated[
         Annotated[float, Field(ge=0, allow_inf_nan=False)] | None,
         Field(description="the study is complete once its gap is no larger, in the objective's units"),
@@ -61,12 +67,12 @@ class StudyDefinition(Body):
     lease_seconds: LeaseSeconds = 3600.0
     max_attempts: Annotated[Count, Field(description="leases that may run out before the trial is failed")] = 3
     max_runtime_seconds: Annotated[
-        LeaseSeconds | None, Field(description="of one attempt, whatever its heartbeats say")
+        LeaseSeconds | None, Field(description="longest time of one attempt, whatever its heartbeats say")
     ] = None
     failure_limit: Annotated[
-        Count | None, Field(description="trials that fail one after the other until the study is paused")
+        Count | None, Field(description="failures of trials in a row after which the study is paused")
     ] = FAILURE_LIMIT
-    pending_limit: Annotated[Count | None, Field(description="unfinished trials at most")] = None
+    pending_limit: Annotated[Count | None, Field(description="largest number of unfinished trials")] = None
     tags: Tags = Field(default_factory=dict)
 
     @field_validator("parameters")
@@ -91,16 +97,33 @@ class StudyDefinition(Body):
         """The engine's search space."""
         return Space(tuple(parameter.axis() for parameter in self.parameters))
 
-    def config(self) -> auto_module.Config | Config | gp_threds_module.Config:
-        """The engine's constants."""
-        return self.algorithm.config(self.noise_std, self.sign)
+    def config(self, engine_revision: int) -> auto_module.Config | Config | gp_threds_module.Config:
+        """The configuration of the engine, for a study that follows this revision of its rules."""
+        config = self.algorithm.config(self.noise_std, self.sign)
+        return replace(config, revision=engine_revision) if isinstance(config, auto_module.Config) else config
 
     @property
     def policy(self) -> Policy[Any, Any]:
-        """Who decides."""
+        """The system that decides."""
         return self.algorithm.policy
 
     @property
     def sign(self) -> float:
-        """The engine maximises: +1 for a study that maximises, -1 for one that minimises."""
+        """+1 for a study that maximises, as the engine does; -1 for one that minimises."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+
+def definition_of(stored: dict[str, Any]) -> StudyDefinition:
+    """A stored definition, parsed. Recent ones are cached: many of usual size, a few large ones."""
+    text = json.dumps(stored)
+    return _parsed(text) if len(text) <= USUAL_SIZE else _parsed_large(text)
+
+
+@lru_cache(256)
+def _parsed(text: str) -> StudyDefinition:
+    return StudyDefinition.model_validate(json.loads(text))
+
+
+@lru_cache(4)
+def _parsed_large(text: str) -> StudyDefinition:
+    return StudyDefinition.model_validate(json.loads(text))

@@ -88,6 +88,10 @@ class Policy(ABC, Generic[C, S]):
         """The same state, with what the next ``observe`` will need computed ahead; it changes no answer."""
         return state
 
+    def prepared_alike(self, state: S, prepared: S) -> S:  # noqa: ARG002
+        """The same state, with what ``prepare`` computed for another state that has the same results."""
+        return state
+
     @abstractmethod
     def rebuild(self, state: S, record: Record, cells: Mapping[str, str]) -> Update[S]:
         """The study with another record of results, after a correction.

@@ -1,4 +1,4 @@
-"""What the log says, as far as the model cares: results that count, and points still awaited.
+"""The log as arrays: results that count, and points that are still awaited.
 
 A pure function of the events, whatever the leases say, so decisions do not depend on clocks.
 """
@@ -33,7 +33,7 @@ class Result:
 
 
 @dataclass
-class History:
+class Dataset:
     """The events so far, folded."""
 
     space: Space

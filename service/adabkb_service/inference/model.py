@@ -1,7 +1,7 @@
 """A study's model: the log folded through the engine.
 
-A model is a pure function of the events. Its cells and dictionary are kept as rows as of ``studies.folded``, so a
-restart restores them instead of computing everything again; the rest lives in memory only.
+A model is a pure function of the events. Its cells, its dictionary and what it has learned are stored as of some event,
+so that it is restored from there instead of from the first event; the rest lives in memory only.
 """
 
 from __future__ import annotations
@@ -9,22 +9,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from itertools import chain
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection
 
-from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.contract.study import StudyDefinition, definition_of
 from adabkb_service.engine.cells import ROOT
 from adabkb_service.engine.policy import Policy
-from adabkb_service.inference.dataset import History
-from adabkb_service.storage import model as rows
+from adabkb_service.inference.dataset import Dataset
+from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
-from adabkb_service.study.lifecycle import definition_of
 
 Array = NDArray[np.float64]
 
@@ -33,46 +30,49 @@ NEW_TREE = {ROOT: "leaf"}
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What some moves of the engine changed, together."""
+class Decision:
+    """A point decided on, and the engine's state after that, which counts once the point is handed out."""
 
-    cells: dict[str, str] = field(default_factory=dict)
-    """New cells in order of creation, and new statuses."""
-    added: frozenset[int] = frozenset()
-    removed: frozenset[int] = frozenset()
-    """Of the dictionary, as ordinals."""
-    moved: bool = False
-    """Whether there was a move at all: one may change nothing but figures."""
-
-    def write(self, connection: Connection, study_id: str) -> None:
-        """Bring the rows up to date."""
-        rows.write_cells(connection, study_id, self.cells)
-        rows.write_dictionary(connection, study_id, added=sorted(self.added), removed=sorted(self.removed))
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """The engine's decision on new points, before it is written."""
-
+    proposal: Proposal
+    state: Any
     cells: dict[str, str]
-    figures: dict[str, Any]
+    point: Array
 
 
 @dataclass
 class Model:
-    """The engine's state and what it was made of; owned by whoever holds the study's lock."""
+    """The engine's state and what it was made of."""
 
     definition: StudyDefinition
+    incarnation: str
     seq: int
-    """The last event folded, ..."""
-    at: datetime
-    """... and when that was logged."""
+    """The last event folded."""
+    position: int
+    """The last one of them that the model has a part in."""
     state: Any
-    history: History
+    dataset: Dataset
     cells: dict[str, str]
     """key -> status of every cell ever created, in order of creation."""
+    decided: list[Decision] = field(default_factory=list)
+    """Each rests on the present state and on those before it being handed out."""
+    prepared: bool = True
+    """Whether the work that the next result needs is done ahead."""
+    unsaved: dict[str, str] = field(default_factory=dict)
+    """Cells that have changed since they were stored."""
+    has_moved: bool = False
+    """Whether it has folded anything since it was restored: else its figures are those that are stored."""
+    used_at: float = field(default_factory=time.monotonic)
+    """When it last took a message."""
+    fold_seconds: float = 0.0
+    """How long it took to fold the last events."""
+    measured_seq: int = 0
+    """The last event when its size was measured."""
+    saved_seq: int = 0
+    """The event that the stored rows include."""
+    saved_dictionary: frozenset[int] | None = None
+    """The dictionary as stored; None if it must be read."""
     diverged: list[int] = field(default_factory=list)
-    """Trials whose point, folded again, came out different from what the log says was handed out."""
+    """Trials whose point, decided on again, came out different from what the log says was handed out."""
 
     @property
     def policy(self) -> Policy[Any, Any]:
@@ -84,44 +84,72 @@ class Model:
         """+1 if the study maximises, -1 if it minimises."""
         return self.definition.sign
 
-    def fold(self, log: Sequence[EventRow], later: Sequence[EventRow] = (), *, until: float = math.inf) -> Changes:
+    @property
+    def dictionary(self) -> frozenset[int]:
+        """Its members, as ordinals of distinct evaluated points."""
+        return frozenset(self.policy.dictionary(self.state))
+
+    def fold(self, log: Sequence[EventRow], *, until: float = math.inf) -> None:
         """Fold the next events in.
 
         Args:
             log: the events.
-            later: those that are known to come after them.
             until: when (``time.monotonic``) to leave the rest of them.
 
         Raises:
             Exception: whatever the engine raised; the model is then of no more use.
         """
-        cells: dict[str, str] = {}
-        before, moved = frozenset(self.policy.dictionary(self.state)), False
-        for position, event in enumerate(log):
-            if time.monotonic() > until:
-                break
-            if event.kind != "observed" or not _superseded(chain(log[position + 1 :], later)):
-                changed = self._move(event)
-                moved = moved or changed is not None
-                cells.update(changed or {})  # a cell that changes again keeps its place
-                self.cells.update(changed or {})
+        for index, event in enumerate(log):
+            if index and time.monotonic() > until:
+                return
+            if event.kind != "observed" or not _is_superseded(islice(log, index + 1, None)):
+                self._move(event)
             self._count(event)
-        after = frozenset(self.policy.dictionary(self.state))
-        return Changes(cells, added=after - before, removed=before - after, moved=moved)
 
     def accept(self, log: Iterable[EventRow]) -> None:
-        """Take in events whose part in the engine is done, or that do not concern it."""
+        """Take in events whose part in the engine is done."""
         for event in log:
             self._count(event)
 
-    def figures(self, state: Any, awaited: Array) -> dict[str, Any]:
-        """A state in numbers, for ``studies.model``: finite, in the objective's units and sign.
+    def decide(self, count: int, *, until: float = math.inf) -> None:
+        """Decide on so many points beyond those decided on already, fewer where a finite space ends.
 
         Args:
-            state: to report.
-            awaited: (k, d) points without a result, failed ones included.
+            count: how many.
+            until: when (``time.monotonic``) to leave the rest of them; one is decided on in any case.
         """
-        report = asdict(self.policy.report(state))
+        state, pending = self.state, self.dataset.pending()
+        if self.decided:
+            state = self.decided[-1].state
+            pending = np.concatenate([pending, [decision.point for decision in self.decided]])
+        for suggestion in islice(self.policy.suggestions(state, pending, self.dataset.failed_points()), count):
+            parameters = self.dataset.parameters_at(suggestion.point)
+            proposal = Proposal(parameters, "policy", suggestion.cell, suggestion.capped)
+            self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
+            if time.monotonic() > until:
+                return
+
+    def prepare(self) -> None:
+        """Do the work ahead that the next result needs, for the present state and for those after the decisions."""
+        self.prepared = True
+        self.state = self.policy.prepare(self.state)
+        self.decided = [
+            replace(decision, state=self.policy.prepared_alike(decision.state, self.state)) for decision in self.decided
+        ]
+
+    def has_decided_on_all(self) -> bool:
+        """Whether no point of a finite space is left beyond those handed out and decided on."""
+        state = self.decided[-1].state if self.decided else self.state
+        points = [decision.point for decision in self.decided]
+        awaited = self.dataset.awaited_points()
+        return self.policy.exhausted(state, np.concatenate([awaited, points]) if points else awaited)
+
+    def figures(self) -> dict[str, Any]:
+        """The state in numbers: finite, in the objective's units and sign.
+
+        ``learned`` is what was learned; ``position`` is the event that they are as of.
+        """
+        report = asdict(self.policy.report(self.state))
         report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 is 0.0
         learned = report.pop("learned")
         del report["best_lcb"]
@@ -129,40 +157,62 @@ class Model:
         return {
             **numbers,
             "learned": learned,
-            "stopped": self.policy.stopped(state),
-            "exhausted": self.policy.exhausted(state, awaited),
+            "position": self.position,
+            "stopped": self.policy.stopped(self.state),
+            "exhausted": self.policy.exhausted(self.state, self.dataset.awaited_points()),
         }
 
     def _count(self, event: EventRow) -> None:
-        self.history.apply(event)
-        self.seq, self.at = event.seq, event.created_at
+        self.dataset.apply(event)
+        self.seq = event.seq
+        if event.concerns_model:
+            self.position, self.has_moved = event.seq, True
 
-    def _move(self, event: EventRow) -> dict[str, str] | None:
-        """The engine's part of one event: the cells it changed, or None if it has no part in it."""
+    def _move(self, event: EventRow) -> None:
+        """The engine's part of one event."""
         if is_decision(event):
-            suggestion = self.policy.suggest(self.state, self.history.pending(), self.history.failed_points())
-            self.state = suggestion.state
-            if event.trial is not None and self.history.parameters_at(suggestion.point) != event.payload["parameters"]:
-                self.diverged.append(event.trial)
-            return suggestion.cells
+            self._adopt(event)
+            return
+        if event.concerns_model:
+            self.decided.clear()
         if event.kind == "observed":
-            result = self.history.result(event)
+            result = self.dataset.result(event)
             update = self.policy.observe(self.state, result.position, result.value, result.error)
         elif event.kind == "corrected":
-            self.history.apply(event)
-            update = self.policy.rebuild(self.state, self.history.record(), self.cells)
+            self.dataset.apply(event)
+            update = self.policy.rebuild(self.state, self.dataset.record(), self.cells)
         else:
-            return None
-        self.state = update.state
-        return update.cells
+            return
+        self.state, self.prepared = update.state, False
+        self._change_cells(update.cells)
+
+    def _adopt(self, event: EventRow) -> None:
+        """The decision that made a trial: one that was made ahead, or made again."""
+        if not self.decided:
+            self.decide(1)
+        decided, self.decided = self.decided, []
+        if not decided or decided[0].proposal.parameters != event.payload["parameters"]:
+            self.diverged.append(event.trial or 0)
+        else:
+            self.decided = decided[1:]
+        if decided:
+            self.state = decided[0].state
+            self._change_cells(decided[0].cells)
+
+    def _change_cells(self, cells: dict[str, str]) -> None:
+        self.cells.update(cells)  # a cell that changes again keeps its place
+        self.unsaved.update(cells)
 
 
 def start(study: StudyRow) -> Model:
     """The model of a study in which nothing has happened."""
-    definition = definition_of(study)
+    definition = definition_of(study.definition)
     space = definition.space()
-    state = definition.policy.start(space, definition.config(), study.seed)
-    return Model(definition, 0, study.created_at, state, History(space, definition.sign), dict(NEW_TREE))
+    state = definition.policy.start(space, definition.config(study.engine_revision), study.seed)
+    dataset = Dataset(space, definition.sign)
+    model = Model(definition, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset())
+    model.has_moved = study.model is None
+    return model
 
 
 def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dictionary: tuple[int, ...]) -> Model:
@@ -176,9 +226,13 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     model = start(study)
     model.accept(log)
     model.cells = cells
-    space, config = model.history.space, model.definition.config()
-    record, learned = model.history.record(), (study.model or {}).get("learned")
-    model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, learned)
+    space, config = model.dataset.space, model.definition.config(study.engine_revision)
+    record = model.dataset.record()
+    model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
+    model.saved_seq, model.saved_dictionary = study.folded, frozenset(dictionary)
+    # Figures of older versions do not say which event they are as of: it is the one of the rows.
+    model.has_moved = study.model is None or study.model.get("position", model.position) != model.position
+    model.prepared = False
     return model
 
 
@@ -187,7 +241,7 @@ def is_decision(event: EventRow) -> bool:
     return event.kind == "suggested" and event.payload["origin"] == "policy"
 
 
-def _superseded(later: Iterable[EventRow]) -> bool:
+def _is_superseded(later: Iterable[EventRow]) -> bool:
     """Whether a correction rebuilds the model before anything asks it for a point.
 
     Then an observation before it need not be folded, and one that cannot be folded does no more harm.

@@ -1,28 +1,28 @@
-"""Where models live: in the server's own process, or in processes beside it, each the home of its share of the studies.
+"""Where models live: in this process, or in processes beside the server, each with its share of the studies.
 
-Numerics hold Python's interpreter lock. In a process of their own they hold up neither the other requests of the server
-nor the studies of another process. Only the engine's work is done there; rows, locks and answers stay with the server.
+Numerics hold Python's interpreter lock. In a process of their own they hold up neither the requests of the server nor
+the studies of another process.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import multiprocessing
-import signal
+import queue
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import datetime
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from threadpoolctl import threadpool_limits
-
-from adabkb_service.errors import Busy, Contention
-from adabkb_service.inference.model import Model
+from adabkb_service.inference import worker
+from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.messages import Lost, Message, Reply, Superseded
+from adabkb_service.inference.store import ModelStore
+from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -31,268 +31,219 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-GONE = "The model has to be restored; try again."
-AT_ONCE = 16
-"""Calls that one process is at."""
-CALL_SECONDS = 10.0
-"""How long anyone waits for one of them; what was asked for goes on, and until it is done its study has no model."""
-HANG_SECONDS = 120.0
-"""What takes longer will never be done: its process is ended with it."""
+CACHE_BYTES = 256 * 2**20
 CLOSE_SECONDS = 5.0
-TURN_SECONDS = 0.05
-"""How long one of them waits for another to end before they share the processor. Most end sooner, and threads that
-share it lose time at every change; but a study that takes long must not hold up the others."""
+RESTART_SECONDS = 1.0
+"""Between the end of a process and the start of the next, where the first one ended sooner than that."""
+WATCH_SECONDS = 1.0
+SILENT_SECONDS = 150.0
+"""A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
+
+PRELOADED = ["adabkb_service.inference.preloaded"]
+"""What the process imports that model processes are forked from."""
+
+# Not fork: it would take along locks that other threads hold. A fork of a process without threads starts in
+# milliseconds; where there is none, a process starts from nothing, in about a second.
+_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+_PROCESSES: Any = multiprocessing.get_context(_METHOD)
+_PROCESSES.set_forkserver_preload(PRELOADED)
+
+Receive = Callable[[Reply], None]
 
 
-@dataclass
-class Shelf:
-    """The models of one process."""
-
-    models: dict[str, Model] = field(default_factory=dict)
-    undecided: dict[str, Any] = field(default_factory=dict)
-    """Study -> the engine's state after a decision that may not come to be."""
-
-    def at(self, study_id: str, seq: int) -> Model:
-        """The model of a study, at an event.
-
-        Raises:
-            ModelGone: it is not here, or elsewhere in the log.
-        """
-        model = self.models.get(study_id)
-        if model is None or model.seq != seq:
-            raise ModelGone(GONE)
-        return model
-
-    def drop(self, study_id: str) -> None:
-        """Forget a study."""
-        self.models.pop(study_id, None)
-        self.undecided.pop(study_id, None)
-
-
-class ModelGone(Contention):
-    """The process that had the model is gone, or began anew; done again, the model is restored from its rows."""
-
-
-class ModelLate(Busy):
-    """The model is still at something that takes too long to wait for."""
-
-
-Work = Callable[Concatenate[Shelf, P], R]
-
-
-class Host(Protocol):
-    """Something that has shelves, and does work on the one of a study."""
+class Inference(Protocol):
+    """Takes messages for models, and gives the replies, sooner or later, from any thread."""
 
     def open(self) -> None:
-        """Calls are about to come."""
+        """Messages are about to come."""
 
-    def call(self, study_id: str, work: Work[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Do it, and wait for what it gives.
-
-        Raises:
-            ModelGone, ModelLate: there is nothing to wait for any more.
-        """
+    def post(self, message: Message, receive: Receive) -> None:
+        """Take a message; ``receive`` is called with each reply to it."""
 
     def close(self) -> None:
-        """No more calls will come."""
+        """No more messages will come."""
 
 
-class Here:
-    """This process."""
+class InProcess:
+    """Models in this process; a message is worked on before ``post`` returns."""
 
-    def __init__(self) -> None:
-        self._shelf = Shelf()
+    def __init__(self, database: Database, capacity: int = CACHE_BYTES) -> None:
+        self._receivers: dict[int, Receive] = {}
+        self._numbers = itertools.count()
+        self._host = ModelHost(ModelStore(database, capacity), self._tell)
+        self._turn = threading.RLock()
+        self._studies: deque[str] = deque()
 
     def open(self) -> None:
         """Nothing to do."""
 
-    def call(self, study_id: str, work: Work[P, R], *args: P.args, **kwargs: P.kwargs) -> R:  # noqa: ARG002
-        """Do it."""
-        return work(self._shelf, *args, **kwargs)
+    def post(self, message: Message, receive: Receive) -> None:
+        """Do it, and what can be done ahead."""
+        number = next(self._numbers)
+        self._receivers[number] = receive
+        self._host.post(number, message)
+        with self._turn:
+            while self._host.step(message.study_id):
+                pass
+        self._receivers.pop(number, None)
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Store what is ahead of the rows."""
+        self._host.save_all()
+
+    def _tell(self, number: int, reply: Reply) -> None:
+        self._receivers[number](reply)
 
 
-class Beside:
-    """Processes of our own. One that dies is replaced; what it was at is ``ModelGone``."""
+class WorkerPool:
+    """Processes of our own. One that ends is replaced; what it was asked is answered by ``Lost``."""
 
     def __init__(
         self,
+        database_url: str,
         count: int,
-        blas_threads: int,
         *,
-        call_seconds: float = CALL_SECONDS,
-        hang_seconds: float = HANG_SECONDS,
+        blas_threads: int = 1,
+        capacity: int = CACHE_BYTES,
+        lock_seconds: float = 10.0,
+        silent_seconds: float = SILENT_SECONDS,
     ) -> None:
-        self._blas_threads = blas_threads
-        self._call_seconds = call_seconds
-        self._hang_seconds = hang_seconds
-        self._late: set[str] = set()
-        """Studies with a call that nobody waits for any more."""
-        self._guard = threading.Lock()
-        self._closed = False
-        self._homes: list[_Home | None] = [None] * count
+        arguments = (database_url, lock_seconds, capacity, blas_threads)
+        self._workers = [_WorkerProcess(arguments, silent_seconds) for _ in range(count)]
 
     def open(self) -> None:
-        """Start the processes, all at once, and wait until they are ready."""
-        for index in range(len(self._homes)):
-            self._replace(index, None)
-        for home in self._homes:
-            if home is not None:
-                home.ask((Shelf.drop, ("",), {}), self._hang_seconds)
+        """Start the processes; they are ready some seconds later, and take messages at once."""
+        for each in self._workers:
+            each.start()
 
-    def call(self, study_id: str, work: Work[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Do it in the study's process."""
-        index = zlib.crc32(study_id.encode()) % len(self._homes)
-        home = self._homes[index]
-        assert home is not None, "open comes first"
-        late = ModelLate(f"The model of study {study_id!r} takes long; try again later.")
-        if study_id in self._late:
-            raise late
-        try:
-            done, outcome = home.ask((work, args, kwargs), self._call_seconds)
-        except Empty as error:
-            raise late from error
-        except Unanswered as unanswered:
-            self._late.add(study_id)
-            threading.Thread(target=self._outwait, args=(study_id, index, home, unanswered.pipe), daemon=True).start()
-            raise late from unanswered
-        except (EOFError, OSError) as error:
-            self._replace(index, home)
-            raise ModelGone(GONE) from error
-        if not done:
-            raise outcome
-        result: R = outcome
-        return result
+    def post(self, message: Message, receive: Receive) -> None:
+        """Send it to the process of the study."""
+        self._workers[zlib.crc32(message.study_id.encode()) % len(self._workers)].post(message, receive)
 
     def close(self) -> None:
         """End the processes."""
+        for each in self._workers:
+            each.close()
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that run now."""
+        return [each.pid for each in self._workers if each.pid is not None]
+
+
+class _WorkerProcess:
+    """A process and its successors. One thread sends, another receives: nobody else ever waits for the process."""
+
+    def __init__(self, arguments: tuple[Any, ...], silent_seconds: float) -> None:
+        self._arguments = arguments
+        self._silent_seconds = silent_seconds
+        self._numbers = itertools.count()
+        self._guard = threading.Lock()
+        self._receivers: dict[int, Receive] = {}
+        self._outbox: queue.SimpleQueue[tuple[int, Message] | None] = queue.SimpleQueue()
+        self._process: Any = None
+        self._heard = 0.0
+        """When the process last said something, or had nothing to say."""
+        self._closed = threading.Event()
+        self._supervisor = threading.Thread(target=self._supervise, daemon=True, name="models")
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that runs now."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start the first process."""
+        self._supervisor.start()
+
+    def post(self, message: Message, receive: Receive) -> None:
+        """Send a message, as soon as there is a process that takes it."""
+        number = next(self._numbers)
         with self._guard:
-            self._closed = True
-        for home in self._homes:
-            if home is not None:
-                home.close()
-
-    def _outwait(self, study_id: str, index: int, home: _Home, pipe: Pipe) -> None:
-        """Wait for an answer that comes too late to be of use."""
-        try:
-            if pipe.poll(self._hang_seconds - self._call_seconds):
-                pipe.recv()
-            else:
-                self._replace(index, home)
-        except (EOFError, OSError):
-            pass  # the process is gone, as others will find out
-        finally:
-            home.free(pipe)
-            self._late.discard(study_id)
-
-    def _replace(self, index: int, gone: _Home | None) -> None:
-        with self._guard:
-            if self._closed or self._homes[index] is not gone:
-                return  # another call was faster
-            if gone is not None:
-                logger.warning("a process of models ended; its studies are restored in another")
-                gone.kill()
-            self._homes[index] = _Home(self._blas_threads)
-
-
-class Unanswered(Exception):
-    """A call that goes on, and the pipe that its answer will come by."""
-
-    def __init__(self, pipe: Pipe) -> None:
-        super().__init__()
-        self.pipe = pipe
-
-
-class _Home:
-    """One process, with a pipe for each call that it is at."""
-
-    def __init__(self, blas_threads: int) -> None:
-        context = multiprocessing.get_context("spawn")  # fork would take along locks that other threads hold
-        pipes = [context.Pipe() for _ in range(AT_ONCE)]
-        self._pipes = [ours for ours, _ in pipes]
-        self._free: SimpleQueue[Pipe] = SimpleQueue()
-        for ours in self._pipes:
-            self._free.put(ours)
-        theirs = [theirs for _, theirs in pipes]
-        self._process = context.Process(target=_serve, args=(theirs, blas_threads), daemon=True, name="models")
-        self._process.start()
-        for pipe in theirs:
-            pipe.close()
-
-    def ask(self, request: Any, seconds: float) -> Any:
-        """Send it, and wait for what comes back.
-
-        Raises:
-            Empty: it is at too many other calls.
-            Unanswered: nothing comes back in time.
-            EOFError, OSError: the process is gone.
-        """
-        deadline = time.monotonic() + seconds
-        pipe, answered = self._free.get(timeout=seconds), True
-        try:
-            pipe.send(request)
-            answered = pipe.poll(max(deadline - time.monotonic(), 0.0))
-            if not answered:
-                raise Unanswered(pipe)
-            return pipe.recv()
-        finally:
-            if answered:
-                self._free.put(pipe)
-
-    def free(self, pipe: Pipe) -> None:
-        """Its answer was fetched."""
-        self._free.put(pipe)
-
-    def kill(self) -> None:
-        """End it whatever it is at; those who wait for it are told by its pipes."""
-        self._process.kill()
-        self._process.join()
+            self._receivers[number] = receive
+        self._outbox.put((number, message))
 
     def close(self) -> None:
-        """Nobody waits for it any more."""
-        for pipe in self._pipes:
-            pipe.close()
-        self._process.join(CLOSE_SECONDS)
-        self.kill()
+        """End the process, which stores its models first."""
+        self._closed.set()
+        self._outbox.put(None)
+        self._supervisor.join(CLOSE_SECONDS)
+        if self._process is not None:
+            self._process.kill()
 
+    def _supervise(self) -> None:
+        while not self._closed.is_set():
+            started = time.monotonic()
+            self._run_one()
+            if self._closed.is_set():
+                return
+            logger.warning("a model process ended; another one restores its studies")
+            self._lose()
+            self._closed.wait(max(RESTART_SECONDS - (time.monotonic() - started), 0.0))
 
-def _serve(pipes: list[Pipe], blas_threads: int) -> None:
-    """Work until the server closes the pipes, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
-    shelf, turn = Shelf(), threading.Lock()
+    def _run_one(self) -> None:
+        """Start a process, and receive from it until it ends."""
+        ours, theirs = _PROCESSES.Pipe()
+        with ours:
+            try:
+                self._process = _start(theirs, *self._arguments)
+            except (OSError, EOFError):  # no memory for a process, or whoever forks them is gone
+                logger.exception("a model process could not be started")
+                return
+            self._heard = time.monotonic()
+            sending = threading.Thread(target=_send, args=(ours, self._outbox), daemon=True, name="models-send")
+            receiving = threading.Thread(target=self._receive_all, args=(ours,), daemon=True, name="models-receive")
+            sending.start()
+            receiving.start()
+            while receiving.is_alive():
+                receiving.join(WATCH_SECONDS)
+                self._end_if_silent()
+            self._process.join(CLOSE_SECONDS if self._closed.is_set() else 0.0)  # it may be storing models
+            self._process.kill()
+            self._process.join()
+            self._outbox.put(None)
+            sending.join()
 
-    def work_on(pipe: Pipe) -> None:
-        with suppress(EOFError, OSError), pipe:  # closed, whatever ends this, so that nobody waits for an answer
+    def _receive_all(self, pipe: Pipe) -> None:
+        with suppress(EOFError, OSError):
             while True:
-                work, args, kwargs = pipe.recv()
-                mine = turn.acquire(timeout=TURN_SECONDS)
-                try:
-                    outcome = (True, work(shelf, *args, **kwargs))
-                except Exception as error:
-                    outcome = (False, error)
-                finally:
-                    if mine:
-                        turn.release()
-                pipe.send(outcome)
+                self._receive(*pipe.recv())
 
-    with threadpool_limits(blas_threads):
-        threads = [threading.Thread(target=work_on, args=(pipe,)) for pipe in pipes]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def _receive(self, number: int, reply: Reply) -> None:
+        self._heard = time.monotonic()
+        with self._guard:
+            receive = self._receivers.get(number)
+            if isinstance(reply, Superseded) or not getattr(reply, "behind", 0):
+                self._receivers.pop(number, None)
+        if receive is not None:
+            receive(reply)
+
+    def _lose(self) -> None:
+        """Tell everybody who waits that the process is gone; the next one gets a new outbox."""
+        with self._guard:
+            self._outbox = queue.SimpleQueue()
+            lost, self._receivers = self._receivers, {}
+        for receive in lost.values():
+            receive(Lost(self.pid))
+
+    def _end_if_silent(self) -> None:
+        if not self._receivers:
+            self._heard = time.monotonic()
+        elif time.monotonic() - self._heard > self._silent_seconds:
+            self._process.kill()
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the server knows of a model on a shelf."""
+def _start(pipe: Pipe, *arguments: Any) -> Any:
+    """A process that has begun to work at the other end of a pipe."""
+    with pipe:
+        process = _PROCESSES.Process(target=worker.main, args=(pipe, *arguments), daemon=True, name="models")
+        process.start()
+    return process
 
-    seq: int
-    """The last event it has folded, ..."""
-    at: datetime
-    """... and when that was logged: another study of the same id has another log."""
+
+def _send(pipe: Pipe, outbox: queue.SimpleQueue[tuple[int, Message] | None]) -> None:
+    """Send what is in the outbox up to a None, at which the process ends; it may be gone already."""
+    with suppress(OSError):
+        while (entry := outbox.get()) is not None:
+            pipe.send(entry)
+        pipe.send(None)

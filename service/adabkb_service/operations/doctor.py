@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from sqlalchemy import Connection, text
 
-from adabkb_service.contract.study import CHANGEABLE
+from adabkb_service.contract.study import CHANGEABLE, definition_of
 from adabkb_service.engine.cells import ROOT
 from adabkb_service.errors import Invalid, shown
 from adabkb_service.inference.model import NEW_TREE
@@ -17,9 +16,8 @@ from adabkb_service.storage import events, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow, TrialState, as_values
-from adabkb_service.study import lifecycle, render
-from adabkb_service.study import log as ledger
-from adabkb_service.study.log import Ledger
+from adabkb_service.study import lifecycle
+from adabkb_service.study.logged import LoggedStudy, replayed
 from adabkb_service.study.points import checked_point
 
 EVERYTHING = 2**31 - 1
@@ -72,45 +70,44 @@ def _file(connection: Connection) -> Iterator[Finding]:
 
 def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
     """All findings of one study, whose row this is."""
-    told = ledger.read(study.id, events.page(connection, study.id, 0))
+    log = events.page(connection, study.id, 0)
+    try:
+        logged = replayed(study.id, log)
+    except ValueError as error:
+        yield Finding(study.id, str(error), RESTORE)
+        return
     their_trials = trials.page(connection, study.id, state=None, after=0, limit=EVERYTHING)
     results = observations.page(connection, study.id, 0, EVERYTHING)
     for what in [
-        *told.faults,
-        *_row(study, told, their_trials, results),
-        *_trials(study, told, their_trials),
-        *_differences("observation", told.observations, {row.seq: row for row in results}),
-        *_points(study, told),
+        *logged.faults,
+        *_row(study, logged),
+        *_trials(study, logged, their_trials),
+        *_differences("observation", logged.observations, {row.seq: row for row in results}),
+        *_points(study, logged),
     ]:
         yield Finding(study.id, what, RESTORE)
-    for what in _model(connection, study, told):
+    decided = {event.trial for event in log if event.kind == "suggested" and event.seq <= study.folded}
+    for what in _model(connection, study, [row for row in their_trials if row.number in decided], len(results)):
         yield Finding(study.id, what, REPLAY)
 
 
-def _row(study: StudyRow, told: Ledger, their_trials: list[TrialRow], results: list[ObservationRow]) -> Iterator[str]:
+COUNTS = (*get_args(TrialState), "observations", "failures")
+TOLD = (*COUNTS, "head", "definition", "seed", "paused", "best", *CHANGEABLE)
+"""Columns of a study that its log tells."""
+
+
+def _row(study: StudyRow, logged: LoggedStudy) -> Iterator[str]:
     """The study's own row: what is counted there, and what it was last changed to."""
-    states = Counter[str](trial.state for trial in their_trials)
-    best = told.best()
-    expected: dict[str, Any] = {
-        **{state: states[state] for state in get_args(TrialState)},
-        "observations": len(results),
-        "head": told.head,
-        "definition": told.definition,
-        "seed": told.seed,
-        "paused": told.paused,
-        "failures": told.failures,
-        "best": None if best is None else render.as_best(best),
-        **{name: told.limits.get(name) for name in CHANGEABLE},
-    }
-    for name, value in expected.items():
-        if getattr(study, name) != value:
-            yield f"the study's {name} is {getattr(study, name)!r}, but should be {value!r}"
+    for name in TOLD:
+        found, expected = getattr(study, name), getattr(logged.study, name)
+        if found != expected:
+            yield f"the study's {name} is {found!r}, but should be {expected!r}"
     state, _ = lifecycle.standing(study)
     if study.state != state:
         yield f"the study's state is {study.state}, but should be {state}"
 
 
-def _trials(study: StudyRow, told: Ledger, their_trials: list[TrialRow]) -> Iterator[str]:
+def _trials(study: StudyRow, told: LoggedStudy, their_trials: list[TrialRow]) -> Iterator[str]:
     yield from _differences("trial", told.trials, {row.number: row for row in their_trials})
     for trial in their_trials:
         if trial.state == "active" and trial.leased_until is None:
@@ -135,9 +132,9 @@ def _differences(
                     yield f"{name} {number} has the {field} {now[field]!r}, but {was[field]!r} in the log"
 
 
-def _points(study: StudyRow, told: Ledger) -> Iterator[str]:
+def _points(study: StudyRow, told: LoggedStudy) -> Iterator[str]:
     """Every point is one of the space, in the form that is stored."""
-    space = lifecycle.definition_of(study).space()
+    space = definition_of(study.definition).space()
     for name, found in (("trial", told.trials), ("observation", told.observations)):
         for number, row in found.items():
             try:
@@ -173,18 +170,25 @@ def _are_parts(names: list[str]) -> bool:
     return (axis.isdecimal() or not axis) and sorted(names) == sorted(f"{before}{part}" for part in range(len(names)))
 
 
-def _model(connection: Connection, study: StudyRow, told: Ledger) -> Iterator[str]:
-    """The cells are a tree, and the dictionary is of points that there are."""
+def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], results: int) -> Iterator[str]:
+    """The cells are a tree, and the dictionary is of points that there are.
+
+    Args:
+        connection: to the database.
+        study: the row.
+        decided: trials whose decision the stored model includes.
+        results: how many there are.
+    """
     if study.folded > study.head:
         yield f"the model is at event {study.folded}, beyond the log's end at {study.head}"
     cells = rows.read_cells(connection, study.id)
     for _, what in broken_tree(cells):
         yield what
-    for trial in told.trials.values():
+    for trial in decided:
         if trial.cell is not None and trial.cell not in cells:
             yield f"trial {trial.number} is of cell {trial.cell}, which is not there"
     if study.folded <= 1 and cells != NEW_TREE:
         yield "there are cells, but nothing was folded"
     for ordinal in rows.read_dictionary(connection, study.id):
-        if ordinal >= len(told.observations):
-            yield f"the dictionary has point {ordinal} of {len(told.observations)}"
+        if ordinal >= results:
+            yield f"the dictionary has point {ordinal} of {results}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from tempfile import SpooledTemporaryFile
 from typing import Any, TextIO, TypeVar, cast
 
@@ -16,6 +18,9 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine
+from adabkb_service.contract.study import definition_of
+from adabkb_service.errors import Unavailable
+from adabkb_service.operations import manage
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, idempotency, observations, studies, trials
 from adabkb_service.storage import model as rows
@@ -37,6 +42,9 @@ def json_lines(service: Service, study_id: str) -> Iterator[str]:
     Raises:
         StudyNotFound: there is none; before the first line.
     """
+    with suppress(Unavailable):  # then the rows that there are will do
+        service.ask(study_id, "stored")
+    service.do(replace(manage.get(study_id), stores_figures=True))
     return _snapshot(service, study_id, _write_json)
 
 
@@ -80,7 +88,11 @@ def _write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
         shown("observation", render.observation(observation))
     for event in _all(lambda last: events.page(connection, study.id, last, PAGE), "seq"):
         shown("event", render.event(event))
-    shown("model", ModelLine(folded=study.folded, figures=study.model, error=study.model_error))
+    figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
+    model = ModelLine(
+        folded=study.folded, figures=figures, error=study.model_error, engine_revision=study.engine_revision
+    )
+    shown("model", model)
     for key, status in rows.read_cells(connection, study.id).items():
         shown("cell", CellLine(key=key, status=cast("CellStatus", status)))
     for ordinal in rows.read_dictionary(connection, study.id):
@@ -90,7 +102,7 @@ def _write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
 
 
 def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
-    names = [parameter.name for parameter in lifecycle.definition_of(study).parameters]
+    names = [parameter.name for parameter in definition_of(study.definition).parameters]
     fixed = ["seq", "trial", "attempt", "value", "std_error", "excluded", "observed_at"]
     table = csv.writer(file, lineterminator="\n")
     table.writerow([*fixed, *(f"parameters.{name}" for name in names)])

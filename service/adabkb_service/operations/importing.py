@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
-from adabkb_service.contract.study import CHANGEABLE
+from adabkb_service.contract.study import CHANGEABLE, definition_of
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.inference.model import restore
 from adabkb_service.operations import doctor
@@ -28,8 +28,7 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
 from adabkb_service.study import lifecycle, render
-from adabkb_service.study import log as ledger
-from adabkb_service.study.log import Ledger
+from adabkb_service.study.logged import LoggedStudy, replayed
 
 
 class Line(NamedTuple):
@@ -59,7 +58,10 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
     found = _parsed(lines)
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
-    told = ledger.read(shown.id, log)
+    try:
+        told = replayed(shown.id, log)
+    except ValueError as error:
+        raise _invalid(str(error)) from error
     if told.faults:
         raise _invalid(told.faults[0])
     their_trials = _trials(told, found["trial"])
@@ -84,7 +86,7 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
             for kept in _contents(found, "key"):
                 # The key that the study was created with may have created another one here.
                 if idempotency.find(connection, kept.scope, kept.key) is None:
-                    idempotency.add(connection, KeyRow(study_id=study.id, **dict(kept)))
+                    idempotency.add(connection, [KeyRow(study_id=study.id, **dict(kept))])
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
     except Contention as error:
@@ -114,22 +116,18 @@ def _parsed(lines: Iterable[str]) -> Lines:
     return found
 
 
-def _study(shown: views.Study, model: ModelLine, told: Ledger) -> StudyRow:
-    best = told.best()
-    limits = {name: told.limits.get(name) for name in CHANGEABLE}
-    counts: dict[str, Any] = told.states()
+def _study(shown: views.Study, model: ModelLine, told: LoggedStudy) -> StudyRow:
+    figures = dict(model.figures or {})
+    checkpoint = figures.pop("learned", None)
     row = replace(
-        StudyRow.new(shown.id, told.definition, told.seed, shown.created_at, **limits),
-        **counts,
-        paused=told.paused,
-        head=told.head,
-        folded=model.folded,
-        model=model.figures,
-        model_error=model.error,
+        told.study,
+        created_at=shown.created_at,
         updated_at=shown.updated_at,
-        observations=len(told.observations),
-        failures=told.failures,
-        best=None if best is None else render.as_best(best),
+        folded=model.folded,
+        model=figures or None,
+        model_error=model.error,
+        checkpoint=checkpoint,
+        engine_revision=model.engine_revision,
     )
     return replace(row, state=lifecycle.standing(row)[0])
 
@@ -153,7 +151,7 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _trials(told: Ledger, shown: list[Line]) -> list[TrialRow]:
+def _trials(told: LoggedStudy, shown: list[Line]) -> list[TrialRow]:
     """The log's, with the ends of their leases."""
     lines = {line.content.number: line for line in shown}
     if lines.keys() != told.trials.keys() or len(lines) != len(shown):
@@ -167,7 +165,7 @@ def _trials(told: Ledger, shown: list[Line]) -> list[TrialRow]:
     return made
 
 
-def _check_results(told: Ledger, shown: list[Line]) -> None:
+def _check_results(told: LoggedStudy, shown: list[Line]) -> None:
     """The results, which are made from the log, are those that the file shows."""
     lines = {line.content.seq: line for line in shown}
     if lines.keys() != told.observations.keys() or len(lines) != len(shown):
@@ -178,10 +176,10 @@ def _check_results(told: Ledger, shown: list[Line]) -> None:
             _refuse(at, f"observation {seq} is not what the log says")
 
 
-def _check_limits(told: Ledger, shown: views.Study, at: int) -> None:
+def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
     """The study's limits are what the log says, and could have been given."""
-    limits = {name: told.limits[name] for name in CHANGEABLE if name in told.limits}
-    if any(getattr(shown, name) != limit for name, limit in limits.items()) or shown.seed != told.seed:
+    limits = {name: getattr(told.study, name) for name in CHANGEABLE}
+    if any(getattr(shown, name) != limit for name, limit in limits.items()) or shown.seed != told.study.seed:
         _refuse(at, "the study's limits or seed are not what the log says")
     try:
         PatchStudyBody.model_validate(limits)
@@ -201,12 +199,12 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     for number, row in found["dictionary"]:
         if row.ordinal >= study.observations:
             _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations}")
-    scales = ((study.model or {}).get("learned") or {}).get("lengthscales")
-    if scales is not None and len(scales) != lifecycle.definition_of(study).space().dimension:
+    scales = (study.checkpoint or {}).get("lengthscales")
+    if scales is not None and len(scales) != definition_of(study.definition).space().dimension:
         _refuse(at, "the model needs one lengthscale per parameter")
     try:
         model = restore(study, log[: study.folded], cells, tuple(_ordinals(found)))
-        model.figures(model.state, model.history.awaited_points())
+        model.figures()
     except Exception as error:  # the engine may raise anything
         _refuse(at, f"the model cannot be restored (adabkb replay rebuilds it, before the export): {error}", error)
     for key in cells:

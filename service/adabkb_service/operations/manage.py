@@ -3,83 +3,86 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from adabkb_service.contract import answers as views
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
-from adabkb_service.errors import PreconditionFailed, StudyExists, shortened, shown
+from adabkb_service.contract import answers
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition, definition_of
+from adabkb_service.errors import Contention, PreconditionFailed, StudyExists, shortened, shown
 from adabkb_service.inference.model import NEW_TREE
-from adabkb_service.operations.retry import retried
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import studies
+from adabkb_service.storage import events, idempotency, studies
 from adabkb_service.storage.model import write_cells
-from adabkb_service.storage.rows import StudyRow
-from adabkb_service.study import idempotency, lifecycle
-from adabkb_service.study.draft import Change, changing
-from adabkb_service.study.idempotency import Key, Outcome
+from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.study import lifecycle, log
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
+
+T = TypeVar("T")
 
 MOST_DIFFERENCES = 10
 """Fields that are named where a study exists with another definition."""
+CONTENTION_SECONDS = 5.0
+"""How long a creation or a deletion is tried again while other requests are in its way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """Some studies, and where the next page starts: (created_at, id) of the last."""
 
-    items: list[views.Study]
+    items: list[answers.Study]
     last: tuple[datetime, str] | None
 
 
-@retried
-def create(service: Service, definition: StudyDefinition, key: Key | None = None) -> Outcome[views.Study]:
+def create(service: Service, definition: StudyDefinition, key: Key | None = None) -> Outcome[answers.Study]:
     """Create a study; the same definition under the same id again gives the existing one.
 
     Raises:
         StudyExists: the id is taken by another definition; the message says what differs.
     """
+    return _tried_again(partial(_create, service, definition, key))
+
+
+def _create(service: Service, definition: StudyDefinition, key: Key | None) -> Outcome[answers.Study]:
     with service.database.writing() as connection:
-        if known := idempotency.recall(connection, key, views.Study):
+        if known := recall(connection, key, answers.Study):
             return known
         now = service.clock()
         existing = None if definition.id is None else studies.find(connection, definition.id)
         if existing is not None:
             _check_same(existing, definition)
-        change = Change(connection, existing or _new(connection, definition, now), now)
+        study = existing or _new(definition, now)
         if existing is None:
-            change.note("created", {"definition": change.study.definition, "seed": change.study.seed})
-            write_cells(connection, change.study.id, NEW_TREE)
-        outcome = Outcome(lifecycle.full(change.study), created=existing is None)
-        idempotency.store(change, key, outcome)
-        change.write()
+            studies.create(connection, study)
+            payload = {"definition": study.definition, "seed": study.seed}
+            events.add(connection, [EventRow(study.id, 1, "created", None, payload, now)])
+            write_cells(connection, study.id, NEW_TREE)
+        outcome = Outcome(lifecycle.full(study), created=existing is None)
+        if key is not None:
+            idempotency.add(connection, [kept(key, study.id, outcome, now)])
     return outcome
 
 
-def _new(connection: Connection, definition: StudyDefinition, now: datetime) -> StudyRow:
-    """The row of a new study.
-
-    A second of the same id makes the transaction end in ``Contention``.
-    """
-    row = StudyRow.new(
-        definition.id or f"study-{secrets.token_hex(6)}",
-        definition.model_dump(mode="json"),
-        secrets.randbelow(2**31) if definition.seed is None else definition.seed,
-        now,
-        **{name: getattr(definition, name) for name in CHANGEABLE},
-    )
-    studies.create(connection, row)
-    return row
+def _new(definition: StudyDefinition, now: datetime) -> StudyRow:
+    """The row of a new study."""
+    payload = {
+        "definition": definition.model_dump(mode="json"),
+        "seed": secrets.randbelow(2**31) if definition.seed is None else definition.seed,
+    }
+    study_id = definition.id or f"study-{secrets.token_hex(6)}"
+    return log.begin(study_id, EventRow(study_id, 1, "created", None, payload, now))
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     """The definition as first given counts, whatever was changed since; a field that is newer than it was at its
     default."""
-    was = lifecycle.definition_of(existing).model_dump(mode="json")
+    was = definition_of(existing.definition).model_dump(mode="json")
     differences = _differences("", was, definition.model_dump(mode="json"))
     differing = ", ".join(islice(differences, MOST_DIFFERENCES))
     if differing:
@@ -100,14 +103,17 @@ def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
         yield f"{shortened(name, 100)} is {shown(was)}, not {shown(given)}"
 
 
-def get(service: Service, study_id: str) -> views.Study:
-    """A study.
+def get(study_id: str) -> Request[answers.Study]:
+    """A study, with what its model makes of the last results if that takes no more than a moment.
 
     Raises:
         StudyNotFound: there is none.
     """
-    with service.database.reading() as connection:
-        return lifecycle.full(studies.get(connection, study_id))
+    return Request(study_id, answers.Study, _shown, follows_model=True)
+
+
+def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
+    return Outcome(lifecycle.full(draft.study))
 
 
 def page(service: Service, after: tuple[datetime, str] | None, limit: int) -> Page:
@@ -118,18 +124,12 @@ def page(service: Service, after: tuple[datetime, str] | None, limit: int) -> Pa
     return Page(items, (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None)
 
 
-@retried
 def change(
-    service: Service,
-    study_id: str,
-    changes: dict[str, Any],
-    revisions: frozenset[int] | None = None,
-    key: Key | None = None,
-) -> Outcome[views.Study]:
+    study_id: str, changes: dict[str, Any], revisions: frozenset[int] | None = None, key: Key | None = None
+) -> Request[answers.Study]:
     """Change a study's limits and tags, pause or resume it.
 
     Args:
-        service: the service.
         study_id: which study.
         changes: new values of ``CHANGEABLE`` fields, and ``state``: "paused" or "running".
         revisions: refuse unless the study is at one of these; None for any.
@@ -139,26 +139,24 @@ def change(
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
     """
-    with changing(service, study_id) as change:
-        if known := idempotency.recall(change.connection, key, views.Study):
-            return known
-        study = change.study
-        _check_revision(study, revisions)
-        paused = changes["state"] == "paused" if "state" in changes else study.paused
-        if paused != study.paused:
-            change.set(paused=paused, failures=study.failures if paused else 0)
-            change.note("paused" if paused else "resumed", {})
-        new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
-        if new:
-            change.set(**new)
-            change.note("updated", {"changes": new})
-        lifecycle.settle(change)
-        outcome = Outcome(lifecycle.full(change.study))
-        idempotency.store(change, key, outcome)
-    return outcome
+    return Request(study_id, answers.Study, partial(_change, changes, revisions), key, follows_model=True)
 
 
-@retried
+def _change(
+    changes: dict[str, Any], revisions: frozenset[int] | None, draft: Draft, _: Points
+) -> Outcome[answers.Study]:
+    study = draft.study
+    _check_revision(study, revisions)
+    is_paused = changes["state"] == "paused" if "state" in changes else study.paused
+    if is_paused != study.paused:
+        draft.record("paused" if is_paused else "resumed", {})
+    new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
+    if new:
+        draft.record("updated", {"changes": new})
+    lifecycle.settle(draft)
+    return Outcome(lifecycle.full(draft.study))
+
+
 def delete(service: Service, study_id: str, revisions: frozenset[int] | None = None) -> None:
     """Delete a study and everything below it.
 
@@ -166,12 +164,29 @@ def delete(service: Service, study_id: str, revisions: frozenset[int] | None = N
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
     """
+    _tried_again(partial(_delete, service, study_id, revisions))
+    service.forget(study_id)
+
+
+def _delete(service: Service, study_id: str, revisions: frozenset[int] | None) -> None:
     with service.database.writing() as connection:
-        _check_revision(studies.get(connection, study_id, lock=True), revisions)
+        study = studies.get(connection, study_id)
+        _check_revision(study, revisions)
+        if not studies.commit_if_unchanged(connection, study):
+            raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
         studies.remove(connection, study_id)
-    service.models.drop(study_id)
 
 
 def _check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
     if revisions is not None and study.head not in revisions:
         raise PreconditionFailed(f"Study {study.id!r} is at revision {study.head} by now; read it again.")
+
+
+def _tried_again(operation: Callable[[], T]) -> T:
+    again = Retrying(
+        retry=retry_if_exception_type(Contention),
+        stop=stop_after_delay(CONTENTION_SECONDS),
+        wait=wait_random_exponential(multiplier=0.01, max=0.2),
+        reraise=True,
+    )
+    return again(operation)

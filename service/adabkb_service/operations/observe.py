@@ -1,100 +1,84 @@
-"""POST /v1/studies/{id}/observe, and the batch of it."""
+"""POST /v1/studies/{id}/observe, and the batch of it.
+
+The owner of the study (``study/owner.py``) performs this request with all others that wait for the study, and writes
+them in one transaction. When the answer is sent the result is durable. The model folds it after that: what the answer
+says of the model (the gap, whether the search has converged) is as of the results before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
-from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch
-from adabkb_service.contract.results import Result
+from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch, StudySummary
+from adabkb_service.contract.requests import BatchBody, ObserveBody
+from adabkb_service.contract.study import definition_of
 from adabkb_service.errors import MOST_BATCH_ERRORS, AdaBKBError
-from adabkb_service.operations.absorb import absorb
 from adabkb_service.operations.record import Recorded, record
-from adabkb_service.operations.retry import retried
-from adabkb_service.operations.service import Service
-from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
-from adabkb_service.study.draft import Change, trying
-from adabkb_service.study.idempotency import Key, Outcome
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Key, Outcome, Points, Request
+
+Describe = Callable[[AdaBKBError], BatchItem]
+"""How a refusal is shown."""
 
 
-@retried
-def observe(service: Service, study_id: str, result: Result, key: Key | None = None) -> Outcome[Observed]:
-    """Store a result durably, with what the model makes of it.
+def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Request[Observed]:
+    """Store a result durably.
 
     Raises:
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing
             is written.
         Unavailable, Busy: nothing is acknowledged.
     """
-
-    recorded: list[Recorded] = []
-
-    def told(change: Change) -> Recorded:
-        recorded[:] = [record(change, lifecycle.definition_of(change.study).space(), result)]
-        return recorded[0]
-
-    with service.metrics.observe_seconds.time():
-        outcome = absorb(service, study_id, key, Observed, told, _answer)
-    _count(service, outcome, recorded)
-    return outcome
+    return Request(study_id, Observed, partial(_observe, result), key, disturbs=True)
 
 
-@retried
-def observe_batch(
-    service: Service,
-    study_id: str,
-    results: Sequence[Result],
-    describe: Callable[[AdaBKBError], BatchItem],
-    *,
-    dry_run: bool = False,
-    key: Key | None = None,
-) -> Outcome[ObservedBatch]:
-    """Store many results in one transaction, then update the model once; an item that is refused stops no other.
+def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
+    item = _item(record(draft, definition_of(draft.study.definition).space(), result))
+    lifecycle.settle(draft)
+    return Outcome(Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(draft.study)))
+
+
+def observe_batch(study_id: str, body: BatchBody, describe: Describe, key: Key | None = None) -> Request[ObservedBatch]:
+    """Store many results in one transaction; an item that is refused stops no other.
 
     Args:
-        service: the service.
         study_id: which study.
-        results: in order.
+        body: the results in order; with ``dry_run`` only what would become of each is said.
         describe: how a refusal is shown.
-        dry_run: only say what would become of each item; write nothing.
         key: of the request.
     """
-    recorded: list[Recorded] = []
-
-    def told(change: Change) -> list[BatchItem]:
-        recorded.clear()
-        space, items, spare = lifecycle.definition_of(change.study).space(), [], MOST_BATCH_ERRORS
-        for result in results:
-            try:
-                recorded.append(record(change, space, result))
-                items.append(_item(recorded[-1]))
-            except AdaBKBError as refusal:
-                described = describe(refusal)
-                listed = described.errors[: 1 + spare]
-                items.append(described.model_copy(update={"errors": listed}))
-                spare -= max(len(listed) - 1, 0)
-        return items
-
-    if dry_run:
-        with trying(service, study_id) as change:
-            now = change.study
-            return Outcome(_batch_answer(now, told(change), dry_run=True))
-    with service.metrics.observe_seconds.time():
-        outcome = absorb(service, study_id, key, ObservedBatch, told, _batch_answer)
-    _count(service, outcome, recorded)
-    return outcome
+    return Request(study_id, ObservedBatch, partial(_observe_batch, body, describe), key, disturbs=not body.dry_run)
 
 
-def _answer(study: StudyRow, recorded: Recorded) -> Observed:
-    item = _item(recorded)
-    return Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(study))
+def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points) -> Outcome[ObservedBatch]:
+    if body.dry_run:
+        before = lifecycle.summary(draft.study)
+        with draft.undone():
+            items = _items(body, describe, draft)
+        return Outcome(_batch_answer(items, before, body), is_kept=False)
+    items = _items(body, describe, draft)
+    lifecycle.settle(draft)
+    return Outcome(_batch_answer(items, lifecycle.summary(draft.study), body))
 
 
-def _batch_answer(study: StudyRow, items: Sequence[BatchItem], *, dry_run: bool = False) -> ObservedBatch:
-    summary = lifecycle.summary(study)
+def _items(body: BatchBody, describe: Describe, draft: Draft) -> list[BatchItem]:
+    space, items, spare = definition_of(draft.study.definition).space(), [], MOST_BATCH_ERRORS
+    for result in body.items:
+        try:
+            items.append(_item(record(draft, space, result)))
+        except AdaBKBError as refusal:
+            described = describe(refusal)
+            listed = described.errors[: 1 + spare]
+            items.append(described.model_copy(update={"errors": listed}))
+            spare -= max(len(listed) - 1, 0)
+    return items
+
+
+def _batch_answer(items: list[BatchItem], summary: StudySummary, body: BatchBody) -> ObservedBatch:
     shown = [item.model_copy(update={"study": summary}) if item.status == 200 else item for item in items]
-    return ObservedBatch(items=shown, dry_run=dry_run, study=summary)
+    return ObservedBatch(items=shown, dry_run=body.dry_run, study=summary)
 
 
 def _item(recorded: Recorded) -> BatchItem:
@@ -103,10 +87,3 @@ def _item(recorded: Recorded) -> BatchItem:
         trial=None if recorded.trial is None else render.trial(recorded.trial),
         observation=None if recorded.observation is None else render.observation(recorded.observation),
     )
-
-
-def _count(service: Service, outcome: Outcome[Any], recorded: Sequence[Recorded]) -> None:
-    for result in recorded:
-        if result.new and not outcome.replayed:
-            status = "failed" if result.observation is None else "completed"
-            service.metrics.observations.labels(status).inc()

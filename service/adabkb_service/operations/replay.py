@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection
 
+from adabkb_service.contract.answers import StudySummary
 from adabkb_service.errors import Busy, FieldError, Invalid
 from adabkb_service.inference import model as models
+from adabkb_service.inference.model import Model
+from adabkb_service.inference.store import write
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
+from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.study import lifecycle
-from adabkb_service.study.draft import changing
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Outcome, Points, Request
+
+Rows = tuple[list[tuple[str, str]], tuple[int, ...]]
+"""Cells in order of creation, and the dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +34,8 @@ class Replayed:
     cells: int
     dictionary: int
     changed: bool
-    """Whether the rows differed from what the log says."""
+    """Whether the rows differed from what the log says of the events that they include. Rows that are behind the log
+    are not wrong."""
     suggestions: int
     """Decisions of the engine in the log, each compared with what comes out of it now, bit for bit."""
     diverged: list[int]
@@ -39,42 +50,54 @@ def replay(service: Service, study_id: str) -> Replayed:
         Busy: the study changed meanwhile.
         Invalid: an observation is beyond what the engine can compute with; nothing is written.
     """
-    with service.models.lock(study_id):
-        with service.database.reading() as connection:
-            seen = studies.get(connection, study_id)
-            log = events.page(connection, study_id, 0)
-        model = models.start(seen)
-        try:
-            changes = model.fold(log)
-        except ArithmeticError as error:
-            detail = f"event {model.seq + 1} cannot be folded ({error}); correct or exclude its observation"
-            raise Invalid([FieldError("", detail, "model_failed")]) from error
-        with changing(service, study_id) as change:
-            if (change.study.created_at, change.study.head) != (seen.created_at, seen.head):
-                raise Busy(f"Study {study_id!r} changed meanwhile; try again.")
-            before = _rows(change.connection, study_id)
-            rows.clear(change.connection, study_id)
-            rows.write_cells(change.connection, study_id, models.NEW_TREE)
-            changes.write(change.connection, study_id)
-            change.set(folded=model.seq, model_error=None)
-            if changes.moved:
-                change.set(model=model.figures(model.state, model.history.awaited_points()))
-            if seen.model_error is not None:
-                change.note("model_recovered", {})
-            lifecycle.settle(change)
-            after = _rows(change.connection, study_id)
-        service.models.drop(study_id)
+    with service.database.reading() as connection:
+        study = studies.get(connection, study_id)
+        log = events.page(connection, study_id, 0)
+        before = _stored(connection, study_id)
+    model, as_of_folded = _folded(study, log)
+    with service.database.writing() as connection:
+        studies.lock_folded(connection, study_id, study.incarnation)
+        if not studies.is_current(connection, study):
+            raise Busy(f"Study {study_id!r} changed meanwhile; try again.")
+        rows.clear(connection, study_id)
+        write(connection, study_id, model.cells, frozenset(), model.dictionary)
+        figures = model.figures()
+        checkpoint = figures.pop("learned")
+        studies.save_model(connection, study_id, study.incarnation, folded=model.seq, checkpoint=checkpoint)
+        after = _stored(connection, study_id)
+    service.forget(study_id)
+    service.do(Request(study_id, StudySummary, partial(_take_over, figures if model.position else None)))
     return Replayed(
         study_id,
         len(log),
         len(after[0]),
         len(after[1]),
-        changed=before != after,
+        changed=before != as_of_folded,
         suggestions=sum(models.is_decision(event) for event in log),
         diverged=model.diverged,
     )
 
 
-def _rows(connection: Connection, study_id: str) -> tuple[list[tuple[str, str]], tuple[int, ...]]:
-    """Cells in order of creation, and the dictionary."""
+def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
+    """The model after the whole log, and its rows as of the event that the stored ones include."""
+    model = models.start(study)
+    try:
+        model.fold(log[: study.folded])
+        as_of_folded = list(model.cells.items()), tuple(sorted(model.dictionary))
+        model.fold(log[study.folded :])
+    except ArithmeticError as error:
+        detail = f"event {model.seq + 1} cannot be folded ({error}); correct or exclude its observation"
+        raise Invalid([FieldError("", detail, "model_failed")]) from error
+    return model, as_of_folded
+
+
+def _take_over(figures: dict[str, Any] | None, draft: Draft, _: Points) -> Outcome[StudySummary]:
+    draft.set_figures(figures)
+    if draft.study.model_error is not None:
+        draft.record("model_recovered", {})
+    lifecycle.settle(draft)
+    return Outcome(lifecycle.summary(draft.study))
+
+
+def _stored(connection: Connection, study_id: str) -> Rows:
     return list(rows.read_cells(connection, study_id).items()), rows.read_dictionary(connection, study_id)

@@ -1,32 +1,158 @@
-"""What every operation is given."""
+"""The running service: who does what the operations ask for.
+
+An operation is a ``Request``. ``do`` waits for its outcome, for commands and tests; ``submit`` gives a future, for the
+server, which waits for many on one event loop.
+"""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from concurrent.futures import Future
+from typing import Any
 
-from adabkb_service.inference.models import Models
-from adabkb_service.inference.pool import Here, Host
-from adabkb_service.operations.metrics import Metrics
+from adabkb_service.errors import AdaBKBError, ModelOutOfOrder, StudyNotFound, Unavailable
+from adabkb_service.inference.host import OutOfOrder
+from adabkb_service.inference.messages import Answered, Reply
+from adabkb_service.inference.pool import Inference, InProcess
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.clock import Clock, utc_now
+from adabkb_service.study.metrics import Metrics
+from adabkb_service.study.owner import Asking, Owner
+from adabkb_service.study.request import Answer, Outcome, Request
+from adabkb_service.study.scheduler import Scheduler
+
+MOST_OWNERS = 1000
+"""Studies that are held between two requests; an owner holds some kilobytes."""
+ANSWER_SECONDS = 10.0
+"""How long a question to a model waits for its answer."""
 
 
-@dataclass(frozen=True)
 class Service:
-    """The database, the models in memory, the metrics and the time."""
+    """The database, the studies that are worked on, their models, the metrics and the time."""
 
-    database: Database
-    models: Models
-    metrics: Metrics
-    clock: Clock
-    stopping: threading.Event = field(default_factory=threading.Event)
-    """Set when the server is about to stop: what goes on without end ends then."""
+    def __init__(
+        self, database: Database, *, clock: Clock = utc_now, inference: Inference | None = None, threads: int = 0
+    ) -> None:
+        """Not running yet if it has threads: see ``open``.
+
+        Args:
+            database: whose schema is ready.
+            clock: the time.
+            inference: where models are; in this process by default.
+            threads: that work on studies; without, whoever waits works.
+        """
+        self.database = database
+        self.clock = clock
+        self.metrics = Metrics()
+        self.inference = inference or InProcess(database)
+        self.stopping = threading.Event()
+        """Set when the server is about to stop: what goes on without end ends then."""
+        self._scheduler = Scheduler(self._serve, threads)
+        self._owners: OrderedDict[str, Owner] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def submit(self, request: Request[Answer]) -> Future[Outcome[Answer]]:
+        """Let a request wait for its turn.
+
+        Raises:
+            RequestInProgress, Busy: it cannot.
+        """
+        return self._owner(request.study_id).submit(request)
+
+    def do(self, request: Request[Answer]) -> Outcome[Answer]:
+        """The outcome of a request.
+
+        Raises:
+            AdaBKBError: it is refused.
+        """
+        return self._scheduler.wait_for(self.submit(request))
+
+    def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
+        """A study as it is, and what its model answers to a question then.
+
+        Raises:
+            StudyNotFound: there is no such study.
+            Unavailable: the model cannot follow the log, or takes too long.
+        """
+        future: Future[tuple[StudyRow, Any]] = Future()
+
+        def receive(study: StudyRow | None, reply: Any) -> None:
+            if isinstance(reply, Exception):
+                future.set_exception(reply)
+            elif study is not None:
+                _answer(future, study, reply)
+            self._scheduler.done()
+
+        self._owner(study_id).ask(Asking(question, arguments, receive))
+        try:
+            return self._scheduler.wait_for(future, ANSWER_SECONDS)
+        except TimeoutError as error:
+            raise Unavailable(f"The model of study {study_id!r} takes long; try again later.") from error
+
+    def forget(self, study_id: str) -> None:
+        """The study was deleted, or its rows were replaced."""
+        self._owner(study_id).forget()
+
+    def open(self) -> None:
+        """Start the threads."""
+        self._scheduler.open()
+
+    def close(self) -> None:
+        """End the threads; requests that wait get no answer."""
+        self._scheduler.close()
+
+    def ready(self, study_id: str) -> None:
+        """As in ``Surroundings``."""
+        self._scheduler.ready(study_id)
+
+    def ready_at(self, study_id: str, moment: float) -> None:
+        """As in ``Surroundings``."""
+        self._scheduler.ready_at(study_id, moment)
+
+    def done(self) -> None:
+        """As in ``Surroundings``."""
+        self._scheduler.done()
+
+    def _serve(self, study_id: str) -> None:
+        with self._guard:
+            owner = self._owners.get(study_id)
+        if owner is not None:
+            owner.take_turn()
+
+    def _owner(self, study_id: str) -> Owner:
+        with self._guard:
+            owner = self._owners.get(study_id)
+            if owner is None:
+                owner = self._owners[study_id] = Owner(study_id, self)
+                self._drop_idle()
+            self._owners.move_to_end(study_id)
+            return owner
+
+    def _drop_idle(self) -> None:
+        for study_id, owner in list(self._owners.items())[:-1]:
+            if len(self._owners) <= MOST_OWNERS:
+                return
+            if owner.is_idle:
+                del self._owners[study_id]
 
 
-def service(
-    database: Database, *, model_cache_size: int = 32, clock: Clock = utc_now, host: Host | None = None
-) -> Service:
-    """A service on a database whose schema is ready; its models live in this process if there is no other host."""
-    metrics = Metrics()
-    return Service(database, Models(database, metrics, clock, host or Here(), model_cache_size), metrics, clock)
+def _answer(future: Future[tuple[StudyRow, Any]], study: StudyRow, reply: Reply) -> None:
+    if isinstance(reply, Answered) and reply.error is None:
+        future.set_result((study, reply.value))
+    elif isinstance(reply, Answered):
+        future.set_exception(_explained(study, reply.error))
+    else:
+        future.set_exception(Unavailable(f"The model of study {study.id!r} has to be restored; try again."))
+
+
+def _explained(study: StudyRow, error: Exception | None) -> AdaBKBError:
+    if isinstance(error, StudyNotFound):
+        return error
+    if isinstance(error, OutOfOrder):
+        return ModelOutOfOrder(
+            f"The model of study {study.id!r} cannot follow its log ({error}); correct or exclude the result that it "
+            "cannot take."
+        )
+    return Unavailable(f"The model of study {study.id!r} cannot answer: {error}")

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
+from adabkb_service.contract.answers import StudySummary
 from adabkb_service.errors import Busy, NotFound, StudyNotFound
-from adabkb_service.operations.lease import expire_overdue
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import idempotency, trials
-from adabkb_service.study.draft import changing
+from adabkb_service.study import leases, lifecycle
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Outcome, Points, Request
 
 KEYS_AT_ONCE = 500
 """Deleted in one transaction, so that nobody waits long for it."""
+CATCHING_UP = 2.0
+"""How much faster than time the horizon of forgotten keys may move."""
 
 
 def sweep(service: Service) -> None:
@@ -24,12 +29,34 @@ def sweep(service: Service) -> None:
         study_ids = trials.studies_with_overdue(connection, service.clock())
     for study_id in study_ids:
         with suppress(StudyNotFound, Busy):  # deleted meanwhile, or the next sweep's turn; the others are not concerned
-            expire_overdue(service, study_id)
+            service.do(Request(study_id, StudySummary, _expire, first=leases.expire_overdue))
 
 
-def forget_keys(service: Service, hours: float) -> None:
-    """Delete the idempotency keys that are older than this."""
-    before = service.clock() - timedelta(hours=hours)
+def _expire(draft: Draft, _: Points) -> Outcome[StudySummary]:
+    lifecycle.settle(draft)
+    return Outcome(lifecycle.summary(draft.study))
+
+
+def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
+    """Delete the idempotency keys that are older than this.
+
+    The clock alone does not decide: if it is a day ahead, keys must not be a day older at once. So the horizon up to
+    which keys are forgotten is stored, and it moves by no more than twice the time that has really passed since it last
+    moved.
+
+    Args:
+        service: the service.
+        hours: how long keys are remembered.
+        seconds_since: how long the server has run since it last did this, or since it started.
+    """
+    with service.database.writing() as connection:
+        span = timedelta(hours=hours)
+        before, known = service.clock() - span, idempotency.horizon(connection)
+        if known is None:
+            oldest = idempotency.oldest(connection)
+            known = before if oldest is None else oldest - span
+        before = min(before, known + timedelta(seconds=CATCHING_UP * seconds_since))
+        idempotency.move_horizon(connection, before)
     while True:
         with service.database.reading() as connection:
             names = idempotency.outdated(connection, before, KEYS_AT_ONCE)
@@ -42,12 +69,17 @@ def forget_keys(service: Service, hours: float) -> None:
 def cut_leases(service: Service) -> None:
     """As the server starts: no lease may have more left than its length. One has if the clock was ahead when it was
     given and is right now; nobody should wait for that hour."""
-    now = service.clock()
     with service.database.reading() as connection:
-        too_long = trials.leased_beyond(connection, now)
+        too_long = trials.leased_beyond(connection, service.clock())
     for study_id in sorted({trial.study_id for trial in too_long}):
-        with suppress(NotFound, Busy), changing(service, study_id) as change:  # no reason not to start
-            for trial in (change.trial(found.number) for found in too_long if found.study_id == study_id):
-                latest = now + timedelta(seconds=trial.lease_seconds)
-                if trial.state == "active" and trial.leased_until is not None and trial.leased_until > latest:
-                    change.move(trial, leased_until=latest)
+        numbers = [trial.number for trial in too_long if trial.study_id == study_id]
+        with suppress(NotFound, Busy):  # no reason not to start
+            service.do(Request(study_id, StudySummary, partial(_cut, numbers)))
+
+
+def _cut(numbers: list[int], draft: Draft, _: Points) -> Outcome[StudySummary]:
+    for trial in map(draft.trial, numbers):
+        latest = draft.now + timedelta(seconds=trial.lease_seconds)
+        if trial.state == "active" and trial.leased_until is not None and trial.leased_until > latest:
+            draft.lease(trial.number, trial.lease_seconds, latest)
+    return Outcome(lifecycle.summary(draft.study))

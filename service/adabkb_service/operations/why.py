@@ -6,16 +6,17 @@ A decision takes in the whole log before it, so the log says what there was to k
 from __future__ import annotations
 
 from adabkb_service.contract import answers as views
+from adabkb_service.contract import history
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
-from adabkb_service.study import log as ledger
 from adabkb_service.study import render
-from adabkb_service.study.log import Ledger
+from adabkb_service.study.log import as_best
+from adabkb_service.study.logged import LoggedStudy, replayed
 
 
-def why(service: Service, study_id: str, number: int) -> views.Why:
+def why(service: Service, study_id: str, number: int) -> history.Why:
     """The decision that made a trial, and all events about it.
 
     Raises:
@@ -29,27 +30,27 @@ def why(service: Service, study_id: str, number: int) -> views.Why:
     if not concerning:
         raise TrialNotFound(study_id, number)
     first = concerning[0]
-    before = ledger.read(study_id, log[: first.seq - 1])
-    return views.Why(
+    before = replayed(study_id, log[: first.seq - 1])
+    return history.Why(
         trial=render.trial(trial),
         decision=_decision(study, first, before) if first.kind == "suggested" else None,
         events=[render.event(event) for event in concerning],
     )
 
 
-def _decision(study: StudyRow, event: EventRow, before: Ledger) -> views.Decision:
+def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.Decision:
     pending, failed = before.awaited()
     results = sum(not row.excluded for row in before.observations.values())
-    best = before.best()
+    best = before.best_observation()
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
-    return views.Decision(
-        revision=before.head,
+    return history.Decision(
+        revision=before.study.head,
         origin=event.payload["origin"],
         results=results,
         pending=pending,
         failed=failed,
-        best=None if best is None else views.Best(**render.as_best(best)),
-        random=views.RandomKey(seed=study.seed, step=results + len(pending) + len(failed)),
+        best=None if best is None else views.Best.model_validate(as_best(best)),
+        random=history.RandomKey(seed=study.seed, step=results + len(pending) + len(failed)),
         path=[] if key is None else _path(key),
         capped=event.payload["capped"],
     )

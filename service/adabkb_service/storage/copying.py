@@ -1,4 +1,4 @@
-"""A whole database into another one, of either kind: backup and restore."""
+"""Copies a whole database into another one of either kind, for backup and restore."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 
 ROWS = 1000
-"""Copied at a time."""
+"""Rows that are copied at a time."""
 
 
 def copy(source: Database, target: Database) -> dict[str, int]:
     """Copy everything, as of one moment, into a database that has the same schema and no rows.
 
-    Others may go on reading and writing the source.
+    Other processes may read and write the source meanwhile.
 
     Returns:
         Table -> rows copied.
@@ -33,7 +33,7 @@ def copy(source: Database, target: Database) -> dict[str, int]:
 
 
 def is_empty(database: Database) -> bool:
-    """Whether there is no study in it, or no table at all."""
+    """Whether a database has no study, or no table at all."""
     with database.reading() as connection:
         if not inspect(connection).has_table("studies"):
             return True
@@ -41,5 +41,5 @@ def is_empty(database: Database) -> bool:
 
 
 def _continue_numbering(connection: Connection) -> None:
-    """New cells come after those copied; SQLite sees to it by itself."""
+    """Let new cells be numbered after the copied ones. SQLite does so by itself."""
     connection.execute(text("SELECT setval(pg_get_serial_sequence('cells', 'id'), (SELECT max(id) FROM cells))"))

@@ -10,11 +10,11 @@ without its connection being closed (the machine died, the network is cut) is un
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -32,6 +32,10 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
 
 from adabkb_service.errors import AdaBKBError, Busy, Contention, Unavailable
+from adabkb_service.storage.group_commit import Turns
+from adabkb_service.storage.rows import JsonText
+
+T = TypeVar("T")
 
 CONNECTIONS_KEPT = 10
 HOLDER_SECONDS = 1.0
@@ -66,7 +70,7 @@ class Database:
         self.engine = _engine(self.url, lock_seconds, connections)
         self.trouble: str | None = None
         """Why the last transaction that could not be done could not; None if one was written since."""
-        self._turns = _Turns(lock_seconds) if self.is_sqlite else nullcontext()
+        self._turns = Turns(lock_seconds) if self.is_sqlite else None
         self._first = _limit_idleness(holder_seconds) if holder_seconds and not self.is_sqlite else None
 
     @property
@@ -94,7 +98,26 @@ class Database:
             Busy: nothing was written.
             Unavailable: nothing was written, unless the connection broke while the commit was under way.
         """
-        with self._translating(), self._turns, self.engine.connect() as connection:
+        with self._translating(), self._turns or nullcontext(), self._transaction() as connection:
+            yield connection
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do work in a transaction that is committed durably, on SQLite together with what other threads want to write
+        at the moment; it leaves nothing behind if it raises.
+
+        Raises:
+            Contention, Busy, Unavailable: as for ``writing``.
+        """
+        with self._translating():
+            if self._turns is None:
+                with self._transaction() as connection:
+                    return work(connection)
+            result: T = self._turns.write(work, self._transaction)
+            return result
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with self.engine.connect() as connection:
             connection.execution_options(**{_WRITE: True})
             with connection.begin():
                 if self._first is not None:
@@ -130,21 +153,6 @@ class Database:
             raise ours from error
 
 
-class _Turns:
-    """A lock that is ``Busy`` if it cannot be had in time."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=self._seconds):
-            raise Busy("The database is busy with other writers; try again.")
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
 def _checked(text: str) -> URL:
     try:
         url = make_url(text)
@@ -166,6 +174,7 @@ def _engine(url: URL, lock_seconds: float, connections: int) -> Engine:
         "pool_size": kept,
         "max_overflow": connections - kept,
         "pool_timeout": lock_seconds,
+        "json_serializer": _json,
     }
     if url.get_backend_name() == "postgresql":
         options = f"-c synchronous_commit=on -c lock_timeout={int(lock_seconds * 1000)}"
@@ -174,6 +183,10 @@ def _engine(url: URL, lock_seconds: float, connections: int) -> Engine:
     event.listen(engine, "connect", _sqlite_preparation(lock_seconds))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, JsonText) else json.dumps(value)
 
 
 def _limit_idleness(seconds: float) -> str:

@@ -24,6 +24,6 @@ def page(connection: Connection, study_id: str, after: int, limit: int | None = 
 
 
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow]:
-    """The events about a trial, in order; reads all of the study's."""
+    """The events about a trial, in order."""
     query = select(events).where(events.c.study_id == study_id, events.c.trial == trial).order_by(events.c.seq)
     return [EventRow(*row) for row in connection.execute(query)]

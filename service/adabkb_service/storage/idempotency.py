@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from adabkb_service.storage.rows import KeyRow, as_values
+from adabkb_service.storage.tables import horizons
 from adabkb_service.storage.tables import idempotency_keys as keys
+
+KEYS = "idempotency keys"
 
 _THIS = keys.c.scope == bindparam("its_scope"), keys.c.key == bindparam("its_key")
 _FIND = select(keys).where(*_THIS)
@@ -21,12 +24,9 @@ def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
     return None if row is None else KeyRow(*row)
 
 
-def add(connection: Connection, row: KeyRow) -> None:
-    """Store a key.
-
-    A second of the same key makes the transaction end in ``Contention``.
-    """
-    connection.execute(_ADD, as_values(row))
+def add(connection: Connection, rows: Iterable[KeyRow]) -> None:
+    """Store keys. If one of them exists already, the transaction ends in ``Contention``."""
+    connection.execute(_ADD, [as_values(row) for row in rows])
 
 
 def of_study(connection: Connection, study_id: str) -> list[KeyRow]:
@@ -36,12 +36,32 @@ def of_study(connection: Connection, study_id: str) -> list[KeyRow]:
 
 
 def outdated(connection: Connection, before: datetime, limit: int) -> list[tuple[str, str]]:
-    """(scope, key) of the oldest keys, as far as they are older than a time."""
+    """(scope, key) of keys that are older than a time, oldest first."""
     query = select(keys.c.scope, keys.c.key).where(keys.c.created_at < before).order_by(keys.c.created_at).limit(limit)
     return [(row.scope, row.key) for row in connection.execute(query)]
 
 
 def forget(connection: Connection, names: Sequence[tuple[str, str]], before: datetime) -> None:
-    """Delete keys, as far as they are older than a time."""
+    """Delete those of the named keys that are older than a time."""
     rows = [{"its_scope": scope, "its_key": key, "before": before} for scope, key in names]
     connection.execute(delete(keys).where(*_THIS, keys.c.created_at < bindparam("before")), rows)
+
+
+def horizon(connection: Connection) -> datetime | None:
+    """The time up to which keys were forgotten, or None if none ever were."""
+    return connection.execute(select(horizons.c.at).where(horizons.c.name == KEYS)).scalar_one_or_none()
+
+
+def oldest(connection: Connection) -> datetime | None:
+    """When the oldest key was stored, or None if there is none."""
+    return connection.execute(select(func.min(keys.c.created_at))).scalar_one_or_none()
+
+
+def move_horizon(connection: Connection, at: datetime) -> None:
+    """Store the time up to which keys are about to be forgotten.
+
+    If two servers do so for the first time, one of them ends in ``Contention``; later one waits for the other.
+    """
+    moved = connection.execute(update(horizons).where(horizons.c.name == KEYS), {"at": at})
+    if moved.rowcount == 0:
+        connection.execute(insert(horizons), {"name": KEYS, "at": at})

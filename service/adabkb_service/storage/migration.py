@@ -1,4 +1,4 @@
-"""The schema's version: where the database is, where this code is, and the way from one to the other."""
+"""The version of the schema: that of the database, that of this code, and the migration between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adabkb_service.storage.database import Database
 
 PACKAGE = Path(__file__).parents[1]
 
-# Any number, the same for all servers: they take turns migrating.
+# An arbitrary number, the same for all servers, so that they migrate one after the other.
 ADVISORY_LOCK = 0xADAB_4B
 
 Standing = Literal["empty", "current", "older", "newer"]
@@ -32,14 +32,14 @@ def config() -> Config:
 
 
 def head() -> str:
-    """The revision that this code works with."""
+    """The revision of the schema that this code needs."""
     revision = ScriptDirectory.from_config(config()).get_current_head()
     assert revision is not None, "the migrations are part of the package"
     return revision
 
 
 def current(connection: Connection) -> str | None:
-    """The revision that the database is at, or None."""
+    """The revision of the database, or None."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
@@ -62,7 +62,7 @@ def upgrade(database: Database) -> None:
     """
     with database.writing() as connection:
         if not database.is_sqlite:
-            # Alembic may take its time between two statements, and holds no study's lock.
+            # Alembic may be idle for long between two statements, and holds the lock of no study.
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
         if standing(connection) == "newer":
@@ -73,7 +73,7 @@ def upgrade(database: Database) -> None:
 
 
 def prepare(database: Database) -> None:
-    """What a server does as it starts: migrate an empty database, refuse one of another version.
+    """Migrate an empty database, and refuse one of another version. A server does so when it starts.
 
     Raises:
         SchemaMismatch: with the remedy.
@@ -92,7 +92,7 @@ def prepare(database: Database) -> None:
 
 
 def require(database: Database) -> None:
-    """What a command does that needs a database as it is: refuse one of another version, or of something else.
+    """Refuse a database of another version or without tables. Commands that need existing data do so.
 
     Raises:
         SchemaMismatch: with the remedy.
@@ -106,7 +106,7 @@ def require(database: Database) -> None:
 
 
 def rewrite(database: Database) -> None:
-    """Write the version that is there again: whether the database can be written.
+    """Test whether the database can be written, by writing its version again.
 
     Raises:
         Unavailable, Busy: it cannot; the message says why.

@@ -1,4 +1,4 @@
-"""Queries of ``cells`` and ``dictionary``: the model as rows. A request writes what changed, never the whole."""
+"""Queries of ``cells`` and ``dictionary``, the rows of a model. Only what has changed is written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, st
 
 
 def write_dictionary(connection: Connection, study_id: str, *, added: Iterable[int], removed: Iterable[int]) -> None:
-    """Change the dictionary by ordinals of points."""
+    """Add points to the dictionary and remove points from it, by their ordinals."""
     gone = list(removed)
     if gone:
         query = delete(dictionary).where(dictionary.c.study_id == study_id, dictionary.c.ordinal.in_(gone))
@@ -62,6 +62,6 @@ def page_of_cells(connection: Connection, study_id: str, after: int, limit: int)
 
 
 def read_dictionary(connection: Connection, study_id: str) -> tuple[int, ...]:
-    """Ordinals of the dictionary's points, rising."""
+    """Ordinals of the dictionary's points, ascending."""
     query = select(dictionary.c.ordinal).where(dictionary.c.study_id == study_id).order_by(dictionary.c.ordinal)
     return tuple(connection.execute(query).scalars())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -12,6 +12,9 @@ from adabkb_service.storage.tables import observations
 
 _OF_STUDY = select(observations).where(observations.c.study_id == bindparam("study"))
 _ADD = insert(observations)
+_CHANGE = update(observations).where(
+    observations.c.study_id == bindparam("study"), observations.c.seq == bindparam("its_seq")
+)
 _OF_TRIAL = _OF_STUDY.where(observations.c.trial == bindparam("its_trial")).order_by(observations.c.seq)
 
 
@@ -33,11 +36,19 @@ def get(connection: Connection, study_id: str, seq: int) -> ObservationRow:
     return ObservationRow(*row)
 
 
-def change(connection: Connection, row: ObservationRow) -> None:
-    """Bring what a correction may change up to date."""
-    same = (observations.c.study_id == row.study_id, observations.c.seq == row.seq)
-    changed = {"value": row.value, "std_error": row.std_error, "excluded": row.excluded}
-    connection.execute(update(observations).where(*same).values(changed))
+def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
+    """Update the columns that a correction may change."""
+    changed = [
+        {
+            "study": row.study_id,
+            "its_seq": row.seq,
+            "value": row.value,
+            "std_error": row.std_error,
+            "excluded": row.excluded,
+        }
+        for row in rows
+    ]
+    connection.execute(_CHANGE, changed)
 
 
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[ObservationRow]:
@@ -45,12 +56,12 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[Observat
     return [ObservationRow(*row) for row in connection.execute(_OF_TRIAL, {"study": study_id, "its_trial": trial})]
 
 
-def best(connection: Connection, study_id: str, *, maximize: bool, but: int) -> ObservationRow | None:
-    """The best result that counts, the earliest of equals, other than observation ``but``."""
+def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
+    """The best result that counts, the earliest of equals; results with the seqs in ``but`` are left out."""
     value = observations.c.value
     query = (
         select(observations)
-        .where(observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.seq != but)
+        .where(observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.seq.not_in(but))
         .order_by(value.desc() if maximize else value, observations.c.seq)
         .limit(1)
     )

@@ -1,8 +1,8 @@
-"""Rows as values: one frozen record per table that operations read, its fields in the order of the columns, which
-``tables`` describes."""
+"""Rows as values: one frozen record per table, its fields in the order of the columns that ``tables`` describes."""
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -30,7 +30,9 @@ EventKind = Literal[
 ]
 
 
-Version = tuple[datetime, int, int]
+ENGINE_REVISION = 2
+"""The number of the rules that decisions of new studies follow. A study keeps the number that it was created with, so
+that its log replays to the same suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,14 @@ class StudyRow:
     best: dict[str, Any] | None
     failure_limit: int | None
     max_runtime_seconds: float | None
+    incarnation: str
+    version: int
+    engine_revision: int
+    checkpoint: dict[str, Any] | None
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
-        """A study that nothing has happened to."""
+        """The row of a new study, with a new incarnation."""
         return cls(
             id=study_id,
             definition=definition,
@@ -90,27 +96,26 @@ class StudyRow:
             observations=0,
             failures=0,
             best=None,
+            incarnation=secrets.token_hex(16),
+            version=0,
+            engine_revision=ENGINE_REVISION,
+            checkpoint=None,
             **limits,
         )
 
     @property
-    def version(self) -> Version:
-        """What changes whenever the log or the model does; another study of the same id has another one too."""
-        return self.updated_at, self.head, self.folded
-
-    @property
     def waiting(self) -> int:
-        """Trials that the next suggest hands out."""
+        """Number of trials that suggestions hand out before any new point."""
         return self.queued + self.released + self.expired
 
     @property
     def unfinished(self) -> int:
-        """Trials without an outcome."""
+        """Number of trials that are neither completed nor failed."""
         return self.active + self.waiting
 
     @property
     def trials(self) -> int:
-        """All of them, numbered from 1 on without gaps."""
+        """Number of all trials; they are numbered from 1 without gaps."""
         return self.unfinished + self.completed + self.failed
 
 
@@ -138,7 +143,7 @@ class TrialRow:
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
-        """A trial that nobody has leased: a queued point, unless ``more`` says otherwise."""
+        """The row of a new trial: queued and never leased, unless ``more`` says otherwise."""
         values: dict[str, Any] = {
             "state": "queued",
             "origin": "queued",
@@ -189,6 +194,11 @@ class EventRow:
     payload: dict[str, Any]
     created_at: datetime
 
+    @property
+    def concerns_model(self) -> bool:
+        """Whether the event can change what the model decides. Points decided on before it are thrown away."""
+        return self.kind in ("suggested", "queued", "observed", "corrected", "failed")
+
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
@@ -201,6 +211,12 @@ class CellRow:
     status: CellStatus
 
 
+class JsonText(str):
+    """A JSON document as text, which is stored as it is."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRow:
     """An idempotency key."""
@@ -209,7 +225,8 @@ class KeyRow:
     key: str
     study_id: str
     fingerprint: str
-    answer: dict[str, Any]
+    answer: Any
+    """A JSON object; when it is to be stored, its ``JsonText``."""
     created_at: datetime
 
 
@@ -217,5 +234,5 @@ Row = StudyRow | TrialRow | ObservationRow | EventRow | CellRow | KeyRow
 
 
 def as_values(row: Row) -> dict[str, Any]:
-    """A row by column."""
+    """The values of a row by column name."""
     return {name: getattr(row, name) for name in row.__slots__}

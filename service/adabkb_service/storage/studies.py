@@ -8,26 +8,21 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.storage.rows import StudyRow, Version, as_values
+from adabkb_service.storage.rows import StudyRow, as_values
 from adabkb_service.storage.tables import studies
 
-# Built once: putting a statement together takes longer than SQLite takes to run it.
+# Statements are built once, because building one takes longer than SQLite needs to run it.
 _CREATE = insert(studies)
 _GET = select(studies).where(studies.c.id == bindparam("study"))
-_GET_LOCKED = _GET.with_for_update()
-_VERSION_LOCKED = (
-    select(studies.c.updated_at, studies.c.head, studies.c.folded)
-    .where(studies.c.id == bindparam("study"))
-    .with_for_update()
-)
-_CHANGE = update(studies).where(studies.c.id == bindparam("study"))
+_IDENTITY = select(studies.c.incarnation, studies.c.version).where(studies.c.id == bindparam("study"))
+_SAME = studies.c.id == bindparam("study"), studies.c.incarnation == bindparam("its_incarnation")
+_CHANGE = update(studies).where(*_SAME, studies.c.version == bindparam("its_version"))
+_FOLDED = select(studies.c.folded).where(*_SAME).with_for_update()
+_SAVE = update(studies).where(*_SAME)
 
 
 def create(connection: Connection, row: StudyRow) -> None:
-    """Insert a new study.
-
-    A second of the same key makes the transaction end in ``Contention``.
-    """
+    """Insert a new study. If its id exists already, the transaction ends in ``Contention``."""
     connection.execute(_CREATE, as_values(row))
 
 
@@ -37,35 +32,26 @@ def find(connection: Connection, study_id: str) -> StudyRow | None:
     return None if row is None else StudyRow(*row)
 
 
-def get(connection: Connection, study_id: str, *, lock: bool = False) -> StudyRow:
-    """The study; with ``lock``, nobody else writes to it until this transaction ends.
-
-    SQLite has no row locks and needs none: its writing transactions are serial anyway.
+def get(connection: Connection, study_id: str) -> StudyRow:
+    """The study.
 
     Raises:
         StudyNotFound: there is none.
     """
-    row = connection.execute(_GET_LOCKED if lock else _GET, {"study": study_id}).one_or_none()
+    row = find(connection, study_id)
     if row is None:
         raise StudyNotFound(study_id)
-    return StudyRow(*row)
+    return row
 
 
-def lock(connection: Connection, study_id: str) -> Version:
-    """Lock the study, as ``get`` does; its version, for less than reading all of it.
-
-    Raises:
-        StudyNotFound: there is none.
-    """
-    row = connection.execute(_VERSION_LOCKED, {"study": study_id}).one_or_none()
-    if row is None:
-        raise StudyNotFound(study_id)
-    updated_at, head, folded = row
-    return updated_at, head, folded
+def is_current(connection: Connection, row: StudyRow) -> bool:
+    """Whether the study still has the incarnation and the version of this row."""
+    found = connection.execute(_IDENTITY, {"study": row.id}).one_or_none()
+    return found is not None and tuple(found) == (row.incarnation, row.version)
 
 
 def ids(connection: Connection) -> list[str]:
-    """Of all studies."""
+    """The ids of all studies."""
     return list(connection.execute(select(studies.c.id).order_by(studies.c.id)).scalars())
 
 
@@ -77,9 +63,33 @@ def page(connection: Connection, after: tuple[datetime, str] | None, limit: int)
     return [StudyRow(*row) for row in connection.execute(query)]
 
 
-def change(connection: Connection, study_id: str, **values: Any) -> None:
-    """Set columns of a locked study."""
-    connection.execute(_CHANGE, {"study": study_id, **values})
+def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any) -> bool:
+    """Set columns of the study and increase its version, if its incarnation and version are still those of ``before``.
+
+    On PostgreSQL the row is locked from here to the end of the transaction.
+
+    Returns:
+        Whether they are; if not, nothing is written.
+    """
+    same = {"study": before.id, "its_incarnation": before.incarnation, "its_version": before.version}
+    result = connection.execute(_CHANGE, {**same, "version": before.version + 1, **values})
+    return result.rowcount == 1
+
+
+def lock_folded(connection: Connection, study_id: str, incarnation: str) -> int | None:
+    """Lock the study, and return the last event that its stored model includes; None if the study is gone."""
+    return connection.execute(_FOLDED, {"study": study_id, "its_incarnation": incarnation}).scalar_one_or_none()
+
+
+def save_model(
+    connection: Connection, study_id: str, incarnation: str, *, folded: int, checkpoint: dict[str, Any] | None
+) -> None:
+    """Store the checkpoint, and the last event that the stored model includes.
+
+    The version stays the same, since no request depends on these columns.
+    """
+    same = {"study": study_id, "its_incarnation": incarnation}
+    connection.execute(_SAVE, {**same, "folded": folded, "checkpoint": checkpoint})
 
 
 def remove(connection: Connection, study_id: str) -> None:

@@ -1,6 +1,6 @@
-"""The schema. ``events`` is the truth; cells and dictionary are what folding it gave, kept for a quick start.
+"""The schema. ``events`` is the truth. Cells and dictionary are computed from it, and stored to restore models quickly.
 
-Everything below a study goes with it (ON DELETE CASCADE). Types are portable: the same migrations run on SQLite
+Everything below a study is deleted with it (ON DELETE CASCADE). Types are portable: the same migrations run on SQLite
 and PostgreSQL.
 """
 
@@ -81,12 +81,12 @@ studies = Table(
     Column("max_attempts", Integer, nullable=False),
     Column("tags", JSON, nullable=False),
     Column("head", Integer, nullable=False),  # last event: the study's revision
-    Column("folded", Integer, nullable=False),  # last event that cells, dictionary and model include
-    Column("model", JSON(none_as_null=True)),  # the model's figures (gap, leaves, ...) as of ``folded``
-    Column("model_error", Text),  # why the model could not follow the log, until it does again
+    Column("folded", Integer, nullable=False),  # last event that cells, dictionary and checkpoint include
+    Column("model", JSON(none_as_null=True)),  # the model's latest figures: gap, leaves, ...
+    Column("model_error", Text),  # why the model cannot follow the log; null if it can
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    # Of its trials by state, and of its observations: counted as they change, never by reading them all.
+    # Numbers of trials by state, and of observations. They are updated with each change, so nothing counts rows.
     _count("active"),
     _count("queued"),
     _count("released"),
@@ -94,10 +94,14 @@ studies = Table(
     _count("completed"),
     _count("failed"),
     _count("observations"),
-    _count("failures"),  # trials that failed one after the other, up to now
+    _count("failures"),  # trials that failed one after the other, up to the last one
     Column("best", JSON(none_as_null=True)),  # the best result that counts: parameters, value, trial
     Column("failure_limit", Integer),
     Column("max_runtime_seconds", Double),
+    Column("incarnation", String(32), nullable=False, server_default=""),  # drawn at random when the study is created
+    Column("version", Integer, nullable=False, server_default="0"),  # grows by one with every commit of a request
+    Column("engine_revision", Integer, nullable=False, server_default="1"),  # number of the rules that decisions follow
+    Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``folded``
     Index(None, "created_at", "id"),
 )
 
@@ -112,7 +116,7 @@ trials = Table(
     Column("cell", Text),  # key of the cell whose centroid it is
     Column("worker", Text),
     Column("attempt", Integer, nullable=False),  # leases so far; 0: queued, never leased
-    Column("expirations", Integer, nullable=False),  # of them, how many ran out
+    Column("expirations", Integer, nullable=False),  # how many of them ran out
     Column("lease_seconds", Double, nullable=False),
     Column("leased_until", UtcDateTime),
     Column("value", Double),  # the first result
@@ -152,6 +156,7 @@ events = Table(
     Column("trial", Integer),
     Column("payload", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "study_id", "trial"),
 )
 
 cells = Table(
@@ -183,4 +188,11 @@ idempotency_keys = Table(
     Column("fingerprint", String(64), nullable=False),  # of method, path and body
     Column("answer", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False, index=True),
+)
+
+horizons = Table(
+    "horizons",
+    metadata,
+    Column("name", String(50), primary_key=True),
+    Column("at", UtcDateTime, nullable=False),  # only what is older is forgotten
 )

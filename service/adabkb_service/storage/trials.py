@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, insert, select, union_all, update
+from sqlalchemy import Connection, bindparam, func, insert, select, union_all, update
 
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
@@ -19,13 +19,16 @@ _OF_STUDY = select(trials).where(trials.c.study_id == bindparam("study"))
 _ADD = insert(trials)
 _GET = _OF_STUDY.where(trials.c.number == bindparam("its_number"))
 _CHANGE = update(trials).where(trials.c.study_id == bindparam("study"), trials.c.number == bindparam("its_number"))
-# Asked for several states at once, both databases would rather walk through all trials in order.
+# One query per state: asked for several states at once, both databases scan all trials in order of their numbers.
 _BY_STATE = (
     _OF_STUDY.where(trials.c.state == state).order_by(trials.c.number).limit(bindparam("most")).subquery()
     for state in CLAIMABLE
 )
 _CLAIMABLE = union_all(*map(select, _BY_STATE)).order_by("number").limit(bindparam("most"))
 _IS_OVERDUE = trials.c.state == "active", trials.c.leased_until < bindparam("now")
+_NEXT_EXPIRY = select(func.min(trials.c.leased_until)).where(
+    trials.c.study_id == bindparam("study"), trials.c.state == "active"
+)
 _OVERDUE = _OF_STUDY.where(*_IS_OVERDUE)
 _OVERDUE_ANYWHERE = select(trials.c.study_id).where(*_IS_OVERDUE).order_by(trials.c.leased_until)
 
@@ -47,10 +50,22 @@ def get(connection: Connection, study_id: str, number: int) -> TrialRow:
     return TrialRow(*row)
 
 
-def change(connection: Connection, row: TrialRow) -> None:
-    """Bring a trial's row up to date."""
-    changed = {name: value for name, value in as_values(row).items() if name not in UNCHANGING}
-    connection.execute(_CHANGE, {"study": row.study_id, "its_number": row.number, **changed})
+def change(connection: Connection, rows: Iterable[TrialRow]) -> None:
+    """Update trials."""
+    changed = [
+        {
+            "study": row.study_id,
+            "its_number": row.number,
+            **{name: value for name, value in as_values(row).items() if name not in UNCHANGING},
+        }
+        for row in rows
+    ]
+    connection.execute(_CHANGE, changed)
+
+
+def next_expiry(connection: Connection, study_id: str) -> datetime | None:
+    """The earliest end of a lease of the study, or None if nobody holds one."""
+    return connection.execute(_NEXT_EXPIRY, {"study": study_id}).scalar_one_or_none()
 
 
 def claimable(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
@@ -61,7 +76,7 @@ def claimable(connection: Connection, study_id: str, limit: int) -> list[TrialRo
 def overdue(connection: Connection, study_id: str, now: datetime) -> list[TrialRow]:
     """Trials whose lease has run out but which are still marked active, by number."""
     found = [TrialRow(*row) for row in connection.execute(_OVERDUE, {"study": study_id, "now": now})]
-    return sorted(found, key=lambda row: row.number)  # the database would give up the index on leases for the order
+    return sorted(found, key=lambda row: row.number)  # with ORDER BY the database would not use the index on leases
 
 
 def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
@@ -70,7 +85,7 @@ def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
 
 
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
-    """Active trials with more of their lease left than its length."""
+    """Active trials whose remaining lease is longer than a whole lease."""
     query = select(trials).where(trials.c.state == "active", trials.c.leased_until > now)
     rows = [TrialRow(*row) for row in connection.execute(query)]
     return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]

@@ -1,197 +1,275 @@
-"""A change of one study: what changes is collected and written at the end, in about one statement per table, while the
-study's row is locked. Meanwhile the rows are read as they will be."""
+"""A unit of work: the changes that a group of requests makes to one study, and the one transaction that writes them.
+
+A draft starts from the study as it was last seen. Requests read it and cause events, which the transition function
+applies to it. Nothing is written before ``commit``, which writes only if incarnation and version of the study are
+unchanged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import events, observations, studies, trials
-from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, StudyRow, TrialRow, as_values
-from adabkb_service.study import render
-from adabkb_service.study.clock import Clock
+from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage.rows import (
+    EventKind,
+    EventRow,
+    KeyRow,
+    ObservationRow,
+    StudyRow,
+    StudyState,
+    TrialRow,
+    as_values,
+)
+from adabkb_service.study import log
+from adabkb_service.study.log import best_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adabkb_service.storage.database import Database
+
+MOST_TRIALS_HELD = 1000
+"""Of one study, between two units of work; beyond that they are read again."""
 
 
-class Store(Protocol):
-    """Whatever has the database and the time."""
+@dataclass
+class Held:
+    """A study as it was last seen: its row, and its unfinished trials among those written lately."""
 
-    @property
-    def database(self) -> Database:
-        """Where studies are."""
-
-    @property
-    def clock(self) -> Clock:
-        """What the time is."""
+    study: StudyRow
+    next_expiry: datetime | None
+    """No lease ends before this time, which may be earlier than the first end; None if nobody holds one."""
+    trials: dict[int, TrialRow] = field(default_factory=dict)
 
 
-@contextmanager
-def changing(store: Store, study_id: str) -> Iterator[Change]:
-    """A transaction on a study, for the block: committed durably at its end, or without any effect.
-
-    Raises:
-        StudyNotFound: there is no such study.
-        Contention, Busy, Unavailable: nothing was written.
-    """
-    with store.database.writing() as connection:
-        change = Change(connection, studies.get(connection, study_id, lock=True), store.clock())
-        yield change
-        change.write()
-
-
-@contextmanager
-def trying(store: Store, study_id: str) -> Iterator[Change]:
-    """A change that is only thought of, to see what would become of it: ``keeping`` may write it later.
-
-    Raises:
-        StudyNotFound: there is no such study.
-    """
-    with store.database.reading() as connection:
-        yield Change(connection, studies.get(connection, study_id), store.clock())
-
-
-@contextmanager
-def going_on(store: Store, seen: StudyRow) -> Iterator[Change]:
-    """A transaction on a study that is still what it was when it was seen.
+def held(connection: Connection, study_id: str) -> Held:
+    """A study as it is now.
 
     Raises:
-        Contention: it is not; nothing was written.
-        StudyNotFound: it is gone.
-        Busy, Unavailable: nothing was written.
+        StudyNotFound: there is none.
     """
-    with store.database.writing() as connection:
-        change = Change(connection, seen, store.clock())
-        change.rest_on(connection)
-        yield change
-        change.write()
+    study = studies.get(connection, study_id)
+    return Held(study, trials.next_expiry(connection, study_id) if study.active else None)
 
 
-@contextmanager
-def keeping(store: Store, change: Change) -> Iterator[None]:
-    """The transaction that writes what was thought of, with whatever the block adds.
+class Draft:
+    """A study as it will be."""
 
-    Raises:
-        Contention: the study is not what it was then; nothing was written.
-        StudyNotFound: it is gone.
-        Busy, Unavailable: nothing was written.
-    """
-    with store.database.writing() as connection:
-        change.rest_on(connection)
-        yield
-        change.write()
-
-
-class Change:
-    """What happens to a study in a transaction."""
-
-    def __init__(self, connection: Connection, study: StudyRow, now: datetime) -> None:
-        self.connection = connection
-        self.study = study
-        """As it will be."""
+    def __init__(self, database: Database, before: Held, now: datetime) -> None:
+        self.study = before.study
         self.now = now
         self.log: list[EventRow] = []
-        """What is added to the log."""
-        self.before = study
-        """As it was."""
+        """Events that are added."""
+        self.new_position: int | None = None
+        """Seq of the last added event that concerns the model; None if there is none."""
+        self.next_expiry = before.next_expiry
+        self.changes = 0
+        """Number of changes so far. A request that leaves it unchanged had no effect."""
+        self._database = database
+        self._before = before
         self._trials: dict[int, TrialRow] = {}
-        self._new_trials: set[int] = set()
-        self._results: dict[int, ObservationRow] = {}
-        self._corrected: ObservationRow | None = None
+        self._observations: dict[int, ObservationRow] = {}
+        self._keys: list[KeyRow] = []
+        self._open = ExitStack()
+        self._connection: Connection | None = None
 
-    def rest_on(self, connection: Connection) -> None:
-        """Go on in a transaction that locks the study.
+    @property
+    def connection(self) -> Connection:
+        """A snapshot of the database to read from, opened when it is first needed."""
+        if self._connection is None:
+            self._connection = self._open.enter_context(self._database.reading())
+        return self._connection
 
-        Raises:
-            Contention: it is not what it was.
-        """
-        if studies.lock(connection, self.study.id) != self.before.version:
-            raise Contention(f"Study {self.study.id!r} changed meanwhile; try again.")
-        self.connection = connection
+    def close(self) -> None:
+        """End the snapshot."""
+        self._connection = None
+        self._open.close()
 
-    def set(self, **values: Any) -> None:
-        """Columns of the study."""
-        self.study = replace(self.study, **values)
+    @property
+    def has_effects(self) -> bool:
+        """Whether there is something that must be committed before the answers are sent."""
+        return bool(self.log or self._trials or self._keys)
 
-    def note(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> None:
-        """Add an event to the log."""
-        seq = self.study.head + 1
-        self.log.append(EventRow(self.study.id, seq, kind, trial, payload, self.now))
-        self.set(head=seq, updated_at=self.now)
+    @property
+    def has_new_figures(self) -> bool:
+        """Whether the figures of the model are newer than those stored, which can wait."""
+        return self.study.model != self._before.study.model
 
-    def trial(self, number: int) -> TrialRow:
-        """A trial.
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """What the block has changed is taken back if it raises."""
+        take_back = self._savepoint()
+        try:
+            yield
+        except BaseException:
+            take_back()
+            raise
 
-        Raises:
-            TrialNotFound: there is none.
-        """
-        return self._trials.get(number) or trials.get(self.connection, self.study.id, number)
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """What the block has changed is taken back."""
+        take_back = self._savepoint()
+        try:
+            yield
+        finally:
+            take_back()
 
-    def results_of(self, trial: int) -> list[ObservationRow]:
-        """The results of a trial, in order."""
-        known = observations.of_trial(self.connection, self.study.id, trial)
-        anew = {row.seq: row for row in (*self._results.values(), self._corrected) if row and row.trial == trial}
-        return list(({row.seq: row for row in known} | anew).values())
+    def _savepoint(self) -> Callable[[], None]:
+        """A function that takes back what is changed from now on."""
+        single = (self.study, self.new_position, self.next_expiry, self.changes)
+        several = (list(self.log), dict(self._trials), dict(self._observations), list(self._keys))
 
-    def add_trial(self, row: TrialRow) -> None:
-        """A new trial, with the number after the last one."""
-        assert row.number == self.study.trials + 1
-        self._trials[row.number] = row
-        self._new_trials.add(row.number)
-        self._count(row.state, 1)
+        def take_back() -> None:
+            self.study, self.new_position, self.next_expiry, self.changes = single
+            self.log, self._trials, self._observations, self._keys = several
 
-    def move(self, trial: TrialRow, **values: Any) -> TrialRow:
-        """Change a trial; as it is then."""
-        row = replace(trial, **values)
-        self._trials[row.number] = row
-        if row.state != trial.state:
-            self._count(trial.state, -1)
-            self._count(row.state, 1)
+        return take_back
+
+    def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> EventRow:
+        """Add an event to the log, and apply it."""
+        event = EventRow(self.study.id, self.study.head + 1, kind, trial, payload, self.now)
+        log.apply(self, event)
+        self.log.append(event)
+        self.changes += 1
+        if event.concerns_model:
+            self.new_position = event.seq
+        return event
+
+    def set_figures(self, figures: dict[str, Any] | None) -> None:
+        """The model's latest figures; they are no event."""
+        if figures is not None and figures != self.study.model:
+            self.study = replace(self.study, model=figures)
+
+    def set_state(self, state: StudyState) -> None:
+        """Store the state that ``lifecycle.settle`` has derived."""
+        self.study = replace(self.study, state=state)
+
+    def lease(self, trial: int, seconds: float, until: datetime) -> TrialRow:
+        """Let the lease of a trial end then; the log does not hold it."""
+        row = replace(self.trial(trial), lease_seconds=seconds, leased_until=until)
+        self._trials[trial] = row
+        self.changes += 1
+        self.next_expiry = until if self.next_expiry is None else min(until, self.next_expiry)
         return row
 
-    def add_result(self, row: ObservationRow) -> None:
-        """A new observation, with the seq after the last one."""
-        assert row.seq == self.study.observations + 1
-        self._results[row.seq] = row
-        self._count("observations", 1)
-        best = self.study.best
-        if best is None or self._merit(row.value) > self._merit(best["value"]):
-            self.set(best=render.as_best(row))
+    def set_lease_length(self, trial: int, seconds: float) -> TrialRow:
+        """Set the length of the lease that a queued trial shows."""
+        row = replace(self.trial(trial), lease_seconds=seconds)
+        self._trials[trial] = row
+        return row
 
-    def correct(self, row: ObservationRow) -> None:
-        """Another value, error or standing for an observation that was there before; one in a change."""
-        assert self._corrected is None
-        self._corrected = row
+    def keep_answer(self, row: KeyRow) -> None:
+        """Store an answer under its idempotency key, with everything else."""
+        self._keys.append(row)
+        self.changes += 1
+
+    def overdue(self) -> list[TrialRow]:
+        """Active trials whose lease has run out, by number."""
+        if not self.study.active or self.next_expiry is None or self.now <= self.next_expiry:
+            return []
+        stored = {row.number: row for row in trials.overdue(self.connection, self.study.id, self.now)}
+        ends = [row.leased_until for row in self._trials.values() if row.state == "active" and row.leased_until]
+        stored_end = trials.next_expiry(self.connection, self.study.id)
+        self.next_expiry = min([*ends, *([] if stored_end is None else [stored_end])], default=None)
+        return [row for row in _merged(stored, self._trials) if _is_overdue(row, self.now)]
+
+    def waiting(self, limit: int) -> list[TrialRow]:
+        """Trials that wait for a worker, by number."""
+        if not self.study.waiting:
+            return []
+        stored = {
+            row.number: row for row in trials.claimable(self.connection, self.study.id, limit + len(self._trials))
+        }
+        return [row for row in _merged(stored, self._trials) if row.state in trials.CLAIMABLE][:limit]
+
+    def trial(self, number: int) -> TrialRow:
+        """As in ``log.Rows``."""
+        known = self._trials.get(number) or self._before.trials.get(number)
+        return known or trials.get(self.connection, self.study.id, number)
+
+    def put_trial(self, row: TrialRow) -> None:
+        """As in ``log.Rows``."""
+        self._trials[row.number] = row
+
+    def observation(self, seq: int) -> ObservationRow:
+        """As in ``log.Rows``."""
+        return self._observations.get(seq) or observations.get(self.connection, self.study.id, seq)
+
+    def put_observation(self, row: ObservationRow) -> None:
+        """As in ``log.Rows``."""
+        self._observations[row.seq] = row
+
+    def observations_of(self, trial: int) -> list[ObservationRow]:
+        """As in ``log.Rows``."""
+        stored = {row.seq: row for row in observations.of_trial(self.connection, self.study.id, trial)}
+        changed = {seq: row for seq, row in self._observations.items() if row.trial == trial}
+        return [row for _, row in sorted((stored | changed).items())]
+
+    def best_observation(self) -> ObservationRow | None:
+        """As in ``log.Rows``."""
         maximize = self.study.definition["direction"] == "maximize"
-        other = observations.best(self.connection, self.study.id, maximize=maximize, but=row.seq)
-        counting = [found for found in (other, row) if found is not None and not found.excluded]
-        best = max(counting, key=lambda found: (self._merit(found.value), -found.seq), default=None)
-        self.set(best=None if best is None else render.as_best(best))
+        other = observations.best(self.connection, self.study.id, maximize=maximize, but=list(self._observations))
+        return best_of(self.study, [*self._observations.values(), *([] if other is None else [other])])
 
-    def write(self) -> None:
-        """Bring the rows up to date."""
-        if self._new_trials:
-            trials.add(self.connection, [self._trials[number] for number in sorted(self._new_trials)])
-        for number in self._trials.keys() - self._new_trials:
-            trials.change(self.connection, self._trials[number])
-        if self._results:
-            observations.add(self.connection, self._results.values())
-        if self._corrected is not None:
-            observations.change(self.connection, self._corrected)
-        if self.log:
-            events.add(self.connection, self.log)
-        before, after = as_values(self.before), as_values(self.study)
-        changed = {name: value for name, value in after.items() if value != before[name]}
-        if changed:
-            studies.change(self.connection, self.study.id, **changed)
+    def commit(self) -> Held:
+        """Write everything in one transaction; the study as it then is.
 
-    def _merit(self, value: float) -> float:
-        return value if self.study.definition["direction"] == "maximize" else -value
+        Raises:
+            Contention: the study is not what it was, or a key is stored already; nothing is written.
+            Busy, Unavailable: nothing is written, unless the connection broke while the commit was under way.
+        """
+        before = self._before.study
+        self.close()
+        self._database.write(self._write)
+        study = replace(self.study, version=before.version + 1)
+        held_trials = {**self._before.trials, **self._trials}
+        if len(held_trials) > MOST_TRIALS_HELD:
+            held_trials = self._trials
+        unfinished = {number: row for number, row in held_trials.items() if row.finished_at is None}
+        return Held(study, self.next_expiry, unfinished)
 
-    def _count(self, name: str, by: int) -> None:
-        self.set(**{name: getattr(self.study, name) + by})
+    def _changed_columns(self) -> dict[str, Any]:
+        before, after = as_values(self._before.study), as_values(self.study)
+        return {name: value for name, value in after.items() if value is not before[name] and value != before[name]}
+
+    def _write(self, connection: Connection) -> None:
+        before = self._before.study
+        if not studies.commit_if_unchanged(connection, before, **self._changed_columns()):
+            raise Contention(f"Study {before.id!r} changed meanwhile; try again.")
+        known_trials, known_results = self._before.study.trials, self._before.study.observations
+        added, changed = _split(self._trials, known_trials)
+        _write_rows(connection, trials.add, added)
+        _write_rows(connection, trials.change, changed)
+        born, corrected = _split(self._observations, known_results)
+        _write_rows(connection, observations.add, born)
+        _write_rows(connection, observations.change, corrected)
+        _write_rows(connection, events.add, self.log)
+        _write_rows(connection, idempotency.add, self._keys)
+
+
+def _split(rows: dict[int, Any], known: int) -> tuple[list[Any], list[Any]]:
+    """New rows, which have numbers above the known ones, and changed ones."""
+    ordered = [row for _, row in sorted(rows.items())]
+    count = sum(number <= known for number in rows)
+    return ordered[count:], ordered[:count]
+
+
+def _write_rows(connection: Connection, write: Callable[[Connection, list[Any]], None], rows: list[Any]) -> None:
+    if rows:
+        write(connection, rows)
+
+
+def _merged(stored: dict[int, TrialRow], changed: dict[int, TrialRow]) -> list[TrialRow]:
+    """Trials by number; a changed one in place of the stored one."""
+    return [row for _, row in sorted((stored | changed).items())]
+
+
+def _is_overdue(row: TrialRow, now: datetime) -> bool:
+    return row.state == "active" and row.leased_until is not None and row.leased_until < now

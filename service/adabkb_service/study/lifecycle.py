@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
-
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.answers import Reason, StudySummary
-from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.contract.study import definition_of
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render
-from adabkb_service.study.draft import Change
+from adabkb_service.study.draft import Draft
+
+MOST_ROOM = 2**31
+"""Of a study without limits."""
 
 
 def standing(study: StudyRow) -> tuple[StudyState, Reason | None]:
@@ -45,22 +45,33 @@ def spent(study: StudyRow) -> Reason | None:
     return "exhausted" if study.model is not None and study.model.get("exhausted") else None
 
 
+def room(study: StudyRow) -> int:
+    """How many new points may be handed out now, beside trials that wait for a worker."""
+    if standing(study) != ("running", None):
+        return 0
+    limits = [MOST_ROOM]
+    if study.budget is not None:
+        limits.append(study.budget - study.trials)
+    if study.pending_limit is not None:
+        limits.append(study.pending_limit - study.unfinished)
+    return max(min(limits), 0)
+
+
 def _fails_on_and_on(study: StudyRow) -> bool:
     """Something is wrong that has nothing to do with the points: the budget is not to be burnt on it."""
     return study.failure_limit is not None and study.failures >= study.failure_limit
 
 
-def settle(change: Change) -> None:
-    """After all else in a transaction: pause a study that fails on and on, bring its state up to date, log both."""
-    study = change.study
+def settle(draft: Draft) -> None:
+    """After all else that a request does: pause a study that fails on and on, bring its state up to date, log both."""
+    study = draft.study
     if _fails_on_and_on(study) and not study.paused:
-        change.set(paused=True)
-        change.note("paused", {"reason": "failures", "failures": study.failures})
-    state, reason = standing(change.study)
+        draft.record("paused", {"reason": "failures", "failures": study.failures})
+    state, reason = standing(draft.study)
     if state != study.state:
-        change.set(state=state)
+        draft.set_state(state)
         if state == "complete":
-            change.note("completed", {"reason": reason})
+            draft.record("completed", {"reason": reason})
 
 
 def summary(study: StudyRow) -> StudySummary:
@@ -79,14 +90,4 @@ def summary(study: StudyRow) -> StudySummary:
 
 def full(study: StudyRow) -> views.Study:
     """A study in full."""
-    return render.study(study, definition_of(study), summary(study))
-
-
-def definition_of(study: StudyRow) -> StudyDefinition:
-    """The stored definition, parsed."""
-    return _parsed(json.dumps(study.definition))
-
-
-@lru_cache(256)
-def _parsed(definition: str) -> StudyDefinition:
-    return StudyDefinition.model_validate(json.loads(definition))
+    return render.study(study, definition_of(study.definition), summary(study))

@@ -1,182 +1,235 @@
-"""A study's rows as its log tells them: every change is an event, so the events alone give trials and observations.
+"""The transition function: what each event of the log does to the rows of its study.
 
-What the log does not hold is when a lease ends (heartbeats are not events) and what the model made of it all.
+Everything that changes a study is an event, and ``apply`` is the only code that turns an event into rows. Live requests
+apply the events that they cause to a ``Draft``. Replay, ``adabkb doctor``, ``adabkb import`` and ``/why`` apply stored
+events to a ``LoggedStudy``. The log does not hold when leases end (heartbeats are no events), nor what the model has
+computed; the study's state follows from its row.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Protocol
 
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
-from adabkb_service.storage.rows import EventRow, ObservationRow, TrialRow, TrialState
+from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, StudyRow, TrialRow
 
 
-@dataclass
-class Ledger:
-    """The events so far, folded into rows."""
+class Rows(Protocol):
+    """The rows of one study, to be read and replaced."""
 
-    study_id: str
-    definition: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    limits: dict[str, Any] = field(default_factory=dict)
-    """Columns of the study that may be changed."""
-    paused: bool = False
-    failures: int = 0
-    """In a row."""
-    head: int = 0
-    trials: dict[int, TrialRow] = field(default_factory=dict)
-    """By number; the ends of leases are not known."""
-    observations: dict[int, ObservationRow] = field(default_factory=dict)
-    """By seq."""
-    faults: list[str] = field(default_factory=list)
-    """Events that contradict those before them."""
+    study: StudyRow
 
-    def apply(self, event: EventRow) -> None:
-        """Take the next event in."""
-        if event.seq != self.head + 1:
-            self.faults.append(f"event {event.seq} follows event {self.head}")
-        self.head = event.seq
-        try:
-            getattr(self, f"_{event.kind}", self._ignore)(event)
-        except (KeyError, AttributeError, TypeError, ValueError) as error:
-            self.faults.append(f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}")
+    def trial(self, number: int) -> TrialRow:
+        """A trial.
 
-    def best(self) -> ObservationRow | None:
-        """The best result that counts, the earliest of equals."""
-        counted = [row for row in self.observations.values() if not row.excluded]
-        sign = 1.0 if self.definition["direction"] == "maximize" else -1.0
-        return max(counted, key=lambda row: (sign * row.value, -row.seq), default=None)
+        Raises:
+            TrialNotFound: there is none.
+        """
 
-    def states(self) -> dict[str, int]:
-        """How many trials there are in each state."""
-        count = Counter(trial.state for trial in self.trials.values())
-        return {state: count[state] for state in get_args(TrialState)}
+    def put_trial(self, row: TrialRow) -> None:
+        """Add or replace a trial."""
 
-    def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials without a result: those that may still get one, and those that failed."""
-        told = {row.trial for row in self.observations.values()}
-        without = [trial for trial in self.trials.values() if trial.number not in told]
-        failed = [trial.number for trial in without if trial.state == "failed"]
-        return [trial.number for trial in without if trial.state != "failed"], failed
+    def observation(self, seq: int) -> ObservationRow:
+        """An observation.
 
-    def _ignore(self, event: EventRow) -> None:
-        """Of no consequence for rows."""
+        Raises:
+            ObservationNotFound: there is none.
+        """
 
-    def _created(self, event: EventRow) -> None:
-        self.definition, self.seed = event.payload["definition"], event.payload["seed"]
-        parsed = StudyDefinition.model_validate(self.definition)
-        self.limits = {name: getattr(parsed, name) for name in CHANGEABLE if name in self.definition}
+    def put_observation(self, row: ObservationRow) -> None:
+        """Add or replace an observation."""
 
-    def _updated(self, event: EventRow) -> None:
-        self.limits.update(event.payload["changes"])
+    def observations_of(self, trial: int) -> list[ObservationRow]:
+        """The observations of a trial, in order."""
 
-    def _paused(self, _: EventRow) -> None:
-        self.paused = True
-
-    def _resumed(self, _: EventRow) -> None:
-        self.paused, self.failures = False, 0
-
-    def _suggested(self, event: EventRow) -> None:
-        payload = event.payload
-        cell = None if payload["cell"] is None else payload["cell"]["key"]
-        self._add(
-            event,
-            state="active",
-            origin=payload["origin"],
-            cell=cell,
-            worker=payload["worker"],
-            attempt=1,
-            started_at=event.created_at,
-        )
-
-    def _queued(self, event: EventRow) -> None:
-        self._add(event)
-
-    def _leased(self, event: EventRow) -> None:
-        trial = self._trial(event)
-        if event.payload["renewed"]:
-            self._move(trial, state="active", expirations=trial.expirations - 1)
-            return
-        if event.payload["attempt"] != trial.attempt + 1 or trial.state not in ("queued", "released", "expired"):
-            self.faults.append(f"event {event.seq} leases trial {trial.number}, which was {trial.state}")
-        self._move(
-            trial,
-            state="active",
-            attempt=event.payload["attempt"],
-            worker=event.payload["worker"],
-            started_at=event.created_at,
-        )
-
-    def _expired(self, event: EventRow) -> None:
-        trial = self._trial(event)
-        self._move(trial, state="expired", expirations=trial.expirations + 1)
-
-    def _released(self, event: EventRow) -> None:
-        self._move(self._trial(event), state="released")
-
-    def _failed(self, event: EventRow) -> None:
-        trial, payload = self._trial(event), event.payload
-        if trial.state in ("completed", "failed"):
-            self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
-        values = {"state": "failed", "reason": payload["reason"], "finished_at": event.created_at}
-        self._move(trial, failed_attempt=payload["attempt"], **values)
-        self.failures += 1
-
-    def _observed(self, event: EventRow) -> None:
-        payload = event.payload
-        row = ObservationRow(
-            study_id=self.study_id,
-            seq=payload["observation"],
-            trial=event.trial,
-            attempt=payload["attempt"],
-            parameters=payload["parameters"],
-            value=payload["value"],
-            std_error=payload["std_error"],
-            excluded=False,
-            observed_at=event.created_at,
-        )
-        if row.seq != len(self.observations) + 1:
-            self.faults.append(f"event {event.seq} numbers observation {row.seq} after {len(self.observations)}")
-        self.observations[row.seq] = row
-        if event.trial is None:
-            return
-        trial = self._trial(event)
-        if trial.state != "completed":
-            self._move(trial, state="completed", value=row.value, reason=None, finished_at=event.created_at)
-            self.failures = 0
-
-    def _corrected(self, event: EventRow) -> None:
-        payload = event.payload
-        row = self.observations[payload["observation"]]
-        changed = {name: payload[name] for name in ("value", "std_error", "excluded")}
-        self.observations[row.seq] = replace(row, **changed)
-        if row.trial is not None:
-            first = next(known for known in self.observations.values() if known.trial == row.trial)
-            self._move(self.trials[row.trial], value=first.value)
-
-    def _trial(self, event: EventRow) -> TrialRow:
-        return self.trials[event.trial or 0]
-
-    def _add(self, event: EventRow, **values: Any) -> None:
-        number = event.trial or 0
-        budget = self.limits.get("budget")
-        if number != len(self.trials) + 1:
-            self.faults.append(f"event {event.seq} numbers trial {number} after {len(self.trials)}")
-        if budget is not None and len(self.trials) >= budget:
-            self.faults.append(f"event {event.seq} adds trial {number} to a budget of {budget}")
-        parameters = event.payload["parameters"]
-        self.trials[number] = TrialRow.new(self.study_id, number, parameters, event.created_at, **values)
-
-    def _move(self, trial: TrialRow, **values: Any) -> None:
-        self.trials[trial.number] = replace(trial, **values)
+    def best_observation(self) -> ObservationRow | None:
+        """The best observation that is not excluded, the first one if several are equal."""
 
 
-def read(study_id: str, log: Iterable[EventRow]) -> Ledger:
-    """The rows of a study, from its log."""
-    ledger = Ledger(study_id)
-    for event in log:
-        ledger.apply(event)
-    return ledger
+def begin(study_id: str, event: EventRow) -> StudyRow:
+    """The row of a study after its first event, ``created``."""
+    definition, seed = event.payload["definition"], event.payload["seed"]
+    parsed = StudyDefinition.model_validate(definition)
+    # Limits that did not exist when the study was created stay off.
+    limits = {name: getattr(parsed, name) if name in definition else None for name in CHANGEABLE}
+    return replace(StudyRow.new(study_id, definition, seed, event.created_at, **limits), head=event.seq)
+
+
+def apply(rows: Rows, event: EventRow) -> None:
+    """Bring the rows from the state before an event to the state after it.
+
+    Raises:
+        TrialNotFound, ObservationNotFound, KeyError: the event contradicts those before it.
+    """
+    changed = _TRANSITIONS[event.kind](rows, event)
+    rows.study = replace(rows.study, head=event.seq, updated_at=event.created_at, **changed)
+
+
+def as_best(row: ObservationRow | None) -> dict[str, Any] | None:
+    """An observation as ``studies.best`` keeps it."""
+    return None if row is None else {"parameters": row.parameters, "value": row.value, "trial": row.trial}
+
+
+def merit(study: StudyRow, value: float) -> float:
+    """The value, with its sign changed if the study minimises."""
+    return value if study.definition["direction"] == "maximize" else -value
+
+
+Columns = dict[str, Any]
+"""New values of the study's columns."""
+
+
+def _unchanged(_: Rows, __: EventRow) -> Columns:
+    return {}
+
+
+def _updated(_: Rows, event: EventRow) -> Columns:
+    return dict(event.payload["changes"])
+
+
+def _paused(_: Rows, __: EventRow) -> Columns:
+    return {"paused": True}
+
+
+def _resumed(_: Rows, __: EventRow) -> Columns:
+    return {"paused": False, "failures": 0}
+
+
+def _model_failed(_: Rows, event: EventRow) -> Columns:
+    return {"model_error": event.payload["error"]}
+
+
+def _model_recovered(_: Rows, __: EventRow) -> Columns:
+    return {"model_error": None}
+
+
+def _suggested(rows: Rows, event: EventRow) -> Columns:
+    payload = event.payload
+    cell = None if payload["cell"] is None else payload["cell"]["key"]
+    return _added(
+        rows,
+        event,
+        state="active",
+        origin=payload["origin"],
+        cell=cell,
+        worker=payload["worker"],
+        attempt=1,
+        started_at=event.created_at,
+    )
+
+
+def _queued(rows: Rows, event: EventRow) -> Columns:
+    return _added(rows, event)
+
+
+def _leased(rows: Rows, event: EventRow) -> Columns:
+    trial, payload = _trial(rows, event), event.payload
+    if payload["renewed"]:  # a heartbeat has revived an expired lease, so that expiration does not count
+        return _moved(rows, trial, state="active", expirations=trial.expirations - 1)
+    attempt, worker = payload["attempt"], payload["worker"]
+    return _moved(rows, trial, state="active", attempt=attempt, worker=worker, started_at=event.created_at)
+
+
+def _expired(rows: Rows, event: EventRow) -> Columns:
+    trial = _trial(rows, event)
+    return _moved(rows, trial, state="expired", expirations=trial.expirations + 1)
+
+
+def _released(rows: Rows, event: EventRow) -> Columns:
+    return _moved(rows, _trial(rows, event), state="released")
+
+
+def _failed(rows: Rows, event: EventRow) -> Columns:
+    payload = event.payload
+    moved = _moved(
+        rows,
+        _trial(rows, event),
+        state="failed",
+        failed_attempt=payload["attempt"],
+        reason=payload["reason"],
+        finished_at=event.created_at,
+    )
+    return {**moved, "failures": rows.study.failures + 1}
+
+
+def _observed(rows: Rows, event: EventRow) -> Columns:
+    payload, study = event.payload, rows.study
+    row = ObservationRow(
+        study_id=study.id,
+        seq=payload["observation"],
+        trial=event.trial,
+        attempt=payload["attempt"],
+        parameters=payload["parameters"],
+        value=payload["value"],
+        std_error=payload["std_error"],
+        excluded=False,
+        observed_at=event.created_at,
+    )
+    rows.put_observation(row)
+    changed: Columns = {"observations": study.observations + 1}
+    if study.best is None or merit(study, row.value) > merit(study, study.best["value"]):
+        changed["best"] = as_best(row)
+    if event.trial is None:
+        return changed
+    trial = _trial(rows, event)
+    if trial.state == "completed":  # a replicate
+        return changed
+    finished = {"state": "completed", "value": row.value, "reason": None, "finished_at": event.created_at}
+    return {**changed, **_moved(rows, trial, **finished), "failures": 0}
+
+
+def _corrected(rows: Rows, event: EventRow) -> Columns:
+    payload = event.payload
+    changed = {name: payload[name] for name in ("value", "std_error", "excluded")}
+    row = replace(rows.observation(payload["observation"]), **changed)
+    rows.put_observation(row)
+    if row.trial is not None:
+        first = rows.observations_of(row.trial)[0]
+        rows.put_trial(replace(rows.trial(row.trial), value=first.value))
+    return {"best": as_best(rows.best_observation())}
+
+
+_TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
+    "created": _unchanged,
+    "suggested": _suggested,
+    "queued": _queued,
+    "leased": _leased,
+    "expired": _expired,
+    "released": _released,
+    "observed": _observed,
+    "failed": _failed,
+    "paused": _paused,
+    "resumed": _resumed,
+    "updated": _updated,
+    "completed": _unchanged,  # the state is derived from the row, by lifecycle.settle
+    "corrected": _corrected,
+    "model_failed": _model_failed,
+    "model_recovered": _model_recovered,
+}
+
+
+def _trial(rows: Rows, event: EventRow) -> TrialRow:
+    return rows.trial(event.trial or 0)
+
+
+def _added(rows: Rows, event: EventRow, **values: Any) -> Columns:
+    study = rows.study
+    row = TrialRow.new(study.id, event.trial or 0, event.payload["parameters"], event.created_at, **values)
+    rows.put_trial(row)
+    return {row.state: getattr(study, row.state) + 1}
+
+
+def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
+    row = replace(trial, **values)
+    rows.put_trial(row)
+    if row.state == trial.state:
+        return {}
+    return {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
+
+
+def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
+    """The best of some observations that counts, the earliest of equals."""
+    counting = [row for row in rows if not row.excluded]
+    return max(counting, key=lambda row: (merit(study, row.value), -row.seq), default=None)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from adabkb_service.contract.answers import (
     Best,
     CellRef,
     Counts,
-    Event,
     ModelSummary,
     Observation,
     Study,
     StudySummary,
     Trial,
 )
+from adabkb_service.contract.history import Event
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
 
@@ -57,11 +57,6 @@ def observation(row: ObservationRow) -> Observation:
 def best(study: StudyRow) -> Best | None:
     """The best result of a study."""
     return None if study.best is None else Best(**study.best)
-
-
-def as_best(row: ObservationRow) -> dict[str, Any]:
-    """An observation as ``studies.best`` keeps it."""
-    return {"parameters": row.parameters, "value": row.value, "trial": row.trial}
 
 
 def counts(study: StudyRow) -> Counts:

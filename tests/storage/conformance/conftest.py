@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.storage import migration, studies
+from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from tests.storage.rows import study
 
@@ -19,9 +19,8 @@ class Undone(Exception):
 
 @contextmanager
 def prepared(url: str) -> Iterator[Database]:
-    """With the schema, and the study "s"."""
+    """A migrated database, with the study "s"."""
     database = Database(url)
-    migration.upgrade(database)
     with database.writing() as connection:
         studies.create(connection, study("s"))
     yield database
@@ -29,16 +28,16 @@ def prepared(url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(migrated_url: str) -> Iterator[Database]:
     """One of the test's own, for tests of what is committed."""
-    with prepared(database_url) as opened:
+    with prepared(migrated_url) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def undisturbed(module_database_url: str) -> Iterator[Database]:
+def undisturbed(module_migrated_url: str) -> Iterator[Database]:
     """One for many tests, none of which commits."""
-    with prepared(module_database_url) as opened:
+    with prepared(module_migrated_url) as opened:
         yield opened
 
 

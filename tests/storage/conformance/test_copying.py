@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -14,18 +13,13 @@ from adabkb_service.storage.copying import ROWS, copy, is_empty
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.conftest import BACKENDS
-from tests.storage.conformance.conftest import prepared
-from tests.storage.rows import event, key, observation, study, trial
+from tests.storage.rows import NOW, event, key, observation, study, trial
 
 
 @pytest.fixture(params=BACKENDS)
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """An empty database with the schema, on SQLite and on PostgreSQL."""
-    url = f"sqlite:///{tmp_path}/target.db"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("other_postgresql")
-    database = Database(url)
-    migration.upgrade(database)
+def target(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A migrated database without rows, on SQLite and on PostgreSQL."""
+    database = Database(request.getfixturevalue(f"other_{request.param}"))
     yield database
     database.close()
 
@@ -33,7 +27,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]
 def fill(database: Database) -> None:
     """Two studies with rows in every table; cells that were cleared leave a hole in their numbering."""
     with database.writing() as connection:
-        studies.create(connection, study("t", tags={"ünï": "🧪"}, model={"gap": 0.1}, tolerance=5e-324))
+        studies.create(connection, study("t", tags={"ünï": "🧪"}, model={"gap": 0.1}, checkpoint={}, tolerance=5e-324))
         trials.add(connection, [trial(1), trial(2, "t", state="failed", leased_until=None)])
         observations.add(connection, [observation(1, 0.1 + 0.2, trial=1, attempt=1), observation(2, 1e-300)])
         events.add(connection, [event(1), event(1, "t", payload={"z": 1, "a": [None]})])
@@ -41,8 +35,8 @@ def fill(database: Database) -> None:
             model.clear(connection, name)
             model.write_cells(connection, name, {"0": "expanded", "0.1": "leaf"})
             model.write_dictionary(connection, name, added=[0, 5], removed=[])
-        idempotency.add(connection, key("k", answer={"a": 1}))
-        idempotency.add(connection, key("k", scope=""))
+        idempotency.add(connection, [key("k", answer={"a": 1}), key("k", scope="")])
+        idempotency.move_horizon(connection, NOW)
 
 
 def content(database: Database) -> dict[str, list[sa.Row[tuple[object, ...]]]]:
@@ -111,15 +105,14 @@ def test_a_copy_is_of_one_moment(database: Database, target: Database, monkeypat
     assert len(content(database)["events"]) == 1
 
 
-def test_into_a_database_that_has_the_same_study_nothing_is_copied(tmp_path: Path, target: Database) -> None:
-    with prepared(f"sqlite:///{tmp_path}/source.db") as source:
-        fill(source)
-        with target.writing() as connection:
-            studies.create(connection, study("s", seed=7))
-        before = content(target)
-        with pytest.raises(Contention):
-            copy(source, target)
-        assert content(target) == before
+def test_into_a_database_that_has_the_same_study_nothing_is_copied(database: Database, target: Database) -> None:
+    fill(database)
+    with target.writing() as connection:
+        studies.create(connection, study("s", seed=7))
+    before = content(target)
+    with pytest.raises(Contention):
+        copy(database, target)
+    assert content(target) == before
 
 
 def test_a_database_is_empty_without_tables_and_without_studies(database_url: str) -> None:

@@ -11,35 +11,41 @@ from adabkb_service.storage.database import Database
 
 COMMIT = """
 import sys, time
-from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
+from tests.storage.writes import change
 with Database(sys.argv[1]).writing() as connection:
-    studies.change(connection, "s", budget=5)
+    change(connection, "s", budget=5)
 print("committed", flush=True)
 time.sleep(60)
 """
 
 WRITE = """
 import sys, time
-from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
+from tests.storage.writes import change
 with Database(sys.argv[1]).writing() as connection:
-    studies.change(connection, "s", budget=5)
+    change(connection, "s", budget=5)
     print("written", flush=True)
     time.sleep(60)
 """
 
 APPEND = """
 import sys
+from datetime import UTC, datetime
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
-from tests.storage.rows import event
+from adabkb_service.storage.rows import EventRow
+from tests.storage.writes import write_when_current
 database = Database(sys.argv[1])
+def append(connection, before):
+    global following
+    following = before.head + 1
+    if not studies.commit_if_unchanged(connection, before, head=following):
+        return False
+    events.add(connection, [EventRow("s", following, "updated", None, {}, datetime.now(UTC))])
+    return True
 for _ in range(int(sys.argv[2])):
-    with database.writing() as connection:
-        following = studies.get(connection, "s", lock=True).head + 1
-        events.add(connection, [event(following)])
-        studies.change(connection, "s", head=following)
+    write_when_current(database, append)
     print(following, flush=True)
 """
 
@@ -64,22 +70,22 @@ def log(database: Database) -> list[int]:
         return [event.seq for event in events.page(connection, "s", 0)]
 
 
-def test_a_commit_outlives_the_process_that_made_it(database_url: str, database: Database) -> None:
-    assert killed_after_line(COMMIT, 1, database_url) == ["committed"]
+def test_a_commit_outlives_the_process_that_made_it(migrated_url: str, database: Database) -> None:
+    assert killed_after_line(COMMIT, 1, migrated_url) == ["committed"]
     with database.reading() as connection:
         assert studies.get(connection, "s").budget == 5
 
 
-def test_of_a_process_killed_before_its_commit_nothing_is_left(database_url: str, database: Database) -> None:
-    assert killed_after_line(WRITE, 1, database_url) == ["written"]
+def test_of_a_process_killed_before_its_commit_nothing_is_left(migrated_url: str, database: Database) -> None:
+    assert killed_after_line(WRITE, 1, migrated_url) == ["written"]
     with database.reading() as connection:
         assert studies.get(connection, "s").budget is None
 
 
 def test_of_a_process_killed_at_any_moment_every_commit_is_there_and_whole(
-    database_url: str, database: Database
+    migrated_url: str, database: Database
 ) -> None:
-    said = killed_after_line(APPEND, 20, database_url, "100000")
+    said = killed_after_line(APPEND, 20, migrated_url, "100000")
     found = log(database)
     assert len(found) - len(said) in {0, 1}, "the last commit may be one it had no time to speak of"
     assert found == list(range(1, len(found) + 1))
@@ -87,18 +93,18 @@ def test_of_a_process_killed_at_any_moment_every_commit_is_there_and_whole(
         assert studies.get(connection, "s").head == len(found)
 
 
-def test_several_processes_append_to_one_log_without_gaps(database_url: str, database: Database) -> None:
-    running = [process(APPEND, database_url, "20") for _ in range(3)]
+def test_several_processes_append_to_one_log_without_gaps(migrated_url: str, database: Database) -> None:
+    running = [process(APPEND, migrated_url, "20") for _ in range(3)]
     said = [int(line) for each in running for line in each.communicate(timeout=60)[0].split()]
     assert [each.returncode for each in running] == [0, 0, 0]
     assert sorted(said) == log(database) == list(range(1, 61))
 
 
-def test_a_database_that_is_closed_and_opened_again_is_the_same(database_url: str, database: Database) -> None:
+def test_a_database_that_is_closed_and_opened_again_is_the_same(migrated_url: str, database: Database) -> None:
     with database.reading() as connection:
         before = studies.get(connection, "s")
     database.close()
-    again = Database(database_url)
+    again = Database(migrated_url)
     with again.reading() as connection:
         assert studies.get(connection, "s") == before
     again.close()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import pytest
 import sqlalchemy as sa
 
+from adabkb_service.errors import Contention
 from adabkb_service.storage import idempotency, studies
+from adabkb_service.storage.database import Database
 from tests.storage.rows import NOW, TICK, key, study
 
 SECOND = timedelta(seconds=1)
@@ -16,7 +20,7 @@ LATER = NOW + timedelta(days=1)
 def add(connection: sa.Connection, **ages: int) -> None:
     """Keys by name, and how many seconds before ``NOW`` they were stored."""
     for name, seconds in ages.items():
-        idempotency.add(connection, key(name, created_at=NOW - seconds * SECOND))
+        idempotency.add(connection, [key(name, created_at=NOW - seconds * SECOND)])
 
 
 def names(connection: sa.Connection) -> list[str]:
@@ -42,10 +46,10 @@ def test_keys_of_a_study_come_oldest_first_and_by_name_at_the_same_moment(connec
 
 def test_keys_of_a_study_include_the_one_it_was_created_with(connection: sa.Connection) -> None:
     studies.create(connection, study("S"))
-    idempotency.add(connection, key("k", "S"))
+    idempotency.add(connection, [key("k", "S")])
     assert idempotency.of_study(connection, "s") == []
     creating = key("k", scope="")
-    idempotency.add(connection, creating)
+    idempotency.add(connection, [creating])
     assert idempotency.of_study(connection, "s") == [creating]
 
 
@@ -72,13 +76,13 @@ def test_outdated_keys_up_to_the_limit_are_the_oldest(connection: sa.Connection)
 def test_outdated_keys_are_of_all_studies_and_scopes(connection: sa.Connection) -> None:
     studies.create(connection, study("S"))
     for row in (key("k"), key("k", "S"), key("k", "S", scope="")):
-        idempotency.add(connection, row)
+        idempotency.add(connection, [row])
     assert sorted(idempotency.outdated(connection, NOW + TICK, 10)) == [("", "k"), ("S", "k"), ("s", "k")]
 
 
 def test_forgetting_deletes_the_keys_named_and_no_others(connection: sa.Connection) -> None:
     add(connection, a=0, b=0, c=0)
-    idempotency.add(connection, key("a", scope=""))
+    idempotency.add(connection, [key("a", scope="")])
     idempotency.forget(connection, [("s", "a"), ("s", "c")], LATER)
     assert names(connection) == ["a", "b"]
     assert idempotency.find(connection, "", "a") is not None
@@ -110,3 +114,48 @@ def test_a_key_that_came_anew_meanwhile_is_not_forgotten(connection: sa.Connecti
     add(connection, k=0)
     idempotency.forget(connection, [("s", "k")], NOW)
     assert names(connection) == ["k"]
+
+
+def test_before_any_key_was_forgotten_there_is_no_horizon(connection: sa.Connection) -> None:
+    assert idempotency.horizon(connection) is None
+
+
+def test_the_horizon_is_where_it_was_moved_last(connection: sa.Connection) -> None:
+    """To either side: who moves it knows why."""
+    for at in (NOW, NOW + TICK, NOW - SECOND):
+        idempotency.move_horizon(connection, at)
+        assert idempotency.horizon(connection) == at
+
+
+def test_servers_that_move_the_horizon_at_once_leave_it_where_one_of_them_moved_it(database: Database) -> None:
+    def move(seconds: int) -> None:
+        with database.writing() as connection:
+            idempotency.move_horizon(connection, NOW + seconds * SECOND)
+
+    move(0)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(move, range(1, 21)))
+    with database.reading() as connection:
+        moved = idempotency.horizon(connection)
+    assert moved is not None
+    assert NOW < moved <= NOW + 20 * SECOND
+
+
+def test_the_oldest_key_is_that_of_any_study_and_scope(connection: sa.Connection) -> None:
+    assert idempotency.oldest(connection) is None
+    studies.create(connection, study("S"))
+    add(connection, a=1, b=3, c=2)
+    assert idempotency.oldest(connection) == NOW - 3 * SECOND
+    idempotency.add(connection, [key("d", "S", scope="", created_at=NOW - 4 * SECOND)])
+    assert idempotency.oldest(connection) == NOW - 4 * SECOND
+    idempotency.forget(connection, [("", "d"), ("s", "b")], LATER)
+    assert idempotency.oldest(connection) == NOW - 2 * SECOND
+
+
+def test_keys_stored_together_are_all_stored_or_none(database: Database) -> None:
+    with database.writing() as connection:
+        idempotency.add(connection, [key("b")])
+    with pytest.raises(Contention), database.writing() as connection:
+        idempotency.add(connection, [key("a"), key("b"), key("c")])
+    with database.reading() as connection:
+        assert names(connection) == ["b"]

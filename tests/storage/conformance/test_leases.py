@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import get_args
 
-import pytest
 import sqlalchemy as sa
 
 from adabkb_service.storage import studies, trials
-from adabkb_service.storage.rows import TrialState
+from adabkb_service.storage.rows import TrialRow, TrialState
 from tests.storage.rows import NOW, TICK, study, trial
 
 STATES: tuple[TrialState, ...] = get_args(TrialState)
@@ -20,24 +19,45 @@ def overdue(connection: sa.Connection, now: datetime = NOW) -> list[int]:
     return [row.number for row in trials.overdue(connection, "s", now)]
 
 
+def in_all_states(leased_until: datetime, but: TrialState) -> list[TrialRow]:
+    """A trial in every state but one."""
+    states = [state for state in STATES if state != but]
+    return [trial(number, state=state, leased_until=leased_until) for number, state in enumerate(states)]
+
+
 def beyond(connection: sa.Connection, now: datetime = NOW) -> list[int]:
     return sorted(row.number for row in trials.leased_beyond(connection, now))
 
 
-@pytest.mark.parametrize(("now", "found"), [(NOW - TICK, []), (NOW, []), (NOW + TICK, [1])])
-def test_a_lease_has_run_out_after_its_last_moment_and_not_at_it(
-    connection: sa.Connection, now: datetime, found: list[int]
-) -> None:
+def test_a_lease_has_run_out_after_its_last_moment_and_not_at_it(connection: sa.Connection) -> None:
     trials.add(connection, [trial(1, leased_until=NOW)])
-    assert overdue(connection, now) == found
-    assert trials.studies_with_overdue(connection, now) == (["s"] if found else [])
+    for now in (NOW - TICK, NOW):
+        assert (overdue(connection, now), trials.studies_with_overdue(connection, now)) == ([], [])
+    assert overdue(connection, NOW + TICK) == [1]
+    assert trials.studies_with_overdue(connection, NOW + TICK) == ["s"]
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_only_active_trials_are_overdue(connection: sa.Connection, state: TrialState) -> None:
-    trials.add(connection, [trial(1, state=state, leased_until=NOW - SECOND)])
-    assert overdue(connection) == ([1] if state == "active" else [])
-    assert trials.studies_with_overdue(connection, NOW) == (["s"] if state == "active" else [])
+def test_only_active_trials_are_overdue(connection: sa.Connection) -> None:
+    trials.add(connection, in_all_states(leased_until=NOW - SECOND, but="active"))
+    assert (overdue(connection), trials.studies_with_overdue(connection, NOW)) == ([], [])
+    assert trials.next_expiry(connection, "s") is None
+    trials.add(connection, [trial(99, leased_until=NOW - SECOND)])
+    assert (overdue(connection), trials.studies_with_overdue(connection, NOW)) == ([99], ["s"])
+    assert trials.next_expiry(connection, "s") == NOW - SECOND
+
+
+def test_the_next_lease_to_end_is_the_first_of_the_study_whether_it_has_run_out_or_not(
+    connection: sa.Connection,
+) -> None:
+    studies.create(connection, study("S"))
+    assert trials.next_expiry(connection, "s") is None
+    ends = {1: NOW + SECOND, 2: NOW + TICK, 3: None, 4: NOW + 2 * SECOND}
+    trials.add(connection, [trial(number, leased_until=end) for number, end in ends.items()])
+    trials.add(connection, [trial(1, "S", leased_until=NOW - SECOND)])
+    assert trials.next_expiry(connection, "s") == NOW + TICK
+    trials.change(connection, [trial(2, leased_until=NOW - 2 * SECOND)])
+    assert trials.next_expiry(connection, "s") == NOW - 2 * SECOND
+    assert trials.next_expiry(connection, "nobody") is None
 
 
 def test_a_trial_without_a_lease_is_never_overdue(connection: sa.Connection) -> None:
@@ -80,12 +100,11 @@ def test_a_study_with_many_overdue_trials_is_named_once(connection: sa.Connectio
     assert sorted(trials.studies_with_overdue(connection, NOW)) == ["S", "s", "t"]
 
 
-@pytest.mark.parametrize(("left", "found"), [(-SECOND, []), (60 * SECOND, []), (60 * SECOND + TICK, [1])])
-def test_a_lease_may_last_as_long_as_it_is_and_no_longer(
-    connection: sa.Connection, left: timedelta, found: list[int]
-) -> None:
-    trials.add(connection, [trial(1, lease_seconds=60.0, leased_until=NOW + left)])
-    assert beyond(connection) == found
+def test_a_lease_may_last_as_long_as_it_is_and_no_longer(connection: sa.Connection) -> None:
+    left = {1: -SECOND, 2: 60 * SECOND, 3: 60 * SECOND + TICK}
+    rows = [trial(number, lease_seconds=60.0, leased_until=NOW + each) for number, each in left.items()]
+    trials.add(connection, rows)
+    assert beyond(connection) == [3]
 
 
 def test_each_lease_has_its_own_length(connection: sa.Connection) -> None:
@@ -96,10 +115,11 @@ def test_each_lease_has_its_own_length(connection: sa.Connection) -> None:
     assert beyond(connection) == [1]
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_only_active_trials_last_too_long(connection: sa.Connection, state: TrialState) -> None:
-    trials.add(connection, [trial(1, state=state, leased_until=NOW + timedelta(days=1))])
-    assert beyond(connection) == ([1] if state == "active" else [])
+def test_only_active_trials_last_too_long(connection: sa.Connection) -> None:
+    trials.add(connection, in_all_states(leased_until=NOW + timedelta(days=1), but="active"))
+    assert beyond(connection) == []
+    trials.add(connection, [trial(99, leased_until=NOW + timedelta(days=1))])
+    assert beyond(connection) == [99]
 
 
 def test_leases_that_last_too_long_are_of_all_studies(connection: sa.Connection) -> None:

@@ -1,114 +1,190 @@
-"""Locks: who waits for whom, for how long, and what is said in the end."""
+"""Locks: who waits for whom, for how long, and what is said in the end.
+
+A study is locked by whoever has written its row, or has locked it to store its model, to the end of the transaction.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from adabkb_service.errors import Busy, Contention
-from adabkb_service.storage import events, migration, studies
+from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
-from tests.storage.rows import event, study
+from tests.storage.rows import INCARNATION, event, study
+from tests.storage.writes import change, lock
 
 LOCK_SECONDS = 0.3
 
+WAITERS: dict[str, Callable[[sa.Connection], Any]] = {
+    "compare and swap": lambda connection: studies.commit_if_unchanged(connection, study("s"), budget=7),
+    "store the model": lambda connection: studies.lock_folded(connection, "s", INCARNATION),
+    "delete": lambda connection: studies.remove(connection, "s"),
+}
+"""What waits for whoever has locked the study "s"."""
+
+HOLDERS: dict[str, Callable[[sa.Connection], Any]] = {
+    "compare and swap": lambda connection: studies.commit_if_unchanged(connection, study("s"), budget=5),
+    "store the model": lambda connection: studies.lock_folded(connection, "s", INCARNATION),
+}
+"""What locks it."""
+
 
 @pytest.fixture
-def impatient(database_url: str, database: Database) -> Iterator[Database]:
+def impatient(migrated_url: str, database: Database) -> Iterator[Database]:
     """The same database for somebody who does not wait long."""
-    del database  # it is migrated
-    opened = Database(database_url, lock_seconds=LOCK_SECONDS)
+    del database  # it has its study
+    opened = Database(migrated_url, lock_seconds=LOCK_SECONDS)
     yield opened
     opened.close()
 
 
-def test_a_lock_that_is_not_obtained_is_busy_after_lock_seconds(database: Database, impatient: Database) -> None:
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+def test_a_lock_that_is_not_obtained_is_busy_after_lock_seconds(
+    database: Database, impatient: Database, hold: Callable[[sa.Connection], Any]
+) -> None:
     with database.writing() as connection:
-        studies.get(connection, "s", lock=True)
-        began = time.monotonic()
-        with pytest.raises(Busy), impatient.writing() as other:
-            studies.get(other, "s", lock=True)
-        assert time.monotonic() - began >= 0.9 * LOCK_SECONDS
+        hold(connection)
+        for wait in WAITERS.values():
+            began = time.monotonic()
+            with pytest.raises(Busy), impatient.writing() as other:
+                wait(other)
+            assert time.monotonic() - began >= 0.9 * LOCK_SECONDS
 
 
 def test_a_thread_of_the_same_process_is_busy_too(impatient: Database) -> None:
-    def lock() -> None:
+    def wait() -> None:
         with impatient.writing() as connection:
-            studies.get(connection, "s", lock=True)
+            lock(connection, "s")
 
     with impatient.writing() as connection, ThreadPoolExecutor(1) as pool:
-        studies.get(connection, "s", lock=True)
+        lock(connection, "s")
         with pytest.raises(Busy):
-            pool.submit(lock).result()
+            pool.submit(wait).result()
 
 
 def test_who_was_busy_gets_the_lock_once_it_is_free(database: Database, impatient: Database) -> None:
     with database.writing() as connection:
-        studies.get(connection, "s", lock=True)
+        lock(connection, "s")
         with pytest.raises(Busy), impatient.writing() as other:
-            studies.get(other, "s", lock=True)
+            lock(other, "s")
     with impatient.writing() as other:
-        studies.change(other, "s", budget=5)
-        assert studies.get(other, "s", lock=True).budget == 5
+        assert change(other, "s", budget=5) == study("s", budget=5, version=2)
 
 
 def test_a_lock_is_let_go_by_a_block_that_raises(database: Database, impatient: Database) -> None:
     def lock_and_fail() -> None:
         with database.writing() as connection:
-            studies.get(connection, "s", lock=True)
+            lock(connection, "s")
             raise LookupError
 
     with pytest.raises(LookupError):
         lock_and_fail()
     with impatient.writing() as other:
-        assert studies.get(other, "s", lock=True) == study("s")
+        assert studies.commit_if_unchanged(other, study("s"), budget=5)
 
 
-def test_who_waits_for_a_lock_sees_what_its_holder_wrote(database: Database) -> None:
-    locked, results = threading.Event(), []
+def outcome_after(
+    database: Database, hold: Callable[[sa.Connection], Any], wait: Callable[[sa.Connection], Any], *, fails: bool
+) -> Any:
+    """What somebody gets who began to wait for a study while it was locked, once its holder has ended."""
+    locked = threading.Event()
 
-    def wait() -> None:
+    def begin_to_wait() -> Any:
         locked.wait(10)
         with database.writing() as connection:
-            results.append(studies.get(connection, "s", lock=True).budget)
+            return wait(connection)
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(wait)
-        with database.writing() as connection:
-            studies.get(connection, "s", lock=True)
-            locked.set()
-            time.sleep(0.1)
-            studies.change(connection, "s", budget=5)
-        waiting.result()
-    assert results == [5]
+        waiting = pool.submit(begin_to_wait)
+        try:
+            with database.writing() as connection:
+                hold(connection)
+                locked.set()
+                time.sleep(0.1)
+                assert not waiting.done()
+                if fails:
+                    raise LookupError
+        except LookupError:
+            assert fails
+        return waiting.result()
+
+
+def test_who_waits_for_a_study_that_is_written_to_meanwhile_writes_nothing(database: Database) -> None:
+    """It would rest on what the study is no longer."""
+    assert not outcome_after(database, HOLDERS["compare and swap"], WAITERS["compare and swap"], fails=False)
+    with database.reading() as connection:
+        assert studies.get(connection, "s") == study("s", budget=5, version=1)
+
+
+def test_who_waits_for_a_writer_that_fails_writes(database: Database) -> None:
+    assert outcome_after(database, HOLDERS["compare and swap"], WAITERS["compare and swap"], fails=True)
+    with database.reading() as connection:
+        assert studies.get(connection, "s") == study("s", budget=7, version=1)
+
+
+def test_who_waits_for_the_model_to_be_stored_writes_all_the_same(database: Database) -> None:
+    """No request has to be done again for the sake of a model."""
+
+    def store(connection: sa.Connection) -> None:
+        studies.lock_folded(connection, "s", INCARNATION)
+        studies.save_model(connection, "s", INCARNATION, folded=3, checkpoint={})
+
+    assert outcome_after(database, store, WAITERS["compare and swap"], fails=False)
+    with database.reading() as connection:
+        assert studies.get(connection, "s") == study("s", budget=7, folded=3, checkpoint={}, version=1)
+
+
+def test_who_waits_to_store_a_model_sees_what_another_has_stored(database: Database) -> None:
+    def store(connection: sa.Connection) -> None:
+        studies.save_model(connection, "s", INCARNATION, folded=3, checkpoint={})
+
+    assert outcome_after(database, store, WAITERS["store the model"], fails=False) == 3
+
+
+def test_who_waits_for_a_study_that_is_deleted_meanwhile_writes_nothing(database: Database) -> None:
+    assert not outcome_after(database, WAITERS["delete"], WAITERS["compare and swap"], fails=False)
+    with database.reading() as connection:
+        assert studies.ids(connection) == []
+
+
+def test_a_lost_compare_and_swap_locks_nothing_on_postgresql(other_postgresql: str) -> None:
+    database = prepared(other_postgresql)
+    with database.writing() as connection:
+        assert not studies.commit_if_unchanged(connection, study("s", version=7))
+        with database.writing() as other:  # would be Busy
+            assert studies.commit_if_unchanged(other, study("s"))
+    database.close()
 
 
 def test_reading_waits_for_no_writer(database: Database, impatient: Database) -> None:
     with database.writing() as connection:
-        studies.get(connection, "s", lock=True)
-        studies.change(connection, "s", budget=5)
+        change(connection, "s", budget=5)
         with impatient.reading() as other:
             assert studies.get(other, "s").budget is None
+            assert studies.is_current(other, study("s"))
 
 
 def test_writing_waits_for_no_reader(database: Database, impatient: Database) -> None:
     with database.reading() as connection:
         studies.get(connection, "s")
         with impatient.writing() as other:
-            studies.get(other, "s", lock=True)
-            studies.change(other, "s", budget=5)
+            change(other, "s", budget=5)
         with impatient.reading() as other:
             assert studies.get(other, "s").budget == 5
         assert studies.get(connection, "s").budget is None, "the reader was there before"
+        assert studies.is_current(connection, study("s"))
 
 
-def test_when_all_connections_are_in_use_it_is_busy(database_url: str, database: Database) -> None:
-    del database  # it is migrated
-    small = Database(database_url, lock_seconds=LOCK_SECONDS, connections=1)
+def test_when_all_connections_are_in_use_it_is_busy(migrated_url: str, database: Database) -> None:
+    del database  # it has its study
+    small = Database(migrated_url, lock_seconds=LOCK_SECONDS, connections=1)
     with small.reading(), pytest.raises(Busy, match="connections"), small.reading():
         pass
     with small.reading() as connection:
@@ -119,10 +195,10 @@ def test_when_all_connections_are_in_use_it_is_busy(database_url: str, database:
 def test_two_studies_do_not_block_one_another_on_postgresql(other_postgresql: str) -> None:
     database = prepared(other_postgresql)
     with database.writing() as connection:
-        studies.get(connection, "s", lock=True)
+        lock(connection, "s")
         events.add(connection, [event(1)])
         with database.writing() as other:  # would be Busy
-            studies.get(other, "t", lock=True)
+            lock(other, "t")
             events.add(other, [event(1, "t")])
         with database.reading() as other:
             assert [len(events.page(other, name, 0)) for name in ("s", "t")] == [0, 1], "the first goes on"
@@ -134,18 +210,18 @@ def test_two_studies_do_not_block_one_another_on_postgresql(other_postgresql: st
 def test_a_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) -> None:
     database, both = prepared(other_postgresql, lock_seconds=10.0), threading.Barrier(2)
 
-    def lock(first: str, second: str) -> str:
+    def write(first: str, second: str) -> str:
         try:
             with database.writing() as connection:
-                studies.get(connection, first, lock=True)
+                lock(connection, first)
                 both.wait(10)
-                studies.get(connection, second, lock=True)
+                studies.commit_if_unchanged(connection, study(second))
         except Contention:
             return "contention"
         return "both"
 
     with ThreadPoolExecutor(2) as pool:
-        outcomes = [pool.submit(lock, "s", "t"), pool.submit(lock, "t", "s")]
+        outcomes = [pool.submit(write, "s", "t"), pool.submit(write, "t", "s")]
         assert sorted(outcome.result() for outcome in outcomes) == ["both", "contention"]
     database.close()
 
@@ -153,7 +229,6 @@ def test_a_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) ->
 def prepared(url: str, lock_seconds: float = LOCK_SECONDS) -> Database:
     """With the studies "s" and "t"."""
     database = Database(url, lock_seconds=lock_seconds)
-    migration.upgrade(database)
     with database.writing() as connection:
         studies.create(connection, study("s"))
         studies.create(connection, study("t"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -73,23 +73,29 @@ def test_an_empty_list_has_an_empty_page(connection: sa.Connection, listing: Lis
     assert listing.page(connection, 0, 10) == []
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, ROWS - 1, ROWS, ROWS + 1])
-def test_pages_together_are_the_list(connection: sa.Connection, listing: Listing, limit: int) -> None:
+def test_pages_of_any_length_are_together_the_list_in_order_of_its_cursor(
+    connection: sa.Connection, listing: Listing
+) -> None:
     listing.fill(connection, "s")
-    whole, after = listing.page(connection, 0, 1000), 0
-    pages: list[list[Any]] = []
-    while (page := listing.page(connection, after, limit)) and len(pages) <= ROWS:
-        pages.append(page)
-        after = listing.cursor(page[-1])
-    assert [row for page in pages for row in page] == whole
+    whole = listing.page(connection, 0, 1000)
+    cursors = [listing.cursor(row) for row in whole]
     assert len(whole) == ROWS
-    assert all(len(page) == limit for page in pages[:-1])
-
-
-def test_a_list_is_in_order_of_its_cursor(connection: sa.Connection, listing: Listing) -> None:
-    listing.fill(connection, "s")
-    cursors = [listing.cursor(row) for row in listing.page(connection, 0, 1000)]
     assert cursors == sorted(set(cursors))
+    for limit in (1, 2, 3, ROWS - 1, ROWS, ROWS + 1):
+        pages = list(pages_of(connection, listing, limit))
+        assert [row for page in pages for row in page] == whole
+        assert all(len(page) == limit for page in pages[:-1])
+
+
+def pages_of(connection: sa.Connection, listing: Listing, limit: int) -> Iterator[list[Any]]:
+    """Page after page, up to an empty one."""
+    after = 0
+    for _ in range(ROWS + 1):
+        page = listing.page(connection, after, limit)
+        if not page:
+            return
+        yield page
+        after = listing.cursor(page[-1])
 
 
 def test_beyond_the_end_there_is_nothing(connection: sa.Connection, listing: Listing) -> None:
@@ -122,15 +128,16 @@ def test_what_is_added_meanwhile_comes_after_the_page_that_was_read(
     assert first + rest == listing.page(connection, 0, 1000)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, ROWS])
-def test_pages_of_studies_together_are_all_studies(connection: sa.Connection, limit: int) -> None:
+def test_pages_of_studies_together_are_all_studies(connection: sa.Connection) -> None:
     """Some of which were created at the same moment."""
     for number in NUMBERS:
         studies.create(connection, study(f"t{number}", created_at=NOW + timedelta(seconds=number // 3)))
-    pages: list[list[StudyRow]] = []
-    after = None
-    while (page := studies.page(connection, after, limit)) and len(pages) <= ROWS + 1:
-        pages.append(page)
-        after = (page[-1].created_at, page[-1].id)
-    assert [row for page in pages for row in page] == studies.page(connection, None, 1000)
-    assert sorted(row.id for page in pages for row in page) == studies.ids(connection)
+    whole = studies.page(connection, None, 1000)
+    assert sorted(row.id for row in whole) == studies.ids(connection)
+    for limit in (1, 2, 3, ROWS):
+        found: list[StudyRow] = []
+        after = None
+        while (page := studies.page(connection, after, limit)) and len(found) <= len(whole):
+            found += page
+            after = (page[-1].created_at, page[-1].id)
+        assert found == whole

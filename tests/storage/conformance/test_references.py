@@ -12,7 +12,7 @@ from adabkb_service.errors import Contention
 from adabkb_service.storage import events, idempotency, model, observations, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
-from tests.storage.rows import event, key, observation, study, trial
+from tests.storage.rows import NOW, event, key, observation, study, trial
 
 BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
     "trials": lambda connection, name: trials.add(connection, [trial(1, name)]),
@@ -20,7 +20,7 @@ BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
     "events": lambda connection, name: events.add(connection, [event(1, name)]),
     "cells": lambda connection, name: model.write_cells(connection, name, {"0": "leaf"}),
     "dictionary": lambda connection, name: model.write_dictionary(connection, name, added=[1], removed=[]),
-    "idempotency_keys": lambda connection, name: idempotency.add(connection, key("k", name)),
+    "idempotency_keys": lambda connection, name: idempotency.add(connection, [key("k", name)]),
 }
 """By table, what writes a row of it below a study."""
 
@@ -39,13 +39,13 @@ def rows(connection: sa.Connection) -> dict[str, int]:
 
 
 def test_these_are_all_tables() -> None:
-    assert {*BELOW, "studies"} == set(metadata.tables)
+    assert {*BELOW, "studies", "horizons"} == set(metadata.tables)
 
 
-@pytest.mark.parametrize("table", BELOW)
-def test_nothing_can_be_written_below_a_study_that_is_not_there(database: Database, table: str) -> None:
-    with pytest.raises(Contention), database.writing() as connection:
-        BELOW[table](connection, "nobody")
+def test_nothing_can_be_written_below_a_study_that_is_not_there(database: Database) -> None:
+    for write in BELOW.values():
+        with pytest.raises(Contention), database.writing() as connection:
+            write(connection, "nobody")
 
 
 def test_an_observation_of_a_trial_that_is_not_there_is_refused(database: Database) -> None:
@@ -86,9 +86,16 @@ def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connecti
     assert rows(connection) == before
 
 
+def test_deleting_studies_forgets_no_horizon(connection: sa.Connection) -> None:
+    """Which is that of the keys of all studies."""
+    idempotency.move_horizon(connection, NOW)
+    studies.remove(connection, "s")
+    assert idempotency.horizon(connection) == NOW
+
+
 def test_deleting_a_study_deletes_the_key_it_was_created_with(connection: sa.Connection) -> None:
     """Which is in the scope of no study."""
-    idempotency.add(connection, key("k", scope=""))
+    idempotency.add(connection, [key("k", scope="")])
     studies.remove(connection, "s")
     assert idempotency.find(connection, "", "k") is None
 

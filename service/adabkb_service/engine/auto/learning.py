@@ -80,6 +80,11 @@ def prepare(state: State) -> State:
     return replace(state, prepared=Prepared(checkpoint, learned.warp, learned.surrogate, certificate))
 
 
+def prepared_alike(state: State, prepared: State) -> State:
+    """The same state, with what was prepared for another one with the same record: they differ in later cuts only."""
+    return replace(state, prepared=prepared.prepared)
+
+
 def relearned(state: State, record: Record) -> State:
     """A state with another record, everything learned from it, starting from the present hyperparameters."""
     learned = _searched(state, record)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine import record as records
 from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare
+from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import dictionary, predict, recommend, report
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
@@ -43,15 +43,15 @@ __all__ = ["Config", "State", "auto"]
 Array = NDArray[np.float64]
 
 EARLY_BETA, EARLY_STEPS = 1.5, 20
-"""Confidence width of the first steps: a small budget has no room for the detours of the others."""
+"""Confidence width of the first steps: with a small budget, exploration at larger widths costs too much."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Confidence widths of the search from then on, in turn: from greedy to curious."""
 THINNED_BETA = 2.0
 """Confidence width of the curious steps once the search has stalled, which use the model of thinned data."""
 FAILED_QUANTILE = 0.25
-"""A failed point counts as if it had given this quantile of the results so far, ..."""
+"""Quantile of the results so far that a failed point counts as."""
 FAILED_NOISE = 0.1
-"""... with this noise ratio."""
+"""Noise ratio of a failed point."""
 
 
 def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
@@ -181,6 +181,7 @@ class Auto(Policy[Config, State]):
     suggestions = staticmethod(suggestions)
     observe = staticmethod(observe)
     prepare = staticmethod(prepare)
+    prepared_alike = staticmethod(prepared_alike)
     rebuild = staticmethod(rebuild)
     dictionary = staticmethod(dictionary)
     exhausted = staticmethod(exhausted)

@@ -1,0 +1,204 @@
+"""Constants that systems have in common: fields of ``algorithm``, checked, and with their defaults as numbers.
+
+Lengths are in model coordinates (the unit cube, or with ``raw`` the parameters' own), outputs in model units
+(standardised, or with ``raw`` the objective's own).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Constant, Whole
+from adabkb_service.engine.candidates import grid_size
+from adabkb_service.engine.cells import LONGEST_KEY
+from adabkb_service.engine.paper.config import Config, Problem
+from adabkb_service.engine.paper.policy import ada_bkb
+from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.space import Space
+
+MAX_DEPTH = 900
+MAX_HALVINGS = 100
+MOST_POINTS = 20_000
+"""Fixed points to choose from, at most: each suggestion looks at all of them."""
+
+EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
+"""No sketch."""
+
+MOST_COORDINATES = 400_000
+"""Of points drawn at random: drawing them takes some seconds then."""
+MOST_TEST_POINTS = 2_000
+"""Of the grid of a GP-ThreDS test: a study is restored by going through all of its results."""
+
+Delta = Annotated[float, Field(ge=1e-300, lt=1, description="the bounds hold with probability 1 - delta")]
+Index = Annotated[
+    Literal["ucb", "ei"], Field(description="what cells compete with: upper bound or expected improvement")
+]
+
+
+class KernelFields(Body):
+    """The kernel, which every Gaussian process here has."""
+
+    kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
+    smoothness: Annotated[
+        float, Field(description="nu of the Matern kernel", json_schema_extra={"enum": [0.5, 1.5, 2.5]})
+    ] = Config.smoothness
+    lengthscale: Annotated[
+        Constant | Annotated[list[Constant], Field(max_length=MOST_PARAMETERS), SPARING] | None,
+        Field(description="one, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
+    ] = None
+
+    @field_validator("smoothness")
+    @classmethod
+    def _half_integer(cls, smoothness: float) -> float:
+        if smoothness not in (0.5, 1.5, 2.5):
+            raise PydanticCustomError("smoothness", "must be 0.5, 1.5 or 2.5")
+        return smoothness
+
+    def _lengthscales(self, space: Space, default: list[float]) -> float | list[float]:
+        scales = self.lengthscale
+        if isinstance(scales, list) and len(scales) != space.dimension:
+            raise misfit("lengthscale", "needs one number, or one per parameter ({count})", count=space.dimension)
+        return default if scales is None else scales
+
+    def _engine_lengthscale(self) -> float | tuple[float, ...] | None:
+        return tuple(self.lengthscale) if isinstance(self.lengthscale, list) else self.lengthscale
+
+
+class ConstantsFields(KernelFields):
+    """What the systems that are Ada-BKB with parts exchanged have in common."""
+
+    ridge: Annotated[Constant, Field(description="lambda")] = Config.ridge
+    delta: Delta = Config.delta
+    coordinates: Annotated[
+        Literal["unit", "raw"], Field(description="the model's: the unit cube, or the parameters' own")
+    ] = Config.coordinates
+    outputs: Annotated[
+        Literal["standardized", "raw"] | None, Field(description="by default raw where the coordinates are raw")
+    ] = None
+    policy: ClassVar[Policy[Any, Any]] = ada_bkb
+    exchanged: ClassVar[Mapping[str, Any]] = {}
+    """Constants of the engine that make it this system."""
+    own: ClassVar[set[str]] = {"kind", "profile", "lengthscale"}
+    """Fields that are no constants of the engine."""
+
+    def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:  # noqa: ARG002
+        """The engine's constants."""
+        fields = {**self.model_dump(exclude=self.own, exclude_none=True), **self.exchanged}
+        return Config(**fields, lengthscale=self._engine_lengthscale(), output_noise_std=output_noise_std)
+
+    def resolved(self, space: Space) -> Self:
+        """With the defaults that depend on the space as numbers: a study keeps its constants whatever later versions
+        take for defaults.
+
+        Raises:
+            PydanticCustomError: the constants do not fit the space.
+        """
+        if self.coordinates == "raw":
+            for axis in space.axes:
+                if axis.raw_bounds is None:
+                    raise misfit("coordinates", "raw ones need numeric or ordinal parameters; choose unit")
+                if math.isinf(axis.raw_bounds[1] - axis.raw_bounds[0]):
+                    raise misfit("coordinates", "the bounds are too far apart for raw ones; choose unit")
+        self._lengthscales(space, [])
+        problem = Problem(space, self.config(None), seed=0)
+        return self.model_copy(
+            update={
+                "lengthscale": self._lengthscales(space, problem.lengthscales.tolist()),
+                "outputs": "standardized" if problem.standardizes else "raw",
+            }
+        )
+
+
+class WidthFields(Body):
+    """What the width of the confidence interval is made of."""
+
+    noise_std: Annotated[
+        Constant, Field(description="xi, in model output units; a study's own noise_std replaces it")
+    ] = Config.noise_std
+    norm_bound: Annotated[Constant, Field(description="F")] = Config.norm_bound
+    beta: Annotated[
+        Literal["theory", "authors"] | Annotated[float, Field(ge=0, le=1e30)],
+        Field(description="form of the confidence width, or the width itself, per ridge-scaled standard deviation"),
+    ] = "theory"
+
+
+class SketchedFields(WidthFields):
+    """What the sketch is made of, beside the width."""
+
+    epsilon: Annotated[float, Field(gt=0, lt=1, description="accuracy of the sketch, in beta")] = Config.epsilon
+    qbar: Annotated[Constant, Field(description="oversampling of the dictionary")] = Config.qbar
+
+
+class TreeFields(ConstantsFields):
+    """What the partition tree is made of."""
+
+    branching: Annotated[int, Field(ge=2, le=100, description="N"), Whole] = Config.branching
+    max_depth: Annotated[
+        Annotated[int, Field(ge=0, le=MAX_DEPTH), Whole] | None, Field(description="h_max; by default 10 d")
+    ] = None
+    v1: Annotated[Constant | None, Field(description="with rho: V_h = F g(v1 rho^h)")] = None
+    rho: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        Field(validate_default=True, description="without v1 and rho each cell's own radius is used"),
+    ] = None
+
+    @field_validator("rho")
+    @classmethod
+    def _both_or_none(cls, rho: float | None, info: ValidationInfo) -> float | None:
+        if "v1" in info.data and (rho is None) != (info.data["v1"] is None):
+            raise PydanticCustomError("missing", "v1 and rho go together: give both or none")
+        if rho is not None and info.data.get("kernel") == "matern" and info.data.get("smoothness") == 0.5:
+            raise PydanticCustomError("rho", "the Matern kernel of smoothness 0.5 has no linear g for v1 and rho")
+        return rho
+
+    def resolved(self, space: Space) -> Self:
+        """With h_max as a number too."""
+        own = super().resolved(space)
+        depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
+        if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
+            raise misfit(
+                "max_depth", "is too large for a branching of {branching}; lower one", branching=self.branching
+            )
+        return own.model_copy(update={"max_depth": depth})
+
+
+class GridFields(ConstantsFields):
+    """A fixed grid of points."""
+
+    points_per_axis: Annotated[
+        Annotated[int, Field(ge=2, le=MOST_POINTS), Whole] | None,
+        Field(description="of the grid; choices and fewer values are all on it; by default 15, or as many as fit"),
+    ] = None
+
+    def resolved(self, space: Space) -> Self:
+        """With the grid's size as a number, if it is not too large."""
+        size = per_axis(space, self.points_per_axis, 15, MOST_POINTS)
+        return super().resolved(space).model_copy(update={"points_per_axis": size})
+
+
+def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
+    """The points per axis of a grid of so many at most: those that are wanted, or the usual ones if they fit."""
+    counts = range(2, (wanted or usual) + 1)
+    fitting = 1 + bisect_right(counts, float(most), key=lambda count: grid_size(space, count))
+    if fitting > 1 and wanted in (None, fitting):
+        return fitting
+    size = grid_size(space, wanted or 2)
+    raise misfit(
+        "points_per_axis",
+        "a grid of {size} points is too large ({most} at most): {remedy}; kind ada-bkb and random-bkb need none",
+        size=f"{size:,.0f}" if size < 1e9 else f"{size:.3g}",
+        most=f"{most:,}",
+        remedy=f"at most {fitting} per axis fit" if fitting > 1 else "no grid of these parameters fits",
+    )
+
+
+def misfit(field: str, message: str, **numbers: object) -> PydanticCustomError:
+    """The error of a constant that does not fit the space or the kind; it is reported at its field."""
+    return PydanticCustomError("misfit", message, {"field": field, **numbers})

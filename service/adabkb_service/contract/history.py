@@ -1,0 +1,50 @@
+"""What happened to a study, as answers: the entries of the log, and how a trial came about."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from adabkb_service.contract.answers import Best, CellRef, Trial
+from adabkb_service.storage.rows import EventKind, Origin
+
+
+class Event(BaseModel):
+    """An entry of the log."""
+
+    seq: int
+    kind: EventKind
+    trial: int | None
+    payload: dict[str, Any]
+    created_at: datetime
+
+
+class RandomKey(BaseModel):
+    """What random draws are a function of."""
+
+    seed: int
+    step: int
+
+
+class Decision(BaseModel):
+    """What a suggestion was decided on."""
+
+    revision: Annotated[int, Field(description="the last event it takes in: every one before its own")]
+    origin: Origin
+    results: Annotated[int, Field(description="results that counted")]
+    pending: Annotated[list[int], Field(description="trials that were handed out or queued and had no result yet")]
+    failed: Annotated[list[int], Field(description="trials that had failed and had no result")]
+    best: Best | None
+    random: RandomKey
+    path: Annotated[list[CellRef], Field(description="from the root to its cell; empty if it has none")]
+    capped: Annotated[bool, Field(description="whether the refinement of cells was cut short to answer in time")]
+
+
+class Why(BaseModel):
+    """How a trial came about, and what became of it."""
+
+    trial: Trial
+    decision: Annotated[Decision | None, Field(description="null for a point that a user queued")]
+    events: Annotated[list[Event], Field(description="all that concern it, in order")]

@@ -1,0 +1,242 @@
+"""The work of a model process: what was asked for each study, done study by study, a step at a time.
+
+A step takes a bounded time wherever the engine allows: a long log is folded in slices. So a study with much to fold
+does not keep another from its turn.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from adabkb_service.errors import AdaBKBError, StudyNotFound
+from adabkb_service.inference.messages import Advance, Advanced, Answered, Ask, Forget, Message, Reply, Superseded
+from adabkb_service.inference.model import Model
+from adabkb_service.inference.questions import QUESTIONS
+from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
+
+logger = logging.getLogger(__name__)
+
+SLICE_SECONDS = 0.1
+"""Of folding, before other studies have their turn and the server is told how far the model has come."""
+IDLE_SECONDS = 1.0
+"""Without a message, after which a model that is ahead of its stored rows is stored."""
+DECIDE_SECONDS = 3.0
+"""Of deciding on the points of one message; the one at work is finished."""
+
+TOLD_WHEN_NEEDED = (AdaBKBError, ArithmeticError, ValueError)
+"""What goes wrong ahead of time goes wrong again when it is needed, and is told then."""
+
+Tell = Callable[[int, Reply], None]
+"""Sends the reply to a message, by its number."""
+
+
+class OutOfOrder(Exception):
+    """The model cannot follow its log; the text says why."""
+
+
+class ModelHost:
+    """Models, and the messages that wait for each."""
+
+    def __init__(self, store: ModelStore, tell: Tell) -> None:
+        self.store = store
+        self._tell = tell
+        self._guard = threading.Lock()
+        self._waiting: dict[str, deque[tuple[int, Message]]] = {}
+        self._failures: dict[str, tuple[int, str]] = {}
+        """Study -> where its log could not be followed, and why."""
+
+    def post(self, number: int, message: Message) -> None:
+        """Let a message wait for the next step of its study."""
+        with self._guard:
+            self._waiting.setdefault(message.study_id, deque()).append((number, message))
+
+    def has_messages(self, study_id: str) -> bool:
+        """Whether a message waits for the study."""
+        with self._guard:
+            return bool(self._waiting.get(study_id))
+
+    def step(self, study_id: str) -> bool:
+        """Do a part of what waits for a study; whether there is more to do."""
+        try:
+            return self._step(study_id)
+        except Exception as error:  # nothing that one study meets may end the thread that serves them all
+            logger.exception("study %s: a step of its model failed", study_id)
+            self.store.drop(study_id)
+            return self._give_up(study_id, f"{type(error).__name__}: {error}"[:500])
+
+    def _step(self, study_id: str) -> bool:
+        taken = self._first(study_id)
+        if taken is None:
+            return self._work_ahead(study_id)
+        number, message = taken
+        if isinstance(message, Forget):
+            self.store.drop(study_id)
+            self._failures.pop(study_id, None)
+            self._tell(number, Superseded())
+        else:
+            try:
+                model = self._follow(message)
+            except OutOfOrder as failure:
+                self._reply_out_of_order(number, message, str(failure))
+            except AdaBKBError as error:  # the database does not answer
+                self._reply_out_of_order(number, message, error.detail, lasting=False)
+            else:
+                if model.seq < message.head:
+                    if isinstance(message, Advance):
+                        self._tell(number, _advanced(model, message.head - model.seq))
+                    return True  # the message waits on
+                self._answer(number, message, model)
+        self._done(study_id)
+        return True
+
+    def _first(self, study_id: str) -> tuple[int, Message] | None:
+        """The first message; of several to advance in a row, the last one, which includes the others."""
+        with self._guard:
+            waiting = self._waiting.get(study_id)
+            if not waiting:
+                self._waiting.pop(study_id, None)
+                return None
+            while len(waiting) > 1 and _includes(waiting[1][1], waiting[0][1]):
+                number, message = waiting.popleft()
+                following = waiting[0][1]
+                assert isinstance(message, Advance)
+                assert isinstance(following, Advance)
+                waiting[0] = (waiting[0][0], replace(following, events=[*message.events, *following.events]))
+                self._tell(number, Superseded())
+            return waiting[0]
+
+    def _give_up(self, study_id: str, reason: str) -> bool:
+        """Refuse the first message; whether there was one."""
+        taken = self._first(study_id)
+        if taken is None:
+            return False
+        number, message = taken
+        if not isinstance(message, Forget):
+            self._reply_out_of_order(number, message, reason)
+        self._done(study_id)
+        return True
+
+    def _done(self, study_id: str) -> None:
+        with self._guard:
+            self._waiting[study_id].popleft()
+
+    def _follow(self, message: Advance | Ask) -> Model:
+        """The model, brought on towards the event of the message by a slice.
+
+        Raises:
+            OutOfOrder: it cannot follow the log.
+        """
+        study_id = message.study_id
+        failure = self._failures.get(study_id)
+        if failure is not None and failure[0] == message.head:
+            raise OutOfOrder(failure[1])
+        try:
+            model = self.store.get(study_id, message.incarnation)
+            is_restored = model is None
+            if model is None:
+                model = self.store.restored(study_id, message.incarnation)
+                if model is None:
+                    raise StudyNotFound(study_id)
+            if model.seq < message.head:
+                events = message.events if isinstance(message, Advance) else []
+                log = [event for event in events if event.seq > model.seq]
+                if not log or log[0].seq != model.seq + 1:
+                    log = self.store.log_after(study_id, model.seq, message.head)
+                started = time.monotonic()
+                model.fold(log, until=started + SLICE_SECONDS)
+                model.fold_seconds = time.monotonic() - started
+        except AdaBKBError:
+            raise
+        except Exception as error:
+            self.store.drop(study_id)
+            reason = f"{type(error).__name__}: {error}"[:500]
+            self._failures[study_id] = (message.head, reason)
+            if failure is None or failure[1] != reason:
+                logger.exception("study %s: the model cannot follow the log", study_id)
+            raise OutOfOrder(reason) from error
+        self._failures.pop(study_id, None)
+        model.used_at = time.monotonic()
+        self.store.keep(study_id, model)
+        if is_restored and model.seq < message.head:  # it may be dropped again before its next slice
+            with suppress(*TOLD_WHEN_NEEDED):
+                self.store.save(study_id, model)
+        return model
+
+    def _answer(self, number: int, message: Advance | Ask, model: Model) -> None:
+        if isinstance(message, Ask):
+            self._tell(number, self._asked(message, model))
+            return
+        error = None
+        try:
+            missing = message.decide - len(model.decided)
+            if missing > 0:
+                model.decide(missing, until=time.monotonic() + DECIDE_SECONDS)
+        except Exception as failure:
+            logger.exception("study %s: the engine cannot suggest", message.study_id)
+            error = f"{type(failure).__name__}: {failure}"[:500]
+        self._tell(number, replace(_advanced(model, 0, error), asked=message.decide))
+
+    def _asked(self, message: Ask, model: Model) -> Answered:
+        try:
+            if message.question in ("stored", "boxes"):
+                self.store.save(message.study_id, model)
+            return Answered(QUESTIONS[message.question](model, *message.arguments))
+        except Exception as error:
+            return Answered(error=error)
+
+    def _reply_out_of_order(self, number: int, message: Advance | Ask, reason: str, *, lasting: bool = True) -> None:
+        if isinstance(message, Ask):
+            self._tell(number, Answered(error=OutOfOrder(reason)))
+        else:
+            error = reason if lasting else None
+            self._tell(number, Advanced(message.head, 0, error=error, is_in_order=False))
+
+    def _work_ahead(self, study_id: str) -> bool:
+        """What the next result needs, and storing what has changed; whether there may be more to do."""
+        model = self.store.find(study_id)
+        if model is None:
+            return False
+        with suppress(*TOLD_WHEN_NEEDED):
+            if not model.prepared:
+                model.prepare()
+                return True
+            behind = model.seq - model.saved_seq
+            if behind >= SAVE_EVENTS or (behind and time.monotonic() - model.used_at > IDLE_SECONDS):
+                self.store.save(study_id, model)
+        return False
+
+    def idle(self) -> list[str]:
+        """Studies whose models are ahead of their stored rows, and were not used for a while."""
+        moment = time.monotonic() - IDLE_SECONDS
+        return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
+
+    def save_all(self) -> None:
+        """Store every model that is ahead of its rows."""
+        for study_id, model in self.store.unsaved():
+            with suppress(*TOLD_WHEN_NEEDED):
+                self.store.save(study_id, model)
+
+
+def _includes(following: Message, message: Message) -> bool:
+    return (
+        isinstance(message, Advance)
+        and isinstance(following, Advance)
+        and message.incarnation == following.incarnation
+        and message.head <= following.head
+    )
+
+
+def _advanced(model: Model, behind: int, error: str | None = None) -> Advanced:
+    figures = None
+    if model.has_moved and (model.position or model.decided):
+        figures = model.figures()
+        del figures["learned"]
+    points = [decision.proposal for decision in model.decided]
+    is_all = model.has_decided_on_all()
+    return Advanced(model.seq, model.position, points, is_all, figures, behind, error, seconds=model.fold_seconds)

@@ -1,0 +1,156 @@
+"""What the server knows of the model of one study: how far it has come, and which points it has decided on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lost, Reply
+from adabkb_service.inference.pool import Inference
+from adabkb_service.inference.proposals import Proposal
+from adabkb_service.storage.rows import EventRow, StudyRow
+
+LATE_SECONDS = 5.0
+"""Without a reply, after which nobody waits for the model any more, until it replies."""
+MOST_LOST_SECONDS = 60.0
+"""For which a study is left alone at most, whose work has ended its process again and again."""
+
+
+@dataclass
+class Ahead:
+    """Points decided on that can be handed out one after the other."""
+
+    points: list[Proposal]
+    position: int
+    """The first one rests on the log up to here: no later event may be one that the model has a part in."""
+    is_all: bool = False
+    """Whether no point of a finite space is left beyond these."""
+    asked: int = 0
+    """How many were asked for: fewer came if there were no more, or not in time."""
+
+    def take(self, count: int, position: int | None) -> list[Proposal] | None:
+        """The first points, if they rest on this position, and are enough or all that the model gives."""
+        is_enough = len(self.points) >= count or self.is_all or self.asked >= count
+        if position != self.position or not is_enough:
+            return None
+        return self.points[:count]
+
+    def handed_out(self, count: int, position: int) -> None:
+        """The first points are handed out now, the last of them by the event of this position."""
+        self.points, self.position, self.asked = self.points[count:], position, max(self.asked - count, 0)
+
+
+@dataclass
+class ModelLink:
+    """The model of one study, from the server's side. Used by the thread that serves the study."""
+
+    study_id: str
+    inference: Inference
+    receive: Callable[[Reply], None]
+    """Given every reply, on any thread."""
+    incarnation: str = ""
+    known: int = 0
+    """Seq of the last event that the server knows of."""
+    position: int | None = None
+    """Seq of the last event among them that the model has a part in, where that is known."""
+    head: int = 0
+    """Seq of the last event that the model has folded."""
+    ahead: Ahead = field(default_factory=lambda: Ahead([], -1))
+    figures: dict[str, Any] | None = None
+    error: str | None = None
+    """Why the model could not follow the log, or not decide, when it last tried."""
+    is_in_order: bool = True
+    """Whether it could follow."""
+    _told: int = 0
+    """Seq of the last event that the model was told to fold."""
+    _untold: list[EventRow] = field(default_factory=list)
+    """Events after that."""
+    _asked: tuple[int | None, int] = (None, 0)
+    """Position and number of the points that the model was last asked for."""
+    _waiting_since: float | None = None
+    _lost: int = 0
+    """Processes that have ended one after the other before they could reply."""
+    _lost_last: int | None = None
+    """The last of them."""
+    _left_alone_until: float = 0.0
+
+    def begin(self, study: StudyRow) -> None:
+        """The study is about to be worked on: what is known of its model must be about this log."""
+        if study.incarnation != self.incarnation:
+            self.incarnation, self.known, self.head = study.incarnation, 0, 0
+            self.figures, self.error, self.is_in_order, self._waiting_since = None, None, True, None
+        if study.head != self.known:  # another server has written events
+            self.known, self.position, self._told, self._untold = study.head, None, 0, []
+
+    def logged(self, events: list[EventRow]) -> None:
+        """Events were committed."""
+        for event in events:
+            self.known = event.seq
+            if event.concerns_model and self.position is not None:
+                self.position = event.seq
+        self._untold.extend(events)
+
+    def has_followed(self) -> bool:
+        """Whether the model has folded everything."""
+        return self.head >= self.known
+
+    def is_worth_waiting_for(self) -> bool:
+        """Whether a reply may come soon, and be of use."""
+        now = time.monotonic()
+        if now < self._left_alone_until:
+            return False
+        if (self.error is not None or not self.is_in_order) and self._told <= self.head:
+            return False
+        return self._waiting_since is None or now - self._waiting_since < LATE_SECONDS
+
+    def advance(self, count: int) -> None:
+        """Let the model fold everything, and decide on so many points, unless that is what it was last told."""
+        is_told = self._told == self.known and (count == 0 or self._asked >= (self.position or -1, count))
+        if is_told or time.monotonic() < self._left_alone_until:
+            return
+        events, self._untold = self._untold, []
+        self._told, self._asked = self.known, (self.position or -1, count)
+        if self._waiting_since is None:
+            self._waiting_since = time.monotonic()
+        self.inference.post(Advance(self.study_id, self.incarnation, self.known, events, count), self.receive)
+
+    def ask(self, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
+        """Let the model fold everything, and answer a question then."""
+        self.inference.post(Ask(self.study_id, self.incarnation, self.known, question, arguments), receive)
+
+    def forget(self) -> None:
+        """Let the model be dropped."""
+        self.incarnation = ""
+        self.inference.post(Forget(self.study_id), self.receive)
+
+    def adopt(self, reply: Reply) -> None:
+        """Take a reply in."""
+        if isinstance(reply, Lost):
+            if reply.process == self._lost_last:  # another message to the same one
+                return
+            self._lost += 1
+            self._lost_last = reply.process
+            seconds = min(2.0**self._lost, MOST_LOST_SECONDS) if self._lost > 1 else 0.0
+            self._left_alone_until = time.monotonic() + seconds
+            self._told, self._untold, self._asked, self._waiting_since = 0, [], (None, 0), None
+        elif isinstance(reply, Advanced):
+            is_last = not reply.behind and reply.head >= self._told
+            self._waiting_since = None if is_last else time.monotonic()
+            if not reply.behind:
+                self._adopt(reply)
+
+    def _adopt(self, reply: Advanced) -> None:
+        self.head, self._lost = reply.head, 0
+        was_undecided = self.error is not None and self.is_in_order
+        self.is_in_order = reply.is_in_order
+        if reply.error is not None or not was_undecided or reply.points:
+            self.error = reply.error
+        if not reply.is_in_order:
+            return
+        if reply.figures is not None:
+            self.figures = reply.figures
+        if reply.head == self.known:
+            self.position = reply.position
+        self.ahead = Ahead(reply.points, reply.position, reply.is_all, reply.asked)

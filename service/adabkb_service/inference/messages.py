@@ -1,0 +1,93 @@
+"""What a server and a model process say to each other about one study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from adabkb_service.inference.proposals import Proposal
+from adabkb_service.storage.rows import EventRow
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Fold the log up to an event, and then decide on points."""
+
+    study_id: str
+    incarnation: str
+    head: int
+    """Seq of the event to fold up to."""
+    events: list[EventRow] = field(default_factory=list)
+    """The last ones up to it, as far as the server has them; others are read from the database."""
+    decide: int = 0
+    """How many points beyond those decided on already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """How far the model has come."""
+
+    head: int
+    """Seq of the last event folded."""
+    position: int
+    """Seq of the last event that the model has a part in: the points rest on it."""
+    points: list[Proposal] = field(default_factory=list)
+    """All points decided on, in order; each rests on those before it being handed out."""
+    is_all: bool = False
+    """Whether no point of a finite space is left beyond these."""
+    figures: dict[str, Any] | None = None
+    """The model in numbers; None where they are as they were stored."""
+    behind: int = 0
+    """Events that are left to fold; another message follows."""
+    error: str | None = None
+    """Why the model cannot follow the log, or cannot decide."""
+    is_in_order: bool = True
+    """Whether the model follows the log, even if it cannot decide."""
+    seconds: float = 0.0
+    """How long it took to fold the last events."""
+    asked: int = 0
+    """How many points it was to decide on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Fold the log up to an event, and answer a question then."""
+
+    study_id: str
+    incarnation: str
+    head: int
+    question: str
+    """A name in ``inference.questions``."""
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to a question, or what was raised instead."""
+
+    value: Any = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The study is gone, or its rows were replaced."""
+
+    study_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The process ended before it could reply."""
+
+    process: int | None = None
+    """Which one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """There is nothing to say: a later message includes this one, or the study is forgotten."""
+
+
+Message = Advance | Ask | Forget
+Reply = Advanced | Answered | Superseded | Lost

@@ -1,0 +1,146 @@
+"""The models of one process: restored from the database, kept in a bounded amount of memory, and stored again.
+
+The rows of a model (cells, dictionary, checkpoint) are written here and nowhere else while a server runs, some events
+behind the log: what they lack is folded again when a model is restored.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from cachetools import LRUCache
+from sqlalchemy import Connection
+
+from adabkb_service.inference.model import Model, restore
+from adabkb_service.storage import events, studies
+from adabkb_service.storage import model as rows
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
+
+SAVE_EVENTS = 50
+"""Events that the stored rows may be behind before they are written, at most while a server runs."""
+MEASURED_EVENTS = 20
+"""Events after which the size of a model is measured again."""
+BYTES_PER_RESULT = 1500
+"""Of a result and its trial in the dataset, about."""
+
+
+class ModelStore:
+    """Models by study, at most so many bytes of them."""
+
+    def __init__(self, database: Database, capacity: int) -> None:
+        self._database = database
+        self._models: LRUCache[str, Model] = LRUCache(capacity, getsizeof=size_of)
+        self._guard = threading.Lock()
+
+    def get(self, study_id: str, incarnation: str) -> Model | None:
+        """The model in memory, if there is one of this incarnation of the study."""
+        with self._guard:
+            model = self._models.get(study_id)
+        return model if model is not None and model.incarnation == incarnation else None
+
+    def find(self, study_id: str) -> Model | None:
+        """The model in memory, of whatever incarnation."""
+        with self._guard:
+            return self._models.get(study_id)
+
+    def keep(self, study_id: str, model: Model) -> None:
+        """Keep a model in memory, and drop others that were not used for longest; one that is too large alone is
+        not kept. It is measured anew each time its log has grown by some events."""
+        with self._guard:
+            if self._models.get(study_id) is model and model.seq < model.measured_seq + MEASURED_EVENTS:
+                return
+            model.measured_seq = model.seq
+            self._models.pop(study_id, None)
+            if size_of(model) <= self._models.maxsize:
+                self._models[study_id] = model
+
+    def drop(self, study_id: str) -> None:
+        """Forget a model."""
+        with self._guard:
+            self._models.pop(study_id, None)
+
+    def unsaved(self) -> list[tuple[str, Model]]:
+        """Models that are ahead of their stored rows."""
+        with self._guard:
+            return [(name, model) for name, model in self._models.items() if model.seq > model.saved_seq]
+
+    def restored(self, study_id: str, incarnation: str) -> Model | None:
+        """The model as it is stored; None if there is no such incarnation of the study."""
+        with self._database.reading() as connection:
+            study = studies.find(connection, study_id)
+            if study is None or study.incarnation != incarnation:
+                return None
+            log = events.page(connection, study_id, 0, study.folded) if study.folded else []
+            cells = rows.read_cells(connection, study_id)
+            return restore(study, log, cells, rows.read_dictionary(connection, study_id))
+
+    def log_after(self, study_id: str, seq: int, head: int) -> list[EventRow]:
+        """Events after one and up to another."""
+        with self._database.reading() as connection:
+            return events.page(connection, study_id, seq, head - seq)
+
+    def save(self, study_id: str, model: Model) -> None:
+        """Write what has changed since the model was stored; nothing if another server has stored a later state, or
+        if the study is gone.
+
+        Raises:
+            Contention, Busy, Unavailable: nothing was written.
+        """
+        dictionary, checkpoint = model.dictionary, model.figures()["learned"]
+        with self._database.writing() as connection:
+            folded = studies.lock_folded(connection, study_id, model.incarnation)
+            if folded is None or folded > model.seq:
+                return
+            if folded != model.saved_seq or model.saved_dictionary is None:
+                model.saved_dictionary = frozenset(rows.read_dictionary(connection, study_id))
+            write(connection, study_id, model.unsaved, model.saved_dictionary, dictionary)
+            studies.save_model(connection, study_id, model.incarnation, folded=model.seq, checkpoint=checkpoint)
+        model.unsaved, model.saved_dictionary, model.saved_seq = {}, dictionary, model.seq
+
+
+def write(
+    connection: Connection, study_id: str, cells: dict[str, str], before: frozenset[int], after: frozenset[int]
+) -> None:
+    """Bring the stored cells and the stored dictionary up to date."""
+    rows.write_cells(connection, study_id, cells)
+    rows.write_dictionary(connection, study_id, added=sorted(after - before), removed=sorted(before - after))
+
+
+def size_of(model: Model) -> int:
+    """Bytes of a model, about: its arrays, those of the points decided on ahead, its cells and its dataset."""
+    states = [model.state, *(decision.state for decision in model.decided)]
+    arrays = sum(array.nbytes for array in _arrays(states, set()))
+    results = len(model.dataset.results) + len(model.dataset.awaited)
+    return arrays + results * BYTES_PER_RESULT + sys.getsizeof(model.cells) + 100 * len(model.cells)
+
+
+def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:
+    """The arrays of a state, each once, whatever objects of ours hold them."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, np.ndarray):
+        if isinstance(value.base, np.ndarray):
+            yield from _arrays(value.base, seen)
+        else:
+            yield value
+        return
+    for part in _parts(value):
+        yield from _arrays(part, seen)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What an object of ours or a collection holds; nothing of a collection of numbers."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return () if isinstance(next(iter(value), 0), int | float | str) else value
+    if not type(value).__module__.startswith("adabkb_service."):
+        return ()
+    own = getattr(value, "__dict__", None)
+    return [getattr(value, name) for name in type(value).__slots__] if own is None else own.values()

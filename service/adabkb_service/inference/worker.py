@@ -1,0 +1,138 @@
+"""The main function of a model process: two threads that do the work of a ``ModelHost``.
+
+Most steps take a few milliseconds. A study whose last step took long goes to the second thread, the slow one, until its
+steps are short again. So many heavy studies share one thread, and the others do not wait for them.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from threadpoolctl import threadpool_limits
+
+from adabkb_service.engine.warm import warm
+from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.messages import Message, Reply
+from adabkb_service.inference.store import ModelStore
+from adabkb_service.storage.database import Database
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    Pipe = Connection[Any, Any]
+
+LONG_SECONDS = 0.02
+"""A step that takes longer sends its study to the slow thread."""
+WATCH_SECONDS = 0.5
+SWITCH_SECONDS = 0.001
+"""How long one thread may keep the interpreter from the other."""
+HANG_SECONDS = 120.0
+"""A step that takes longer will never end: the process ends with it, and the server starts another."""
+CLOSE_SECONDS = 2.0
+"""For storing models when the server stops."""
+
+
+class Lane:
+    """A thread, and the studies that wait for it."""
+
+    def __init__(self, worker: Worker, name: str) -> None:
+        self.started: float | None = None
+        """When the present step began."""
+        self._worker = worker
+        self._studies: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def put(self, study_id: str) -> None:
+        """Let a study wait."""
+        self._studies.put(study_id)
+
+    def _work(self) -> None:
+        while True:
+            study_id = self._studies.get()
+            self.started = time.monotonic()
+            has_more = self._worker.host.step(study_id)
+            seconds, self.started = time.monotonic() - self.started, None
+            self._worker.stepped(study_id, seconds, has_more=has_more)
+
+
+class Worker:
+    """A process' lanes and its host."""
+
+    def __init__(self, pipe: Pipe, database: Database, capacity: int) -> None:
+        self.host = ModelHost(ModelStore(database, capacity), self._tell)
+        self._pipe = pipe
+        self._sending = threading.Lock()
+        self._guard = threading.Lock()
+        self._scheduled: set[str] = set()
+        self._slow: set[str] = set()
+        self._lanes = Lane(self, "quick"), Lane(self, "slow")
+
+    def serve(self) -> None:
+        """Take messages until the server sends None, or is gone."""
+        with suppress(EOFError, OSError):
+            while (entry := self._pipe.recv()) is not None:
+                self.take(*entry)
+        saving = threading.Thread(target=self.host.save_all, daemon=True)
+        saving.start()
+        saving.join(CLOSE_SECONDS)
+
+    def take(self, number: int, message: Message) -> None:
+        """A message for one of the lanes."""
+        self.host.post(number, message)
+        self._schedule(message.study_id)
+
+    def _schedule(self, study_id: str) -> None:
+        with self._guard:
+            if study_id in self._scheduled:
+                return
+            self._scheduled.add(study_id)
+            lane = self._lanes[study_id in self._slow]
+        lane.put(study_id)
+
+    def stepped(self, study_id: str, seconds: float, *, has_more: bool) -> None:
+        """A lane has done a step."""
+        with self._guard:
+            if seconds > LONG_SECONDS:
+                self._slow.add(study_id)
+            elif has_more:  # the last step finds nothing to do, and says nothing of the study
+                self._slow.discard(study_id)
+            lane = self._lanes[study_id in self._slow]
+            if not has_more and not self.host.has_messages(study_id):
+                self._scheduled.discard(study_id)
+                return
+        lane.put(study_id)
+
+    def watch(self) -> None:
+        """Let models be stored that are not in use, and end the process if a step never ends."""
+        while True:
+            time.sleep(WATCH_SECONDS)
+            for study_id in self.host.idle():
+                self._schedule(study_id)
+            for lane in self._lanes:
+                started = lane.started
+                if started is not None and time.monotonic() - started > HANG_SECONDS:
+                    os._exit(1)
+
+    def _tell(self, number: int, reply: Reply) -> None:
+        with self._sending, suppress(OSError):  # the server is gone, as the reader finds out
+            self._pipe.send((number, reply))
+
+
+def main(pipe: Pipe, database_url: str, lock_seconds: float, capacity: int, blas_threads: int) -> None:
+    """Work until the server sends None, or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
+    sys.setswitchinterval(SWITCH_SECONDS)
+    database = Database(database_url, lock_seconds=lock_seconds, connections=4)
+    with threadpool_limits(blas_threads):
+        warm()
+        worker = Worker(pipe, database, capacity)
+        threading.Thread(target=worker.watch, daemon=True).start()
+        worker.serve()
+    os._exit(0)  # a lane may be at a step that takes long

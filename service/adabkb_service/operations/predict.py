@@ -1,0 +1,111 @@
+"""What a study's model says: its recommendation, predictions, figures, cells and dictionary.
+
+The model folds the whole log before it answers; nothing here changes a study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.contract import answers
+from adabkb_service.contract.study import definition_of
+from adabkb_service.errors import Unavailable
+from adabkb_service.inference import model as models
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import model as rows
+from adabkb_service.storage import studies
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import render
+from adabkb_service.study.points import checked_point
+from adabkb_service.study.request import Key, Outcome, Request, recall
+
+
+def recommendation(service: Service, study_id: str) -> answers.Recommendation:
+    """The best point by the model (null while it is out of order) and by observation, always both.
+
+    Raises:
+        StudyNotFound: there is no such study.
+    """
+    by_model = None
+    try:
+        study, (found, gap) = service.ask(study_id, "recommended")
+    except Unavailable:
+        study = _row(service, study_id)
+        gap = None if study.model is None else study.model["gap"]
+    else:
+        if found is not None:
+            parameters, mean, std = found
+            by_model = answers.ModelRecommendation(parameters=parameters, mean=mean, std=std)
+    return answers.Recommendation(model=by_model, observed=render.best(study), gap=gap)
+
+
+def predict(
+    service: Service, study_id: str, points: Sequence[Mapping[str, Any]], key: Key | None = None
+) -> Outcome[answers.Predictions]:
+    """The posterior at some points.
+
+    Raises:
+        Invalid: a point is not in the space.
+        Unavailable: the model is out of order.
+    """
+    with service.database.reading() as connection:
+        if known := recall(connection, key, answers.Predictions):
+            return known
+        space = definition_of(studies.get(connection, study_id).definition).space()
+    checked = [checked_point(space, point, f"/points/{i}") for i, point in enumerate(points)]
+    _, found = service.ask(study_id, "predicted", np.array([space.encode(point) for point in checked]))
+    predictions = [answers.Prediction(mean=m, std=s, lcb=low, ucb=high) for m, s, low, high in found]
+    outcome = Outcome(answers.Predictions(predictions=predictions))
+    if key is None:
+        return outcome
+    return service.do(Request(study_id, answers.Predictions, lambda _, __: outcome, key))
+
+
+def model(service: Service, study_id: str) -> answers.Model:
+    """The model in numbers; while it cannot follow its log, those that it had last.
+
+    Raises:
+        StudyNotFound: there is no such study.
+    """
+    try:
+        study, figures = service.ask(study_id, "figures")
+    except Unavailable:
+        study = _row(service, study_id)
+        figures = study.model or models.start(study).figures()
+    summary, algorithm = dict(render.model_summary(study)), definition_of(study.definition).algorithm
+    return answers.Model(**{**summary, **figures}, algorithm=algorithm, seed=study.seed)
+
+
+def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:
+    """Cells in order of creation, after one row id; and the id to go on after, if there may be more.
+
+    Raises:
+        Unavailable: the model is out of order.
+    """
+    service.ask(study_id, "stored")
+    with service.database.reading() as connection:
+        page = rows.page_of_cells(connection, study_id, after, limit)
+    _, boxes = service.ask(study_id, "boxes", [row.key for row in page])
+    cells = [
+        answers.Cell(key=row.key, depth=row.depth, status=row.status, low=low, high=high, centroid=centroid)
+        for row, (low, high, centroid) in zip(page, boxes, strict=True)
+    ]
+    return cells, page[-1].id if len(page) == limit else None
+
+
+def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[answers.DictionaryPoint]:
+    """The dictionary's points by ordinal, after one ordinal.
+
+    Raises:
+        Unavailable: the model is out of order.
+    """
+    _, found = service.ask(study_id, "members", after, limit)
+    return [answers.DictionaryPoint(ordinal=ordinal, parameters=parameters) for ordinal, parameters in found]
+
+
+def _row(service: Service, study_id: str) -> StudyRow:
+    with service.database.reading() as connection:
+        return studies.get(connection, study_id)

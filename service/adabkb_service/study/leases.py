@@ -1,0 +1,54 @@
+"""Leases: who holds a trial, for how long. Each lease of a trial is an attempt.
+
+A lease ends after ``lease_seconds`` without a heartbeat, and after ``max_runtime_seconds`` whatever the heartbeats say.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from adabkb_service.storage.rows import StudyRow, TrialRow
+from adabkb_service.study.draft import Draft
+
+
+def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float) -> datetime:
+    """When a lease of so many seconds ends that is given or renewed now, for an attempt that started then.
+
+    The shortest lease is a microsecond: a time has no smaller part, and a lease must not end when it begins.
+    """
+    end = now + max(timedelta(seconds=seconds), timedelta.resolution)
+    latest = _latest_end(study, started)
+    return end if latest is None else min(end, latest)
+
+
+def give(draft: Draft, trial: int, seconds: float | None) -> TrialRow:
+    """Let the attempt that has just begun last for so long, or for as long as the study says."""
+    study, now = draft.study, draft.now
+    length = seconds or study.lease_seconds
+    return draft.lease(trial, length, lease_end(study, now, now, length))
+
+
+def lease_again(draft: Draft, trial: TrialRow, worker: str | None, seconds: float | None) -> TrialRow:
+    """Lease a waiting trial to a worker, as its next attempt."""
+    draft.record("leased", {"attempt": trial.attempt + 1, "worker": worker, "renewed": False}, trial.number)
+    return give(draft, trial.number, seconds)
+
+
+def expire_overdue(draft: Draft) -> None:
+    """Expire the leases of a study that have run out; the last of ``max_attempts`` fails its trial."""
+    for trial in draft.overdue():
+        _expire(draft, trial)
+
+
+def _expire(draft: Draft, trial: TrialRow) -> None:
+    latest = None if trial.started_at is None else _latest_end(draft.study, trial.started_at)
+    cause = "lease" if latest is None or draft.now < latest else "max_runtime"
+    draft.record("expired", {"attempt": trial.attempt, "worker": trial.worker, "cause": cause}, trial.number)
+    if trial.expirations + 1 >= draft.study.max_attempts:
+        draft.record("failed", {"attempt": None, "reason": "max_attempts"}, trial.number)
+
+
+def _latest_end(study: StudyRow, started: datetime) -> datetime | None:
+    if study.max_runtime_seconds is None:
+        return None
+    return started + timedelta(seconds=study.max_runtime_seconds)

@@ -1,0 +1,105 @@
+"""A study as its log tells it: stored events, applied one after the other, and where they contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+
+from adabkb_service.errors import ObservationNotFound, TrialNotFound
+from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.study.log import apply, begin, best_of
+
+
+@dataclass
+class LoggedStudy:
+    """A study as its log tells it, all of its rows in memory."""
+
+    study: StudyRow
+    trials: dict[int, TrialRow] = field(default_factory=dict)
+    """By number; the ends of leases are not known."""
+    observations: dict[int, ObservationRow] = field(default_factory=dict)
+    """By seq."""
+    faults: list[str] = field(default_factory=list)
+    """How events contradict those before them."""
+
+    def trial(self, number: int) -> TrialRow:
+        """As in ``Rows``."""
+        if number not in self.trials:
+            raise TrialNotFound(self.study.id, number)
+        return self.trials[number]
+
+    def put_trial(self, row: TrialRow) -> None:
+        """As in ``Rows``."""
+        self.trials[row.number] = row
+
+    def observation(self, seq: int) -> ObservationRow:
+        """As in ``Rows``."""
+        if seq not in self.observations:
+            raise ObservationNotFound(self.study.id, seq)
+        return self.observations[seq]
+
+    def put_observation(self, row: ObservationRow) -> None:
+        """As in ``Rows``."""
+        self.observations[row.seq] = row
+
+    def observations_of(self, trial: int) -> list[ObservationRow]:
+        """As in ``Rows``."""
+        return [row for row in self.observations.values() if row.trial == trial]
+
+    def best_observation(self) -> ObservationRow | None:
+        """As in ``Rows``."""
+        return best_of(self.study, self.observations.values())
+
+    def awaited(self) -> tuple[list[int], list[int]]:
+        """Numbers of the trials without a result: those that may still get one, and those that failed."""
+        told = {row.trial for row in self.observations.values()}
+        without = [trial for trial in self.trials.values() if trial.number not in told]
+        failed = [trial.number for trial in without if trial.state == "failed"]
+        return [trial.number for trial in without if trial.state != "failed"], failed
+
+
+def replayed(study_id: str, log: Collection[EventRow]) -> LoggedStudy:
+    """A study from its log; contradictions are noted in ``faults``, and such an event changes nothing.
+
+    Raises:
+        ValueError: the log does not begin with a ``created`` event that can be read.
+    """
+    first = next(iter(log), None)
+    if first is None or first.kind != "created" or first.seq != 1:
+        raise ValueError("the log does not begin with the creation of the study")
+    try:
+        logged = LoggedStudy(begin(study_id, first))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"event 1 (created) cannot be read: {error}") from error
+    for event in list(log)[1:]:
+        logged.faults.extend(_contradictions(logged, event))
+        try:
+            apply(logged, event)
+        except (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound) as error:
+            fault = f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}"
+            logged.faults.append(fault)
+            logged.study = replace(logged.study, head=event.seq)
+    return logged
+
+
+def _contradictions(logged: LoggedStudy, event: EventRow) -> Iterator[str]:
+    """What an event says that cannot be so after the events before it."""
+    study, payload = logged.study, event.payload
+    if event.seq != study.head + 1:
+        yield f"event {event.seq} follows event {study.head}"
+    if event.kind in ("suggested", "queued"):
+        if event.trial != study.trials + 1:
+            yield f"event {event.seq} numbers trial {event.trial} after {study.trials}"
+        if study.budget is not None and study.trials >= study.budget:
+            yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
+    if event.kind == "observed" and payload.get("observation") != study.observations + 1:
+        yield f"event {event.seq} numbers observation {payload.get('observation')} after {study.observations}"
+    trial = logged.trials.get(event.trial or 0)
+    if trial is None:
+        return
+    if event.kind == "leased" and not payload.get("renewed"):
+        is_waiting = trial.state in ("queued", "released", "expired")
+        if payload.get("attempt") != trial.attempt + 1 or not is_waiting:
+            yield f"event {event.seq} leases trial {trial.number}, which was {trial.state}"
+    if event.kind == "failed" and trial.state in ("completed", "failed"):
+        yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"

@@ -1,0 +1,289 @@
+"""The owner of one study in this process: performs its requests in groups, and exchanges messages with its model.
+
+A turn takes all requests that wait, performs them one after the other on one draft, and commits them in one
+transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the turn
+is repeated on what the study is then. Requests that need points which are not decided on yet wait for the model without
+a thread, and other requests are performed meanwhile; after some seconds they get quasi-random points.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress
+from adabkb_service.inference.link import ModelLink
+from adabkb_service.inference.messages import Advanced, Reply, Superseded
+from adabkb_service.storage import studies
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import lifecycle
+from adabkb_service.study.draft import Held, held
+from adabkb_service.study.request import Key, Outcome, Request
+from adabkb_service.study.surroundings import Surroundings
+from adabkb_service.study.turn import Turn, Waiting, gives_up_at
+
+logger = logging.getLogger(__name__)
+
+MOST_WAITING = 256
+"""Requests that may wait for one study."""
+WAIT_SECONDS = 10.0
+"""How long a request waits for its turn at most."""
+HOLD_SECONDS = 0.1
+"""How long a result is held back while a suggestion waits for a decision, which the result would make useless."""
+CONTENTION_SECONDS = 5.0
+"""For how long a turn is repeated when other servers commit first."""
+FIGURES_SECONDS = 0.5
+"""After this time figures are committed on their own, if no other commit has taken them along."""
+MOST_AHEAD = 8
+"""Points that are decided on before anybody asks for them, at most."""
+
+
+@dataclass
+class Asking:
+    """A question that waits for its answer."""
+
+    question: str
+    arguments: tuple[Any, ...]
+    receive: Callable[[StudyRow | None, Any], None]
+    """Given the study's row and the reply, or None and what was raised."""
+
+
+class Owner:
+    """One study."""
+
+    def __init__(self, study_id: str, around: Surroundings) -> None:
+        self.study_id = study_id
+        self._around = around
+        self._guard = threading.Lock()  # of the next five
+        self._arrived: deque[Waiting] = deque()
+        self._questions: deque[Asking] = deque()
+        self._replies: deque[Reply] = deque()
+        self._keys: set[Key] = set()
+        self._is_forgotten = False
+        self._parked: list[Waiting] = []
+        """Requests that wait for the model."""
+        self._held: Held | None = None
+        self._link = ModelLink(study_id, around.inference, self._receive)
+        self._wanted_lately = 1
+        """Points that were asked for together the last time."""
+        self._awaits_model = False
+        """Whether a request waits for a reply of the model."""
+        self._figures_since: float | None = None
+        """Since when there have been figures that are not stored."""
+        self._is_woken_soon = False
+        """Whether a turn comes soon, even if nothing else happens."""
+
+    def submit(self, request: Request[Any]) -> Future[Outcome[Any]]:
+        """Let a request wait for its turn.
+
+        Raises:
+            RequestInProgress: a request with the same key waits already.
+            Busy: too many others wait.
+        """
+        waiting = Waiting(request, Future())
+        waiting.future.set_running_or_notify_cancel()  # performed even if the client disconnects
+        with self._guard:
+            if len(self._arrived) >= MOST_WAITING:
+                raise Busy(f"Too many requests wait for study {self.study_id!r}; try again.")
+            if request.key is not None:
+                if any(key.key == request.key.key for key in self._keys):
+                    raise RequestInProgress(request.key.key)
+                self._keys.add(request.key)
+            self._arrived.append(waiting)
+        self._around.ready(self.study_id)
+        return waiting.future
+
+    def ask(self, asking: Asking) -> None:
+        """Let a question to the model wait for its turn."""
+        with self._guard:
+            self._questions.append(asking)
+        self._around.ready(self.study_id)
+
+    def forget(self) -> None:
+        """The study was deleted, or its rows were replaced from outside: the next turn reads it again."""
+        with self._guard:
+            self._is_forgotten = True
+        self._around.ready(self.study_id)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits."""
+        with self._guard:
+            return not (self._arrived or self._questions or self._replies or self._parked or self._figures_since)
+
+    def take_turn(self) -> None:
+        """Do what can be done now; called by one thread at a time."""
+        waiting, questions, replies = self._taken()
+        for reply in replies:
+            self._link.adopt(reply)
+            if isinstance(reply, Advanced):
+                self._around.metrics.model_fold_seconds.observe(reply.seconds)
+        waiting = [each for each in waiting if self._is_in_time(each)]
+        if waiting or replies or self._figures_are_due():
+            self._work(waiting)
+        for asking in questions:
+            self._pass_on(asking)
+
+    def _taken(self) -> tuple[list[Waiting], list[Asking], list[Reply]]:
+        """Everything that waits, parked requests first. While a suggestion waits for a decision, results stay in the
+        queue for up to HOLD_SECONDS."""
+        self._is_woken_soon = False
+        with self._guard:
+            is_forgotten, self._is_forgotten = self._is_forgotten, False
+            replies, questions = list(self._replies), list(self._questions)
+            self._replies.clear()
+            self._questions.clear()
+            arrived = list(self._arrived)
+            self._arrived.clear()
+            if self._parked and not replies and self._link.is_worth_waiting_for():
+                moment = time.monotonic() - HOLD_SECONDS
+                left = [each for each in arrived if each.request.disturbs and each.since > moment]
+                if left:
+                    self._arrived.extend(left)
+                    self._around.ready_at(self.study_id, left[0].since + HOLD_SECONDS)
+                    arrived = [each for each in arrived if each not in left]
+        if is_forgotten:
+            self._held = None
+            self._link.forget()
+        parked, self._parked = self._parked, []
+        return [*parked, *arrived], questions, replies
+
+    def _is_in_time(self, waiting: Waiting) -> bool:
+        if time.monotonic() - waiting.since < WAIT_SECONDS:
+            return True
+        self._finish(waiting, Busy(f"Study {self.study_id!r} is busy with other requests; try again."))
+        return False
+
+    def _figures_are_due(self) -> bool:
+        return self._figures_since is not None and time.monotonic() >= self._figures_since + FIGURES_SECONDS
+
+    def _work(self, waiting: list[Waiting]) -> None:
+        """Perform a turn, and repeat it if another server has committed first."""
+        tries = 0
+
+        def attempt() -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
+            nonlocal tries
+            tries += 1
+            return self._attempt(waiting, is_careful=tries > 1)
+
+        try:
+            try:
+                finished, self._parked = attempt()
+            except Contention:
+                finished, self._parked = _again(attempt)
+        except Exception as error:
+            self._held = None
+            if not isinstance(error, AdaBKBError):
+                logger.exception("study %s: a unit of work failed", self.study_id)
+            finished = [(each, error) for each in waiting]
+        for each, outcome in finished:
+            self._finish(each, outcome)
+        if self._parked:
+            soonest = min(gives_up_at(each) for each in self._parked)
+            self._around.ready_at(self.study_id, soonest)
+
+    def _attempt(self, waiting: list[Waiting], *, is_careful: bool) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
+        """The finished requests with their outcomes, and the parked ones.
+
+        Raises:
+            Contention: the study has changed since it was last read; nothing was written.
+        """
+        is_fresh = False
+        if self._held is None:
+            with self._around.database.reading() as connection:
+                self._held = held(connection, self.study_id)
+            is_fresh = True
+        self._link.begin(self._held.study)
+        turn = Turn(self._around.database, self._held, self._link, self._around.clock())
+        try:
+            for each in waiting:
+                turn.perform(each, is_careful=is_careful)
+            turn.settle()
+            has_figures = turn.draft.has_new_figures
+            if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):
+                self._held = turn.draft.commit()
+                self._figures_since = None
+                self._around.metrics.count(turn.draft.log)
+            elif turn.finished and not is_fresh and not studies.is_current(turn.draft.connection, self._held.study):
+                raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
+            elif has_figures:
+                self._figures_since = self._figures_since or time.monotonic()
+                self._wake_soon()
+        except Contention:
+            self._held = None
+            raise
+        finally:
+            turn.draft.close()
+        self._after_commit(turn)
+        return turn.finished, turn.parked
+
+    def _after_commit(self, turn: Turn) -> None:
+        """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
+        link, log = self._link, turn.draft.log
+        link.logged(log)
+        link.ahead = turn.ahead
+        if link.figures is not None:
+            link.figures = turn.draft.study.model
+        count = turn.points_wanted
+        if count:
+            self._wanted_lately = min(count, MOST_AHEAD)
+        has_results = any(event.kind in ("observed", "failed", "corrected") for event in log)
+        if has_results and not count:
+            count = min(self._wanted_lately, lifecycle.room(turn.draft.study))
+        self._awaits_model = bool(turn.parked)
+        if turn.parked or has_results:
+            link.advance(count)
+
+    def _pass_on(self, asking: Asking) -> None:
+        try:
+            if self._held is None:
+                with self._around.database.reading() as connection:
+                    self._held = held(connection, self.study_id)
+            self._link.begin(self._held.study)
+        except AdaBKBError as error:
+            asking.receive(None, error)
+            return
+        study = self._held.study
+        self._link.ask(asking.question, asking.arguments, lambda reply: asking.receive(study, reply))
+
+    def _receive(self, reply: Reply) -> None:
+        if isinstance(reply, Superseded):
+            return
+        with self._guard:
+            self._replies.append(reply)
+        if self._awaits_model:
+            self._around.ready(self.study_id)
+        else:  # the next turn takes it in, whatever that is for
+            self._wake_soon()
+
+    def _wake_soon(self) -> None:
+        if not self._is_woken_soon:
+            self._is_woken_soon = True
+            self._around.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
+
+    def _finish(self, waiting: Waiting, outcome: Any) -> None:
+        with self._guard:
+            if waiting.request.key is not None:
+                self._keys.discard(waiting.request.key)
+        if isinstance(outcome, Exception):
+            waiting.future.set_exception(outcome)
+        else:
+            waiting.future.set_result(outcome)
+        self._around.done()
+
+
+# Not used as a decorator: the decorated function would share its statistics among threads.
+_again = Retrying(
+    retry=retry_if_exception_type(Contention),
+    stop=stop_after_delay(CONTENTION_SECONDS),
+    wait=wait_random_exponential(multiplier=0.01, max=0.2),
+    reraise=True,
+)

@@ -1,0 +1,103 @@
+"""A request that changes a study: what the operations make, and what the owner of the study performs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import Connection
+
+from adabkb_service.errors import IdempotencyKeyReused
+from adabkb_service.inference.proposals import Proposal
+from adabkb_service.storage import idempotency
+from adabkb_service.storage.rows import JsonText, KeyRow, StudyRow
+from adabkb_service.study.draft import Draft
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An Idempotency-Key and what it was sent with."""
+
+    scope: str
+    """The study of the path, whose deletion forgets the key; "" where a study is created."""
+    key: str
+    fingerprint: str
+    """Of method, path and body."""
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Answer]):
+    """An answer, and how it came about."""
+
+    view: Answer
+    created: bool = False
+    """Whether something new exists now."""
+    replayed: bool = False
+    """Whether it is the stored answer of an earlier request."""
+    is_kept: bool = True
+    """Whether it is stored under the key of the request."""
+
+    @cached_property
+    def json(self) -> str:
+        """The answer as it is sent and stored, rendered once."""
+        return self.view.model_dump_json()
+
+
+Points = Sequence[Proposal]
+
+
+def no_points(_: StudyRow) -> int:
+    """For requests that need no new points."""
+    return 0
+
+
+def nothing(_: Draft) -> None:
+    """For requests that need nothing to be done first."""
+
+
+@dataclass(frozen=True)
+class Request(Generic[Answer]):
+    """Something to be done to one study, in one transaction with whatever else is done to it at the time."""
+
+    study_id: str
+    answer: type[Answer]
+    perform: Callable[[Draft, Points], Outcome[Answer]]
+    """Changes the draft, or raises what the request is refused with. It may be called again, on another draft."""
+    key: Key | None = None
+    points_wanted: Callable[[StudyRow], int] = field(default=no_points)
+    """How many new points the model has to decide on first, for a study in this state."""
+    first: Callable[[Draft], None] = field(default=nothing)
+    """Changes the draft before points are counted."""
+    follows_model: bool = False
+    """Whether it waits a moment for the model to take in the last results."""
+    stores_figures: bool = False
+    """Whether the figures of the model are to be stored now, and not when something else is written."""
+    disturbs: bool = False
+    """Whether it usually adds something that the model has a part in, which makes decisions under way useless."""
+
+
+def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
+    """The stored answer, or None for a new key (or none at all).
+
+    Raises:
+        IdempotencyKeyReused: the key was stored with another request.
+    """
+    row = None if key is None else idempotency.find(connection, key.scope, key.key)
+    if key is None or row is None:
+        return None
+    if row.fingerprint != key.fingerprint:
+        raise IdempotencyKeyReused(key.key)
+    return Outcome(answer.model_validate(row.answer["view"]), created=row.answer["created"], replayed=True)
+
+
+def kept(key: Key, study_id: str, outcome: Outcome[Any], now: datetime) -> KeyRow:
+    """An answer as it is stored; it lasts no longer than the study."""
+    created = "true" if outcome.created else "false"
+    stored = JsonText(f'{{"created": {created}, "view": {outcome.json}}}')
+    return KeyRow(key.scope, key.key, study_id, key.fingerprint, stored, now)

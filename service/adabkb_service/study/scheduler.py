@@ -1,0 +1,141 @@
+"""Which study is served next: each by one thread at a time, all in turn, so that none holds up the others."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 0.2
+"""How often whoever waits without threads looks for alarms."""
+
+
+class Scheduler:
+    """Calls ``serve`` with the ids of studies that have something to do.
+
+    With threads of its own it goes on by itself, as in a server. Without, whoever waits for something does the work
+    meanwhile (``wait_for``), as in a command or a test.
+    """
+
+    def __init__(self, serve: Callable[[str], None], threads: int = 0) -> None:
+        self._serve = serve
+        self._changed = threading.Condition()
+        self._ready: deque[str] = deque()
+        self._queued: set[str] = set()
+        self._served: set[str] = set()
+        self._alarms: list[tuple[float, str]] = []
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"studies-{number}", daemon=True) for number in range(threads)
+        ]
+
+    def open(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def ready(self, study_id: str) -> None:
+        """The study has something to do now."""
+        with self._changed:
+            self._queue(study_id)
+            self._changed.notify()
+
+    def ready_at(self, study_id: str, moment: float) -> None:
+        """The study will have something to do then, by ``time.monotonic``."""
+        with self._changed:
+            is_next = not self._alarms or moment < self._alarms[0][0]
+            heapq.heappush(self._alarms, (moment, study_id))
+            if is_next:
+                self._changed.notify()
+
+    def wait_for(self, future: Future[T], seconds: float = math.inf) -> T:
+        """The result of a future that a turn gives; where there are no threads, do all the work that is ready.
+
+        Raises:
+            TimeoutError: there is none after so many seconds.
+            Exception: what the future raises.
+        """
+        deadline = time.monotonic() + seconds
+        if not self._threads:
+            self.work_until(future.done, deadline)
+        return future.result(None if math.isinf(seconds) else max(deadline - time.monotonic(), 0.0))
+
+    def done(self) -> None:
+        """A future has its result: whoever waits for it without threads must be told."""
+        if not self._threads:
+            with self._changed:
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the threads; what is ready is left undone."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def work_until(self, is_done: Callable[[], bool], deadline: float = math.inf) -> None:
+        """Do the work that is ready, all of it, until something is done: what happens where there are no threads."""
+        while True:
+            with self._changed:
+                study_id = self._next()
+                if study_id is None:
+                    if is_done() or time.monotonic() > deadline:
+                        return
+                    self._changed.wait(LOOK_SECONDS)
+            if study_id is not None:
+                self._serve_one(study_id)
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                study_id = self._next()
+                while study_id is None and not self._closed:
+                    self._changed.wait(self._seconds_to_alarm())
+                    study_id = self._next()
+                if self._closed or study_id is None:
+                    return
+            self._serve_one(study_id)
+
+    def _serve_one(self, study_id: str) -> None:
+        try:
+            self._serve(study_id)
+        except Exception:
+            logger.exception("study %s: a turn failed", study_id)
+        with self._changed:
+            self._served.discard(study_id)
+            if study_id in self._queued:
+                self._ready.append(study_id)
+                self._changed.notify()
+
+    def _next(self) -> str | None:
+        """The first study that is ready and that no thread serves; it is served from now on."""
+        now = time.monotonic()
+        while self._alarms and self._alarms[0][0] <= now:
+            self._queue(heapq.heappop(self._alarms)[1])
+        if not self._ready:
+            return None
+        study_id = self._ready.popleft()
+        self._queued.discard(study_id)
+        self._served.add(study_id)
+        return study_id
+
+    def _queue(self, study_id: str) -> None:
+        """Let a study wait for its turn, once; while it is served, whoever serves it puts it into the line then."""
+        if study_id not in self._queued:
+            self._queued.add(study_id)
+            if study_id not in self._served:
+                self._ready.append(study_id)
+
+    def _seconds_to_alarm(self) -> float | None:
+        return max(self._alarms[0][0] - time.monotonic(), 0.0) if self._alarms else None

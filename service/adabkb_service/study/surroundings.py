@@ -1,0 +1,39 @@
+"""What the owner of a study needs of the process that it is in."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from adabkb_service.inference.pool import Inference
+from adabkb_service.storage.database import Database
+from adabkb_service.study.clock import Clock
+from adabkb_service.study.metrics import Metrics
+
+
+class Surroundings(Protocol):
+    """What an owner needs of the process."""
+
+    @property
+    def database(self) -> Database:
+        """Where studies are."""
+
+    @property
+    def clock(self) -> Clock:
+        """What the time is."""
+
+    @property
+    def inference(self) -> Inference:
+        """Where models are."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """What is counted."""
+
+    def ready(self, study_id: str) -> None:
+        """The study has something to do."""
+
+    def ready_at(self, study_id: str, moment: float) -> None:
+        """The study will have something to do then."""
+
+    def done(self) -> None:
+        """A future has its result."""

@@ -1,0 +1,141 @@
+"""One turn of a study's owner: a draft, and the requests that are performed on it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from adabkb_service.errors import AdaBKBError, StudyNotFound
+from adabkb_service.inference.link import ModelLink
+from adabkb_service.inference.proposals import Proposal, fallbacks
+from adabkb_service.storage.database import Database
+from adabkb_service.study import lifecycle
+from adabkb_service.study.draft import Draft, Held
+from adabkb_service.study.request import Outcome, Request, kept, recall
+
+logger = logging.getLogger(__name__)
+
+DECIDE_SECONDS = 5.0
+"""How long a request waits for points, before it gets quasi-random ones."""
+FOLLOW_SECONDS = 0.25
+"""How long a GET or PATCH of the study waits for the model to fold the latest results."""
+
+
+@dataclass
+class Waiting:
+    """A request that waits for its outcome."""
+
+    request: Request[Any]
+    future: Future[Outcome[Any]]
+    since: float = field(default_factory=time.monotonic)
+
+
+class Turn:
+    """One draft, and the requests that are performed on it."""
+
+    def __init__(self, database: Database, before: Held, link: ModelLink, now: datetime) -> None:
+        self.draft = Draft(database, before, now)
+        self.ahead = replace(link.ahead)
+        """As it will be after the commit."""
+        self.finished: list[tuple[Waiting, Any]] = []
+        self.parked: list[Waiting] = []
+        self.points_wanted = 0
+        """By the parked requests."""
+        self.stores_figures = False
+        self._link = link
+        self._take_in_model()
+
+    def perform(self, waiting: Waiting, *, is_careful: bool) -> None:
+        """Perform a request, refuse it, or park it."""
+        request, key = waiting.request, waiting.request.key
+        try:
+            if is_careful and (known := recall(self.draft.connection, key, request.answer)):
+                self.finished.append((waiting, known))
+                return
+            with self.draft.undone_on_error():
+                request.first(self.draft)
+                if request.follows_model and self._is_about_to_follow() and _is_before(waiting, FOLLOW_SECONDS):
+                    self.parked.append(waiting)
+                    return
+                count = request.points_wanted(self.draft.study)
+                points = self._points(count, waiting)
+                if points is None:
+                    self.points_wanted += count
+                    self.parked.append(waiting)
+                    return
+                self.finished.append((waiting, self._outcome(request, points)))
+                self.stores_figures = self.stores_figures or request.stores_figures
+        except AdaBKBError as refusal:
+            self.finished.append((waiting, self._known_after_all(request, refusal)))
+        except Exception as error:  # a mistake of ours: the other requests have nothing to do with it
+            logger.exception("study %s: a request failed", self.draft.study.id)
+            self.finished.append((waiting, error))
+
+    def settle(self) -> None:
+        """Bring the study's state up to date."""
+        lifecycle.settle(self.draft)
+
+    def _take_in_model(self) -> None:
+        """Put the model's latest figures, and whether it failed or recovered, into the draft."""
+        link, study = self._link, self.draft.study
+        self.draft.set_figures(link.figures)
+        if link.error is not None and study.model_error is None:
+            self.draft.record("model_failed", {"error": link.error})
+        elif link.error is None and link.is_in_order and link.has_followed() and study.model_error is not None:
+            self.draft.record("model_recovered", {})
+
+    def _is_about_to_follow(self) -> bool:
+        return not self._link.has_followed() and self._link.is_worth_waiting_for()
+
+    def _points(self, count: int, waiting: Waiting) -> list[Proposal] | None:
+        """Points to hand out, or None if the request should wait for the model."""
+        if count == 0:
+            return []
+        draft, link = self.draft, self._link
+        position = link.position if draft.new_position is None else draft.new_position
+        points = self.ahead.take(count, position)
+        if points is None and link.is_worth_waiting_for() and _is_before(waiting, DECIDE_SECONDS):
+            return None
+        found = points or []
+        if points is not None and (self.ahead.is_all or len(found) == count):
+            return found
+        return found + fallbacks(draft.connection, draft.study, count, found)
+
+    def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
+        """Perform a request, and keep its answer."""
+        draft, changes = self.draft, self.draft.changes
+        from_model = sum(point.origin == "policy" for point in points)
+        if from_model and self.ahead.is_all and from_model == len(self.ahead.points):
+            draft.set_figures({**(draft.study.model or {}), "exhausted": True})
+        outcome = request.perform(draft, points)
+        if from_model and draft.new_position is not None:
+            self.ahead.handed_out(from_model, draft.new_position if from_model == len(points) else -1)
+        if request.key is None:
+            return outcome
+        if draft.changes == changes and (known := recall(draft.connection, request.key, request.answer)):
+            return known
+        if outcome.is_kept:
+            draft.keep_answer(kept(request.key, draft.study.id, outcome, draft.now))
+        return outcome
+
+    def _known_after_all(self, request: Request[Any], refusal: AdaBKBError) -> Any:
+        """The stored answer instead of a refusal: the request may be the repetition of one that succeeded."""
+        if isinstance(refusal, StudyNotFound):
+            return refusal
+        try:
+            return recall(self.draft.connection, request.key, request.answer) or refusal
+        except AdaBKBError as error:
+            return error
+
+
+def gives_up_at(waiting: Waiting) -> float:
+    """When a parked request waits no longer, by ``time.monotonic``."""
+    return waiting.since + (FOLLOW_SECONDS if waiting.request.follows_model else DECIDE_SECONDS)
+
+
+def _is_before(waiting: Waiting, seconds: float) -> bool:
+    return time.monotonic() < waiting.since + seconds

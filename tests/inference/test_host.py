@@ -1,0 +1,49 @@
+"""The work of a model process: whatever goes wrong with one study, it is told, and the others go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adabkb_service.inference.model import Model
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.inference.rounds import rounds
+from tests.operations.conftest import definition
+from tests.operations.verbs import Ask, Value, observe, suggest
+
+
+class Mistake(Exception):
+    """Nothing that is expected anywhere."""
+
+
+@pytest.mark.parametrize("where", ["decide", "has_decided_on_all", "figures", "policy", "fold"])
+def test_whatever_a_model_raises_results_are_kept_and_points_come(
+    running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """And once it raises no more, all is in order again: it has everything."""
+    create(running, definition())
+    create(running, definition(id="other"))
+    rounds(running, "s", 2)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Mistake(where)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Model, where, property(fail) if where == "policy" else fail)
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(1.0, trial.number))
+        answer = suggest(running, "s", Ask()).view
+        assert answer.degraded
+        assert [trial.origin for trial in answer.trials] == ["fallback"]
+        observe(running, "s", Value(0.5, answer.trials[0].number))
+    observe(running, "s", Value(0.25, parameters={"x": 0.5, "y": 1.0}))
+    suggest(running, "s", Ask())
+    rounds(running, "s", 2)
+    rounds(running, "other", 1)
+    assert replay(running, "s").diverged == []
+    assert list(examine(database)) == []

@@ -1,0 +1,88 @@
+"""What the server knows of a model: a reply counts for what it is a reply to, and a death is one death."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from adabkb_service.inference.link import ModelLink
+from adabkb_service.inference.messages import Advance, Lost, Message, Reply
+from adabkb_service.inference.pool import InProcess, Receive
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.observe import observe as telling
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.suggest import suggest as asking
+from adabkb_service.storage.database import Database
+from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask, Value, suggest
+
+
+class Held(InProcess):
+    """Models whose replies wait until they are let go."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.replies: list[Callable[[], None]] = []
+        self.is_holding = False
+
+    def post(self, message: Message, receive: Receive) -> None:
+        def hold(reply: Reply) -> None:
+            self.replies.append(lambda: receive(reply))
+
+        super().post(message, hold if self.is_holding else receive)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database: Database, clock: ManualClock) -> None:
+    """A result lets the model decide on one point; two are asked for before it has replied. Both come from it."""
+    held = Held(database)
+    running = Service(database, clock=clock, inference=held)
+    create(running, definition())
+    suggest(running, "s", Ask())
+    held.is_holding = True
+    running.do(telling("s", Value(1.0, 1)))
+    waiting = running.submit(asking("s", Ask(2)))
+    turn(running)
+    assert len(held.replies) == 2
+    for reply in held.replies:
+        reply()
+        turn(running)
+    held.is_holding = False
+    running._scheduler.work_until(waiting.done)
+    answer = waiting.result().view
+    assert not answer.degraded
+    assert [trial.origin for trial in answer.trials] == ["policy"] * 2
+
+
+def turn(running: Service) -> None:
+    """Do what can be done now."""
+    running._scheduler.work_until(lambda: True)
+
+
+class Noted(InProcess):
+    """Models that never reply."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.messages: list[Message] = []
+
+    def post(self, message: Message, receive: Receive) -> None:  # noqa: ARG002 - nobody is told
+        self.messages.append(message)
+
+
+def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Database, running: Service) -> None:
+    """The study is asked for again at once; only if the next process dies of it too it is left alone for a while."""
+    study = create(running, definition()).view
+    noted = Noted(database)
+    link = ModelLink(study.id, noted, lambda _: None)
+    link.known = 1
+    for count in (1, 2, 3):
+        link.advance(count)
+    for _ in range(3):
+        link.adopt(Lost(100))
+    assert link.is_worth_waiting_for()
+    link.advance(3)
+    assert [message.decide for message in noted.messages if isinstance(message, Advance)] == [1, 2, 3, 3]
+    link.adopt(Lost(101))
+    assert not link.is_worth_waiting_for()

@@ -1,0 +1,307 @@
+"""Models in processes of their own: the same suggestions whatever becomes of a process, and nobody is held up by it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_service.errors import Unavailable
+from adabkb_service.inference import link
+from adabkb_service.inference.messages import Advance, Answered, Ask, Lost, Reply
+from adabkb_service.inference.pool import WorkerPool
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.predict import predict, recommendation, tree
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
+from adabkb_service.study import turn
+from tests.inference.rounds import PATIENCE, rounds, wait_for
+from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask as Asking
+from tests.operations.verbs import Value, get, observe, suggest
+
+
+@contextmanager
+def pool_on(database_url: str, count: int = 1, **settings: Any) -> Iterator[WorkerPool]:
+    opened = WorkerPool(database_url, count, **settings)
+    opened.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def pool(migrated_url: str) -> Iterator[WorkerPool]:
+    """One process."""
+    with pool_on(migrated_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def beside(database: Database, clock: ManualClock, pool: WorkerPool) -> Service:
+    """A service whose models are in that process."""
+    return Service(database, clock=clock, inference=pool)
+
+
+def process_of(pool: WorkerPool) -> int:
+    """The process that runs now, once there is one."""
+    wait_for(lambda: bool(pool.pids) and is_alive(pool.pids[0]))
+    return pool.pids[0]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there, and not merely waits to be buried."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("profile", ["auto", "paper"])
+def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
+    beside: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
+) -> None:
+    """Twice: once between two requests, and once while one waits for a decision."""
+    other = Database(other_sqlite)
+    undisturbed = Service(other, clock=clock)
+    create(undisturbed, definition(algorithm={"profile": profile}))
+    expected = rounds(undisturbed, "s", 9)
+    create(beside, definition(algorithm={"profile": profile}))
+    points = rounds(beside, "s", 3)
+    os.kill(process_of(pool), signal.SIGKILL)
+    points += rounds(beside, "s", 3)
+    os.kill(process_of(pool), signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as elsewhere:
+        waiting = elsewhere.submit(rounds, beside, "s", 3)
+        os.kill(process_of(pool), signal.SIGKILL)
+        points += waiting.result()
+    assert points == expected
+    assert tree(beside, "s", 0, 1000)[0] == tree(undisturbed, "s", 0, 1000)[0]
+    if profile == "auto":  # the other is restored to rounding
+        assert recommendation(beside, "s") == recommendation(undisturbed, "s")
+        somewhere = [{"x": 0.5, "y": 1.0}]
+        assert predict(beside, "s", somewhere) == predict(undisturbed, "s", somewhere)
+    assert replay(beside, "s").diverged == []
+    assert list(examine(beside.database)) == []
+    other.close()
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("capacity", [1, 60_000])
+def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into_memory(
+    migrated_url: str, database: Database, clock: ManualClock, capacity: int
+) -> None:
+    """Or none at all."""
+    names = [f"study-{number}" for number in range(6)]
+    with pool_on(migrated_url, 2, capacity=capacity) as pool, ThreadPoolExecutor(6) as workers:
+        beside = Service(database, clock=clock, inference=pool, threads=2)
+        beside.open()
+        for name in names:
+            create(beside, definition(id=name))
+        points = list(workers.map(lambda name: rounds(beside, name, 5), names))
+        beside.close()
+    assert points == [points[0]] * 6, "all have the same seed and the same results"
+    assert list(examine(database)) == []
+
+
+@pytest.mark.usefixtures("patient")
+def test_an_error_of_a_question_is_whoever_asked_and_the_process_lives_on(beside: Service, pool: WorkerPool) -> None:
+    create(beside, definition())
+    rounds(beside, "s", 2)
+    before = process_of(pool)
+    for question, arguments in (("nothing", ()), ("recommended", ("too many",)), ("members", ("1", 1))):
+        with pytest.raises(Unavailable, match="cannot answer"):
+            beside.ask("s", question, *arguments)
+    assert predict(beside, "s", [{"x": 0.5, "y": 1.0}]).view.predictions
+    rounds(beside, "s", 1)
+    assert process_of(pool) == before
+
+
+def post(pool: WorkerPool, message: Any) -> queue.SimpleQueue[Reply]:
+    """Where the replies to a message arrive."""
+    replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+    pool.post(message, replies.put)
+    return replies
+
+
+def test_messages_to_a_process_that_dies_at_work_are_said_to_be_lost_and_it_is_replaced(pool: WorkerPool) -> None:
+    before = process_of(pool)
+    os.kill(before, signal.SIGSTOP)
+    waiting = [post(pool, Ask("s", "", 0, "figures")) for _ in range(3)]
+    os.kill(before, signal.SIGKILL)
+    assert [replies.get(timeout=PATIENCE) for replies in waiting] == [Lost(before)] * 3
+    assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered)
+    assert process_of(pool) != before
+
+
+@pytest.mark.usefixtures("patient")
+def test_processes_that_die_as_they_start_are_replaced_and_no_request_fails(
+    database: Database, migrated_url: str, clock: ManualClock
+) -> None:
+    with pool_on(migrated_url) as pool:
+        for _ in range(3):
+            os.kill(process_of(pool), signal.SIGKILL)
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        assert rounds(beside, "s", 2)
+
+
+def test_where_no_process_can_be_started_requests_are_served_without_models(
+    database: Database, migrated_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And once one can be, with models: whoever starts them tries again and again."""
+    start = "adabkb_service.inference.pool._start"
+
+    def fail(*_: Any) -> None:
+        raise OSError("no memory")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(start, fail)
+        broken.setattr(turn, "DECIDE_SECONDS", 0.2)
+        with pool_on(migrated_url) as pool:
+            beside = Service(database, clock=clock, inference=pool)
+            create(beside, definition())
+            (trial,) = suggest(beside, "s", Asking()).view.trials
+            assert trial.origin == "fallback"
+            assert observe(beside, "s", Value(1.0, trial.number)).view.study.counts.observations == 1
+            broken.undo()
+            wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for a model."""
+    monkeypatch.setattr(turn, "DECIDE_SECONDS", 1.0)
+    monkeypatch.setattr(link, "LATE_SECONDS", 1.0)
+
+
+def go_on(pid: int) -> None:
+    os.kill(pid, signal.SIGCONT)
+
+
+def never(_: int) -> None:
+    """Does not go on: the pool finds out."""
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("end", [go_on, never])
+def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
+    database: Database, migrated_url: str, clock: ManualClock, end: Callable[[int], None]
+) -> None:
+    """A process that is stopped; and once it goes on, or another one is there, the model has everything."""
+    with pool_on(migrated_url, silent_seconds=600.0 if end is go_on else 4.0) as pool:
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        stopped = process_of(pool)
+        os.kill(stopped, signal.SIGSTOP)
+        for trial in range(1, 4):
+            observe(beside, "s", Value(float(trial), parameters={"x": trial / 4, "y": 1.0}))
+            answer = suggest(beside, "s", Asking(2)).view
+            assert answer.degraded
+            assert [trial.origin for trial in answer.trials] == ["fallback"] * 2
+        assert answer.study.counts.observations == 3
+        end(stopped)
+        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+        assert (process_of(pool) == stopped) == (end is go_on)
+        after = get(beside, "s")
+        assert after.counts.observations == 3
+        assert beside.ask("s", "recommended")[1][0] is not None
+        assert replay(beside, "s").diverged == []
+        assert list(examine(database)) == []
+
+
+def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: ManualClock) -> None:
+    """Far more than a pipe holds; nothing of it is lost once the process goes on."""
+    stopped = process_of(pool)
+    os.kill(stopped, signal.SIGSTOP)
+    event = EventRow("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
+    for _ in range(100):
+        pool.post(Advance("s", "", 1, [event] * 20), lambda _: None)
+    last = post(pool, Ask("s", "", 0, "figures"))
+    assert last.empty()
+    go_on(stopped)
+    assert isinstance(last.get(timeout=PATIENCE), Answered)
+    assert process_of(pool) == stopped
+
+
+def test_a_pool_with_a_stopped_process_is_closed_all_the_same(migrated_url: str) -> None:
+    with pool_on(migrated_url) as pool:
+        stopped = process_of(pool)
+        os.kill(stopped, signal.SIGSTOP)
+        post(pool, Ask("s", "", 0, "figures"))
+    wait_for(lambda: not is_alive(stopped))
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
+    database: Database, migrated_url: str, clock: ManualClock
+) -> None:
+    with pool_on(migrated_url) as pool:
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        rounds(beside, "s", 3)
+        head = beside.ask("s", "figures")[0].head
+    with database.reading() as connection:
+        assert studies.get(connection, "s").folded == head
+    assert not replay(Service(database, clock=clock), "s").changed
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: Service, pool: WorkerPool) -> None:
+    """A study that has taken long before has a thread of its own; the replies come in the order of what they take."""
+    for name in ("heavy", "light"):
+        create(beside, definition(id=name))
+    points = np.random.default_rng(0).uniform(size=(400_000, 2))
+    rounds(beside, "heavy", 3)
+    rounds(beside, "light", 1)
+    beside.ask("heavy", "predicted", points[:50_000])
+    order: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for name, question in (("heavy", ("predicted", (points,))), ("light", ("figures", ()))):
+        with beside.database.reading() as connection:
+            study = studies.get(connection, name)
+        pool.post(Ask(name, study.incarnation, study.head, *question), partial(put, order, name))
+    assert [order.get(timeout=PATIENCE), order.get(timeout=PATIENCE)] == ["light", "heavy"]
+
+
+def put(order: queue.SimpleQueue[str], name: str, _: Reply) -> None:
+    order.put(name)
+
+
+SERVER = """
+import time
+from adabkb_service.inference.messages import Ask
+from adabkb_service.inference.pool import WorkerPool
+if __name__ == "__main__":
+    pool = WorkerPool("sqlite:///nowhere.db", 1)
+    pool.open()
+    pool.post(Ask("s", "", 0, "figures"), lambda _: print(pool.pids[0], flush=True))
+    time.sleep(600)
+"""
+
+
+def test_the_process_ends_with_the_server_even_if_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    with subprocess.Popen([sys.executable, script], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        child = int(server.stdout.readline())
+        assert is_alive(child)
+        server.kill()
+    wait_for(lambda: not is_alive(child))

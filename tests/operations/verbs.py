@@ -1,0 +1,128 @@
+"""The operations as calls that wait for their outcome, and their bodies in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from adabkb_service.api.problems import describe
+from adabkb_service.contract.answers import Corrected, Held, Observed, ObservedBatch, Study, Suggested, Trial
+from adabkb_service.contract.requests import (
+    BatchBody,
+    HeartbeatBody,
+    ObserveBody,
+    PointValueBody,
+    QueueBody,
+    ReleaseBody,
+    SuggestBody,
+    TrialFailureBody,
+    TrialValueBody,
+)
+from adabkb_service.operations import correct as correction
+from adabkb_service.operations import lease, manage
+from adabkb_service.operations import observe as observation
+from adabkb_service.operations import queue as queueing
+from adabkb_service.operations import suggest as suggestion
+from adabkb_service.operations.service import Service
+from adabkb_service.study.request import Key, Outcome
+
+
+def Ask(count: int = 1, worker: str | None = None, lease_seconds: float | None = None) -> SuggestBody:
+    """A request for trials."""
+    return SuggestBody.model_construct(count=count, worker=worker, lease_seconds=lease_seconds)
+
+
+def Value(
+    value: float,
+    trial: int | None = None,
+    attempt: int | None = None,
+    std_error: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> TrialValueBody | PointValueBody:
+    """A result: of a trial, or without one of a point that nobody suggested."""
+    if trial is None:
+        return PointValueBody.model_construct(value=value, std_error=std_error, parameters=dict(parameters or {}))
+    given = None if parameters is None else dict(parameters)
+    return TrialValueBody.model_construct(
+        value=value, trial=trial, attempt=attempt, std_error=std_error, parameters=given
+    )
+
+
+def Failure(trial: int, attempt: int | None = None, reason: str | None = None) -> TrialFailureBody:
+    """A trial that gave no result."""
+    return TrialFailureBody.model_construct(trial=trial, status="failed", attempt=attempt, reason=reason)
+
+
+def suggest(running: Service, study_id: str, body: SuggestBody, key: Key | None = None) -> Outcome[Suggested]:
+    return running.do(suggestion.suggest(study_id, body, key))
+
+
+def observe(running: Service, study_id: str, result: ObserveBody, key: Key | None = None) -> Outcome[Observed]:
+    return running.do(observation.observe(study_id, result, key))
+
+
+def observe_batch(
+    running: Service,
+    study_id: str,
+    results: Sequence[ObserveBody],
+    *,
+    dry_run: bool = False,
+    key: Key | None = None,
+) -> Outcome[ObservedBatch]:
+    body = BatchBody.model_construct(items=list(results), dry_run=dry_run)
+    return running.do(observation.observe_batch(study_id, body, describe, key))
+
+
+def correct(
+    running: Service,
+    study_id: str,
+    seq: int,
+    changes: dict[str, Any],
+    reason: str | None = None,
+    key: Key | None = None,
+) -> Outcome[Corrected]:
+    return running.do(correction.correct(study_id, seq, changes, reason, key))
+
+
+def queue(running: Service, study_id: str, parameters: Mapping[str, Any], key: Key | None = None) -> Outcome[Trial]:
+    return running.do(queueing.queue(study_id, QueueBody.model_construct(parameters=dict(parameters)), key))
+
+
+def heartbeat(
+    running: Service,
+    study_id: str,
+    number: int,
+    *,
+    attempt: int | None = None,
+    lease_seconds: float | None = None,
+    key: Key | None = None,
+) -> Outcome[Held]:
+    body = HeartbeatBody.model_construct(attempt=attempt, lease_seconds=lease_seconds)
+    return running.do(lease.heartbeat(study_id, number, body, key))
+
+
+def release(
+    running: Service, study_id: str, number: int, *, attempt: int | None = None, key: Key | None = None
+) -> Outcome[Held]:
+    return running.do(lease.release(study_id, number, ReleaseBody.model_construct(attempt=attempt), key))
+
+
+def change(
+    running: Service,
+    study_id: str,
+    changes: dict[str, Any],
+    revisions: frozenset[int] | None = None,
+    key: Key | None = None,
+) -> Outcome[Study]:
+    return running.do(manage.change(study_id, changes, revisions, key))
+
+
+def get(running: Service, study_id: str) -> Study:
+    return running.do(manage.get(study_id)).view
+
+
+def store(running: Service, study_id: str) -> None:
+    """Write what is known of the model to its rows, which may be some events behind otherwise."""
+    running.ask(study_id, "stored")
+    running.do(replace(manage.get(study_id), stores_figures=True))

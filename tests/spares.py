@@ -1,0 +1,86 @@
+"""PostgreSQL databases for tests. To make and to drop one takes longer than most tests, so they are used again."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
+
+EMPTY = f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY"
+OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> {own}"
+SCHEMA = """
+    SELECT version_num, (SELECT sum(oid::bigint) FROM pg_class), (SELECT sum(oid::bigint) FROM pg_trigger),
+        (SELECT sum(oid::bigint) FROM pg_constraint), (SELECT sum(oid::bigint) FROM pg_proc),
+        (SELECT sum(atttypid::bigint + attnotnull::int) FROM pg_attribute)
+    FROM alembic_version
+"""
+"""The same for two databases only if one is a copy of the other, or both of a third, and no table was altered."""
+
+
+class Spares:
+    """Databases with the present schema and no rows, as many as are used at the same time."""
+
+    def __init__(self, server: sa.Engine) -> None:
+        self._server = server
+        self._template = created(server)
+        database = Database(address(server, self._template))
+        migration.upgrade(database)
+        database.close()  # nobody may be connected to what is copied
+        self._spare: list[str] = []
+        self._schema: sa.Row[tuple[object, ...]] | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """The URL of a database; whatever a test does to it, the next one finds it as it was."""
+        name = self._spare.pop() if self._spare else created(self._server, self._template)
+        yield address(self._server, name)
+        if self._empty(name):
+            self._spare.append(name)
+        else:
+            drop(self._server, name)
+
+    def _empty(self, name: str) -> bool:
+        """Delete all rows; whether that is enough."""
+        url = self._server.url.set(database=name)
+        engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+        try:
+            with engine.connect() as connection:
+                own = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+                connection.exec_driver_sql(OTHERS.format(own=own))
+                schema = connection.exec_driver_sql(SCHEMA).one_or_none()
+                self._schema = self._schema or self._schema_of_template()
+                if schema == self._schema:
+                    connection.exec_driver_sql(EMPTY)
+                return schema == self._schema
+        except sa.exc.DBAPIError:  # there is no such table any more, or nobody can connect
+            return False
+
+    def _schema_of_template(self) -> sa.Row[tuple[object, ...]]:
+        engine = sa.create_engine(self._server.url.set(database=self._template), poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            return connection.exec_driver_sql(SCHEMA).one()
+
+
+def created(server: sa.Engine, template: str = "template1") -> str:
+    """The name of a new database: an empty one, or a copy of another one."""
+    name = f"test_{uuid.uuid4().hex}"
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+    return name
+
+
+def drop(server: sa.Engine, name: str) -> None:
+    """Delete a database, whoever is connected to it."""
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def address(server: sa.Engine, name: str) -> str:
+    """The URL of a database, as users write it."""
+    return server.url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)

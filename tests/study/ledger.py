@@ -1,0 +1,182 @@
+"""The oracle of the transition function: the code that told a study's rows from its log before there was one.
+
+It was written on its own and shares nothing with ``study/log.py``, so the two are wrong together only by accident.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args
+
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.storage.rows import EventRow, ObservationRow, TrialRow, TrialState
+
+
+@dataclass
+class Ledger:
+    """The events so far, folded into rows."""
+
+    study_id: str
+    definition: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    limits: dict[str, Any] = field(default_factory=dict)
+    """Columns of the study that may be changed."""
+    paused: bool = False
+    failures: int = 0
+    """In a row."""
+    head: int = 0
+    trials: dict[int, TrialRow] = field(default_factory=dict)
+    """By number; the ends of leases are not known."""
+    observations: dict[int, ObservationRow] = field(default_factory=dict)
+    """By seq."""
+    faults: list[str] = field(default_factory=list)
+    """Events that contradict those before them."""
+
+    def apply(self, event: EventRow) -> None:
+        """Take the next event in."""
+        if event.seq != self.head + 1:
+            self.faults.append(f"event {event.seq} follows event {self.head}")
+        self.head = event.seq
+        try:
+            getattr(self, f"_{event.kind}", self._ignore)(event)
+        except (KeyError, AttributeError, TypeError, ValueError) as error:
+            self.faults.append(f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}")
+
+    def best(self) -> ObservationRow | None:
+        """The best result that counts, the earliest of equals."""
+        counted = [row for row in self.observations.values() if not row.excluded]
+        sign = 1.0 if self.definition["direction"] == "maximize" else -1.0
+        return max(counted, key=lambda row: (sign * row.value, -row.seq), default=None)
+
+    def states(self) -> dict[str, int]:
+        """How many trials there are in each state."""
+        count = Counter(trial.state for trial in self.trials.values())
+        return {state: count[state] for state in get_args(TrialState)}
+
+    def awaited(self) -> tuple[list[int], list[int]]:
+        """Numbers of the trials without a result: those that may still get one, and those that failed."""
+        told = {row.trial for row in self.observations.values()}
+        without = [trial for trial in self.trials.values() if trial.number not in told]
+        failed = [trial.number for trial in without if trial.state == "failed"]
+        return [trial.number for trial in without if trial.state != "failed"], failed
+
+    def _ignore(self, event: EventRow) -> None:
+        """Of no consequence for rows."""
+
+    def _created(self, event: EventRow) -> None:
+        self.definition, self.seed = event.payload["definition"], event.payload["seed"]
+        parsed = StudyDefinition.model_validate(self.definition)
+        self.limits = {name: getattr(parsed, name) for name in CHANGEABLE if name in self.definition}
+
+    def _updated(self, event: EventRow) -> None:
+        self.limits.update(event.payload["changes"])
+
+    def _paused(self, _: EventRow) -> None:
+        self.paused = True
+
+    def _resumed(self, _: EventRow) -> None:
+        self.paused, self.failures = False, 0
+
+    def _suggested(self, event: EventRow) -> None:
+        payload = event.payload
+        cell = None if payload["cell"] is None else payload["cell"]["key"]
+        self._add(
+            event,
+            state="active",
+            origin=payload["origin"],
+            cell=cell,
+            worker=payload["worker"],
+            attempt=1,
+            started_at=event.created_at,
+        )
+
+    def _queued(self, event: EventRow) -> None:
+        self._add(event)
+
+    def _leased(self, event: EventRow) -> None:
+        trial = self._trial(event)
+        if event.payload["renewed"]:
+            self._move(trial, state="active", expirations=trial.expirations - 1)
+            return
+        if event.payload["attempt"] != trial.attempt + 1 or trial.state not in ("queued", "released", "expired"):
+            self.faults.append(f"event {event.seq} leases trial {trial.number}, which was {trial.state}")
+        self._move(
+            trial,
+            state="active",
+            attempt=event.payload["attempt"],
+            worker=event.payload["worker"],
+            started_at=event.created_at,
+        )
+
+    def _expired(self, event: EventRow) -> None:
+        trial = self._trial(event)
+        self._move(trial, state="expired", expirations=trial.expirations + 1)
+
+    def _released(self, event: EventRow) -> None:
+        self._move(self._trial(event), state="released")
+
+    def _failed(self, event: EventRow) -> None:
+        trial, payload = self._trial(event), event.payload
+        if trial.state in ("completed", "failed"):
+            self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
+        values = {"state": "failed", "reason": payload["reason"], "finished_at": event.created_at}
+        self._move(trial, failed_attempt=payload["attempt"], **values)
+        self.failures += 1
+
+    def _observed(self, event: EventRow) -> None:
+        payload = event.payload
+        row = ObservationRow(
+            study_id=self.study_id,
+            seq=payload["observation"],
+            trial=event.trial,
+            attempt=payload["attempt"],
+            parameters=payload["parameters"],
+            value=payload["value"],
+            std_error=payload["std_error"],
+            excluded=False,
+            observed_at=event.created_at,
+        )
+        if row.seq != len(self.observations) + 1:
+            self.faults.append(f"event {event.seq} numbers observation {row.seq} after {len(self.observations)}")
+        self.observations[row.seq] = row
+        if event.trial is None:
+            return
+        trial = self._trial(event)
+        if trial.state != "completed":
+            self._move(trial, state="completed", value=row.value, reason=None, finished_at=event.created_at)
+            self.failures = 0
+
+    def _corrected(self, event: EventRow) -> None:
+        payload = event.payload
+        row = self.observations[payload["observation"]]
+        changed = {name: payload[name] for name in ("value", "std_error", "excluded")}
+        self.observations[row.seq] = replace(row, **changed)
+        if row.trial is not None:
+            first = next(known for known in self.observations.values() if known.trial == row.trial)
+            self._move(self.trials[row.trial], value=first.value)
+
+    def _trial(self, event: EventRow) -> TrialRow:
+        return self.trials[event.trial or 0]
+
+    def _add(self, event: EventRow, **values: Any) -> None:
+        number = event.trial or 0
+        budget = self.limits.get("budget")
+        if number != len(self.trials) + 1:
+            self.faults.append(f"event {event.seq} numbers trial {number} after {len(self.trials)}")
+        if budget is not None and len(self.trials) >= budget:
+            self.faults.append(f"event {event.seq} adds trial {number} to a budget of {budget}")
+        parameters = event.payload["parameters"]
+        self.trials[number] = TrialRow.new(self.study_id, number, parameters, event.created_at, **values)
+
+    def _move(self, trial: TrialRow, **values: Any) -> None:
+        self.trials[trial.number] = replace(trial, **values)
+
+
+def read(study_id: str, log: Iterable[EventRow]) -> Ledger:
+    """The rows of a study, from its log."""
+    ledger = Ledger(study_id)
+    for event in log:
+        ledger.apply(event)
+    return ledger

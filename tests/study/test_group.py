@@ -1,0 +1,234 @@
+"""Requests that wait together are committed together: one transaction, and to each its own outcome."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.contract.answers import StudySummary
+from adabkb_service.errors import Busy, IdempotencyKeyReused, RequestInProgress, TrialNotFound
+from adabkb_service.operations import observe as observation
+from adabkb_service.operations import read
+from adabkb_service.operations import suggest as suggestion
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from adabkb_service.study import lifecycle
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.owner import MOST_WAITING
+from adabkb_service.study.request import Key, Outcome, Points, Request
+from tests.operations.conftest import ManualClock
+from tests.operations.verbs import Ask, Value, get, observe, queue, suggest
+
+POINT = {"x": 0.5, "y": 1.0}
+
+
+@contextmanager
+def counted_commits(database: Database) -> Iterator[list[sa.Connection]]:
+    """Grows by one entry with each commit in the block."""
+    commits: list[sa.Connection] = []
+    note = commits.append  # one object, or it could not be removed
+    sa.event.listen(database.engine, "commit", note)
+    yield commits
+    sa.event.remove(database.engine, "commit", note)
+
+
+def telling(value: float, trial: int | None = None, key: str | None = None) -> Request[Any]:
+    parameters = None if trial else POINT
+    named = None if key is None else Key("s", key, f"value {value}")
+    return observation.observe("s", Value(value, trial, parameters=parameters), named)
+
+
+def asking(count: int = 1, key: str | None = None) -> Request[Any]:
+    return suggestion.suggest("s", Ask(count), None if key is None else Key("s", key, "ask"))
+
+
+def together(running: Service, *requests: Request[Any]) -> list[Future[Any]]:
+    """All of them wait before the first is done."""
+    futures = [running.submit(request) for request in requests]
+    running._scheduler.work_until(lambda: all(future.done() for future in futures))
+    return futures
+
+
+def views(futures: list[Future[Any]]) -> list[Any]:
+    return [future.result().view for future in futures]
+
+
+def values(running: Service) -> list[float]:
+    return [row.value for row in read.list_observations(running, "s", 0, 1000)]
+
+
+@pytest.fixture
+def warm(running: Service, study: str) -> Service:
+    """With two trials at work, and the next points decided on."""
+    suggest(running, study, Ask(2))
+    observe(running, study, Value(1.0, 1))
+    return running
+
+
+def test_requests_that_wait_together_are_one_commit(warm: Service, database: Database) -> None:
+    with counted_commits(database) as commits:
+        futures = together(warm, *(telling(float(value), key=f"k-{value}") for value in range(20)))
+    assert len(commits) == 1
+    assert [view.observation.seq for view in views(futures)] == list(range(2, 22))
+    assert values(warm) == [1.0, *map(float, range(20))]
+    assert list(examine(database)) == []
+
+
+def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service, database: Database) -> None:
+    """Each sees what those before it did: the second to ask is not given what the first one got."""
+    with counted_commits(database) as commits:
+        futures = together(warm, asking(), telling(2.0), telling(0.5, 2))
+    first, _, _ = views(futures)
+    assert len(commits) == 1
+    assert [trial.number for trial in first.trials] == [3]
+    assert values(warm) == [1.0, 2.0, 0.5]
+    assert list(examine(database)) == []
+
+
+def half_done(draft: Draft, _: Points) -> Outcome[StudySummary]:
+    """Refuses when it has changed the draft already."""
+    draft.record("paused", {})
+    draft.record("failed", {"attempt": 1, "reason": "half done"}, 2)
+    lifecycle.settle(draft)
+    raise TrialNotFound("s", 99)
+
+
+def test_a_refused_request_harms_no_other_of_its_group(warm: Service, database: Database) -> None:
+    with counted_commits(database) as commits:
+        before, refused, late, after = together(
+            warm, telling(2.0), telling(3.0, 99), Request("s", StudySummary, half_done), telling(0.5, 2)
+        )
+    assert len(commits) == 1
+    assert isinstance(refused.exception(), TrialNotFound)
+    assert isinstance(late.exception(), TrialNotFound)
+    assert [view.observation.seq for view in views([before, after])] == [2, 3]
+    assert values(warm) == [1.0, 2.0, 0.5]
+    assert {event.kind for event in read.list_events(warm, "s", 0, 100)} == {"created", "suggested", "observed"}
+    assert list(examine(database)) == []
+
+
+@pytest.mark.parametrize("value", [2.0, 3.0])
+def test_the_same_key_twice_in_a_group_has_one_effect(warm: Service, value: float) -> None:
+    """Whether it comes with the same request or another one; once there is an answer, it is told."""
+    first = warm.submit(telling(2.0, key="k"))
+    with pytest.raises(RequestInProgress):
+        warm.submit(telling(value, key="k"))
+    warm._scheduler.work_until(first.done)
+    assert values(warm) == [1.0, 2.0]
+    if value == 2.0:
+        again = warm.do(telling(value, key="k"))
+        assert (again.replayed, again.view) == (True, first.result().view)
+    else:
+        with pytest.raises(IdempotencyKeyReused):
+            warm.do(telling(value, key="k"))
+    assert values(warm) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("where", ["here", "on another server"])
+def test_a_key_that_is_stored_already_is_answered_from_the_store_while_the_others_go_on(
+    warm: Service, database: Database, clock: ManualClock, where: str
+) -> None:
+    server = warm if where == "here" else Service(database, clock=clock)
+    stored = server.do(telling(2.0, key="k")).view
+    with counted_commits(database) as commits:
+        before, known, between, after = together(
+            warm, telling(3.0, key="a"), telling(2.0, key="k"), telling(4.0, key="c"), telling(0.5, 2, key="b")
+        )
+    assert len(commits) == 1
+    assert (known.result().replayed, known.result().view) == (True, stored)
+    assert [future.result().replayed for future in (before, between, after)] == [False] * 3
+    assert values(warm) == [1.0, 2.0, 3.0, 4.0, 0.5]
+    assert list(examine(database)) == []
+
+
+def test_a_key_that_is_stored_with_another_request_is_refused_alone(warm: Service, database: Database) -> None:
+    warm.do(telling(2.0, key="k"))
+    before, refused, after = together(warm, telling(3.0), telling(4.0, key="k"), telling(0.5, 2))
+    assert isinstance(refused.exception(), IdempotencyKeyReused)
+    assert [view.observation.seq for view in views([before, after])] == [3, 4]
+    assert values(warm) == [1.0, 2.0, 3.0, 0.5]
+    assert list(examine(database)) == []
+
+
+def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
+    warm: Service, database: Database, clock: ManualClock
+) -> None:
+    """On what the study is then: numbers follow on, and what has become impossible is refused."""
+    other = Service(database, clock=clock)
+    waiting = [warm.submit(telling(value, key=f"k-{value}")) for value in (2.0, 3.0)]
+    waiting += [warm.submit(asking(key="ask")), warm.submit(telling(0.5, 2, key="late"))]
+    observe(other, "s", Value(7.0, 2))
+    suggest(other, "s", Ask())
+    with counted_commits(database) as commits:
+        warm._scheduler.work_until(lambda: all(future.done() for future in waiting))
+    assert len(commits) == 2, "the results, and the suggestion, for which the model must know of them"
+    assert [view.observation.seq for view in views(waiting[:2])] == [3, 4]
+    assert [trial.number for trial in waiting[2].result().view.trials] == [4]
+    assert type(waiting[3].exception()).__name__ == "ResultConflict"
+    assert values(warm) == [1.0, 7.0, 2.0, 3.0]
+    log = read.list_events(warm, "s", 0, 100)
+    assert [event.seq for event in log] == list(range(1, len(log) + 1))
+    assert list(examine(database)) == []
+
+
+def test_beyond_so_many_requests_the_next_is_told_to_try_again(warm: Service) -> None:
+    waiting = [warm.submit(telling(float(value))) for value in range(MOST_WAITING)]
+    with pytest.raises(Busy):
+        warm.submit(telling(0.0, key="k"))
+    warm._scheduler.work_until(lambda: all(future.done() for future in waiting))
+    warm.do(telling(0.0, key="k"))
+    assert get(warm, "s").counts.observations == MOST_WAITING + 2
+
+
+DYING = """
+import os, signal, sys
+import sqlalchemy as sa
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.operations.conftest import ManualClock
+from tests.study.test_group import asking, telling
+
+database = Database(sys.argv[1])
+running = Service(database, clock=ManualClock())
+commit = database.engine.dialect.do_commit
+
+def commit_and_die(connection):
+    if sys.argv[2] == "after":
+        commit(connection)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+database.engine.dialect.do_commit = commit_and_die
+requests = [telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")]
+futures = [running.submit(request) for request in requests]
+running._scheduler.work_until(lambda: all(future.done() for future in futures))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_who_got_no_answer_from_a_server_that_died_repeats_the_keys_of_its_group(
+    warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str
+) -> None:
+    """Killed before the commit, it did nothing; killed after it, everything: no request has two effects, or half."""
+    queue(warm, "s", POINT)  # a suggestion of a trial that waits is of the group: it needs no model
+    dying = subprocess.run([sys.executable, "-c", DYING, migrated_url, when], env=os.environ, check=False)
+    assert dying.returncode == -9
+    head = get(Service(database, clock=clock), "s").revision
+    repeated = together(
+        Service(database, clock=clock), telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")
+    )
+    told, asked, late = views(repeated)
+    assert {future.result().replayed for future in repeated} == {when == "after"}
+    assert (told.observation.seq, late.observation.seq) == (2, 3)
+    assert [trial.number for trial in asked.trials] == [3]
+    assert values(warm) == [1.0, 2.0, 0.5]
+    assert (get(Service(database, clock=clock), "s").revision == head) == (when == "after")
+    assert list(examine(database)) == []

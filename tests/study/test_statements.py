@@ -1,0 +1,75 @@
+"""What a pair of suggest and observe costs: SQL statements and commits, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from adabkb_service.inference.pool import InProcess
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from adabkb_service.study.request import Key
+from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask, Value, observe, suggest
+
+PAIRS = 40
+MOST_STATEMENTS = 9
+"""Of a pair, by the server: two units of work, each of which writes the study, a trial, its events and the key; and the
+result."""
+MOST_FOR_MODELS = 0.5
+"""Of a pair, for storing the model now and then."""
+FREE = ("BEGIN", "COMMIT", "ROLLBACK", "SET")
+
+
+@dataclass
+class Traffic:
+    """What a database was asked."""
+
+    statements: list[str] = field(default_factory=list)
+    commits: int = 0
+
+
+@contextmanager
+def watched(database: Database) -> Iterator[Traffic]:
+    traffic = Traffic()
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if not statement.upper().startswith(FREE):
+            traffic.statements.append(statement)
+
+    def count(_: Any) -> None:
+        traffic.commits += 1
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    sa.event.listen(database.engine, "commit", count)
+    yield traffic
+    sa.event.remove(database.engine, "before_cursor_execute", note)
+    sa.event.remove(database.engine, "commit", count)
+
+
+def pair(running: Service, number: int) -> None:
+    trial = suggest(running, "s", Ask(), Key("s", f"ask-{number}", "f")).view.trials[0]
+    assert trial.origin == "policy"
+    observe(running, "s", Value(float(number % 7), trial.number), Key("s", f"tell-{number}", "f"))
+
+
+def test_a_pair_takes_so_many_statements_and_one_commit_a_call(migrated_url: str, clock: ManualClock) -> None:
+    """On a warm study under ``auto``; the models have connections of their own, as in production."""
+    database, models = Database(migrated_url), Database(migrated_url)
+    running = Service(database, clock=clock, inference=InProcess(models))
+    create(running, definition(algorithm={"profile": "auto"}))
+    for number in range(3):
+        pair(running, number)
+    with watched(database) as traffic, watched(models) as storing:
+        for number in range(3, 3 + PAIRS):
+            pair(running, number)
+    assert traffic.commits == 2 * PAIRS
+    assert len(traffic.statements) <= MOST_STATEMENTS * PAIRS, traffic.statements[-12:]
+    assert len(storing.statements) <= MOST_FOR_MODELS * PAIRS, storing.statements
+    database.close()
+    models.close()
