@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
@@ -22,12 +22,12 @@ MOST_PARTS = 32
 """Of one transaction."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Part:
     """What one thread wants to write, and what became of it."""
 
     work: Callable[[Connection], Any]
-    is_done: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
     result: Any = None
     error: BaseException | None = None
 
@@ -66,18 +66,30 @@ class Turns:
         self._parts.append(part)
         try:
             with self:
-                if not part.is_done:
-                    self._write_all(transaction)
+                while not part.done.is_set():
+                    self._write_some(transaction)
         except Busy:
-            part.is_done = True  # nobody does it any more
-            raise
+            if self._is_withdrawn(part):
+                raise
+            part.done.wait()  # somebody is writing it, and nobody knows yet whether that succeeds
         if part.error is not None:
             raise part.error
         return part.result
 
-    def _write_all(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> None:
-        waiting = [self._parts.popleft() for _ in range(min(len(self._parts), MOST_PARTS))]
-        parts = [part for part in waiting if not part.is_done]
+    def _is_withdrawn(self, part: _Part) -> bool:
+        """Take a part back, unless somebody has begun to write it."""
+        try:
+            self._parts.remove(part)
+        except ValueError:
+            return False
+        return True
+
+    def _write_some(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> None:
+        """Write the parts that have waited for longest."""
+        parts = list[_Part]()
+        while self._parts and len(parts) < MOST_PARTS:
+            with suppress(IndexError):  # it was withdrawn this moment
+                parts.append(self._parts.popleft())
         try:
             with transaction() as connection:
                 for part in parts:
@@ -86,7 +98,7 @@ class Turns:
             for part in parts:
                 part.error = part.error or error
         for part in parts:
-            part.is_done = True
+            part.done.set()
 
 
 def _do(part: _Part, connection: Connection, *, is_alone: bool) -> None:

@@ -1,0 +1,108 @@
+"""Group commit on SQLite: each writer is told what became of its own part, and no part is forgotten."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from adabkb_service.errors import Busy
+from adabkb_service.storage import group_commit
+from adabkb_service.storage.database import Database
+
+Work = Callable[[sa.Connection], int]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    """A database with a table of numbers, whose writers wait for a second."""
+    opened = Database(f"sqlite:///{tmp_path}/numbers.db", lock_seconds=1.0)
+    with opened.writing() as connection:
+        connection.exec_driver_sql("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
+    return opened
+
+
+def insert(number: int) -> Work:
+    def work(connection: sa.Connection) -> int:
+        connection.exec_driver_sql("INSERT INTO numbers VALUES (?)", (number,))
+        return number
+
+    return work
+
+
+def numbers(database: Database) -> list[int]:
+    with database.reading() as connection:
+        return list(connection.exec_driver_sql("SELECT number FROM numbers ORDER BY number").scalars())
+
+
+def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
+    """The outcomes of writers that all wait for the same one before them."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def first(_: sa.Connection) -> int:
+        begun.set()
+        go_on.wait(10)
+        return 0
+
+    with ThreadPoolExecutor(len(works) + 1) as pool:
+        pool.submit(database.write, first)
+        assert begun.wait(10)
+        outcomes = [pool.submit(database.write, work) for work in works]
+        assert database._turns is not None
+        while len(database._turns._parts) < len(works):
+            pass
+        go_on.set()
+    return outcomes
+
+
+def test_more_writers_than_one_transaction_takes_are_all_written(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "MOST_PARTS", 2)
+    outcomes = at_once(database, [insert(number) for number in range(11)])
+    assert [outcome.result() for outcome in outcomes] == list(range(11)), (
+        "nobody is answered before his part is written"
+    )
+    assert numbers(database) == list(range(11))
+
+
+def test_a_part_that_fails_is_undone_alone(database: Database) -> None:
+    def fail(connection: sa.Connection) -> int:
+        insert(7)(connection)
+        raise ZeroDivisionError
+
+    outcomes = at_once(database, [insert(1), fail, insert(2)])
+    assert [type(outcome.exception()) for outcome in outcomes] == [type(None), ZeroDivisionError, type(None)]
+    assert numbers(database) == [1, 2]
+
+
+def test_a_writer_that_waits_too_long_is_busy_and_writes_nothing(database: Database) -> None:
+    with database.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
+        pool.submit(database.write, insert(1)).result()
+    database.write(insert(2))
+    assert numbers(database) == [2]
+
+
+def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Database) -> None:
+    """It has waited for longer than it may when somebody writes it: it must not say that nothing was written."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: sa.Connection) -> int:
+        begun.set()
+        go_on.wait(10)
+        return insert(1)(connection)
+
+    with ThreadPoolExecutor(2) as pool:
+        with database.writing():
+            both = [pool.submit(database.write, work) for work in (slow, insert(2))]
+            assert database._turns is not None
+            while len(database._turns._parts) < 2:
+                pass
+        assert begun.wait(10)
+        threading.Timer(1.5, go_on.set).start()
+    assert [outcome.result() for outcome in both] == [1, 2]
+    assert numbers(database) == [1, 2]
