@@ -12,13 +12,19 @@ import typer
 from benchmarks.output import RESULTS
 from benchmarks.pool import keep_all
 from benchmarks.quality import plots, report, store
+from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
 from benchmarks.quality.methods import METHODS, Entry, policy
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem
 from benchmarks.quality.runs import Job
 from benchmarks.quality.tasks import TASK_PROBLEMS
 
-PROBLEMS: dict[str, Problem] = {**FUNCTION_PROBLEMS, **TASK_PROBLEMS}
-GROUPS: dict[str, list[str]] = {"functions": list(FUNCTION_PROBLEMS), "tasks": list(TASK_PROBLEMS)}
+GROUPS: dict[str, dict[str, Problem]] = {
+    "functions": FUNCTION_PROBLEMS,
+    "tasks": TASK_PROBLEMS,
+    "development": DEVELOPMENT_PROBLEMS,
+    "final": FINAL_PROBLEMS,
+}
+PROBLEMS: dict[str, Problem] = {name: problem for group in GROUPS.values() for name, problem in group.items()}
 QUALITY = RESULTS / "quality.json"
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
@@ -29,7 +35,7 @@ def run(
     methods: Annotated[
         str, typer.Option("--methods", "--method", help="Names, comma-separated; NAME=MODULE runs a policy module.")
     ] = ",".join(METHODS),
-    problems: Annotated[str, typer.Option(help="Names, comma-separated; 'functions' and 'tasks' are groups.")] = (
+    problems: Annotated[str, typer.Option(help=f"Names, comma-separated; {', '.join(GROUPS)} are groups.")] = (
         "functions,tasks"
     ),
     seeds: Annotated[int | None, typer.Option(min=1, help="At most this many seeds.")] = None,
@@ -71,6 +77,17 @@ def table(
         report.write(results)
     else:
         typer.echo("\n\n".join(report.sections(results, budget).values()))
+
+
+@app.command()
+def standings(
+    file: Annotated[Path, typer.Argument(help="Results.")],
+    problems: Annotated[str, typer.Option(help="Names of problems and groups, comma-separated.")] = "development",
+    budgets: Annotated[str, typer.Option(help="Numbers of evaluations, comma-separated.")] = "25,50,100,200,400",
+) -> None:
+    """Rank the methods that have runs of all these problems."""
+    names, counts = [problem.name for problem in chosen_problems(problems)], [int(each) for each in budgets.split(",")]
+    typer.echo("\n\n".join(report.compared(store.load(file), names, counts, each) for each in report.MEASURES))
 
 
 @app.command()

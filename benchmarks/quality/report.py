@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.quality import workers
+from benchmarks.output import RESULTS
+from benchmarks.quality import store, workers
+from benchmarks.quality.families import DEVELOPMENT_PROBLEMS
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
 from benchmarks.quality.scores import (
@@ -27,6 +29,9 @@ from benchmarks.quality.tasks import TASK_PROBLEMS
 DOCUMENT = Path(__file__).parents[2] / "docs" / "quality.md"
 FUNCTION_BUDGETS = (25, 50, 100, 200, 400)
 TASK_BUDGETS = (10, 25, 50)
+DEVELOPMENT = RESULTS / "quality-development.json"
+"""Made by ``run --problems development --out``, see the Makefile."""
+DEVELOPMENT_BUDGETS = (25, 50, 100, 200)
 SHOWN_BUDGET = 100
 """Of the table per function."""
 
@@ -34,6 +39,7 @@ RANK = ("Mean rank", lambda s: f"{s.rank:.2f}")
 LOWEST = ("Lowest or tied", lambda s: str(s.lowest))
 MUCH_WORSE = ("More than 3 times the best other peer", lambda s: str(s.much_worse))
 RATIO = ("Ratio to the best other peer", lambda s: f"{s.ratio:.2f}")
+MEASURES = (RANK, LOWEST, MUCH_WORSE, RATIO)
 Measure = tuple[str, Callable[[Standing], str]]
 
 
@@ -44,6 +50,7 @@ def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
         "functions": functions(results, budget),
         "tasks": tasks(results),
         "workers": workers.section(results),
+        "development": development(store.load(DEVELOPMENT)),
     }
 
 
@@ -73,10 +80,7 @@ def runs(results: Results) -> str:
 def functions(results: Results, budget: int) -> str:
     """Standings on the functions, regrets per function, times."""
     names, floor = list(FUNCTION_PROBLEMS), NOISE_STD
-    parts = [
-        compared(results, names, FUNCTION_BUDGETS, measure, floor=floor)
-        for measure in (RANK, LOWEST, MUCH_WORSE, RATIO)
-    ]
+    parts = [compared(results, names, FUNCTION_BUDGETS, measure, floor=floor) for measure in MEASURES]
     medians = per_problem(collect(results, names, budget))
     times = timed(results, names, FUNCTION_BUDGETS)
     parts += [f"Median regret after {budget} evaluations:\n\n{medians}", f"Seconds spent in the method:\n\n{times}"]
@@ -110,6 +114,14 @@ def tasks(results: Results) -> str:
         f"Seconds spent in the method:\n\n{times}",
     ]
     return "\n\n".join(parts)
+
+
+def development(results: Results) -> str:
+    """Standings on the families that changes are chosen by, and scores per family."""
+    names, last = list(DEVELOPMENT_PROBLEMS), DEVELOPMENT_BUDGETS[-1]
+    parts = [compared(results, names, DEVELOPMENT_BUDGETS, measure) for measure in MEASURES]
+    medians = per_problem(collect(results, names, last))
+    return "\n\n".join([*parts, f"Median score after {last} evaluations:\n\n{medians}"])
 
 
 def compared(

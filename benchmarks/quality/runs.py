@@ -11,8 +11,11 @@ import numpy as np
 from benchmarks.quality.methods import Entry
 from benchmarks.quality.problems import Problem, generator
 
-BUDGETS = (10, 25, 50, 100, 200, 400)
-COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250, 300, 350, 400)
+BUDGETS = (10, 25, 50, 100, 200, 400, 1000)
+COUNTS = (
+    *(1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 35, 40, 50, 60, 70, 80),
+    *(100, 125, 150, 200, 250, 300, 350, 400, 500, 600, 700, 800, 1000),
+)
 """The numbers of evaluations at which a run is recorded."""
 DIGITS = 4
 

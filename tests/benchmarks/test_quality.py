@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from benchmarks.functions import Array
 from benchmarks.quality import store
-from benchmarks.quality.__main__ import PROBLEMS, QUALITY, app
+from benchmarks.quality.__main__ import GROUPS, PROBLEMS, QUALITY, app
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.methods.direct import Direct
@@ -143,7 +143,10 @@ def test_unknown_names_are_refused() -> None:
         assert result.exit_code == 2
         assert "nothing" in result.output
     assert len(FUNCTION_PROBLEMS) == 17
-    assert len(PROBLEMS) == 17 + len(TASK_PROBLEMS)
+
+
+def test_no_two_problems_have_the_same_name() -> None:
+    assert len(PROBLEMS) == sum(len(group) for group in GROUPS.values())
 
 
 def test_the_document_shows_the_committed_results() -> None:

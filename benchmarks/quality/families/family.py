@@ -1,0 +1,115 @@
+"""What a family of functions is, and what its members are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import special_ortho_group
+
+from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, Space
+from benchmarks.functions import Array
+from benchmarks.quality.problems import Outcome, generator
+
+RANGE_POINTS = 4096
+"""Random points whose largest value is taken for the function's."""
+FLOOR = 1e-4
+"""Of the range: smaller regrets are alike, and so are those below the noise."""
+BORDER = 0.2
+"""Of the cube's width, between a minimiser and its faces."""
+
+OnCube = Callable[[Array], float]
+"""x (d,) in the unit cube -> f(x), without noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A function of a family. Its minimum is known by construction."""
+
+    evaluate: OnCube
+    minimiser: Array
+    """(d,) a point of the cube where the minimum, 0, is attained."""
+    choices: tuple[tuple[int, int], ...] = ()
+    """(axis, choices) of the axes that are categories; their coordinates are the choices' indices."""
+
+
+Draw = Callable[[int, np.random.Generator], Member]
+"""(d, generator) -> a member in d dimensions."""
+
+
+@dataclass(frozen=True)
+class FamilyInstance:
+    """A member as a problem."""
+
+    member: Member
+    noise: float
+    """Standard deviation, as a share of the range."""
+    range: float = field(init=False)
+    """Largest value minus smallest, by random points."""
+    space: Space = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = dict(self.member.choices)
+        d = len(self.member.minimiser)
+        object.__setattr__(self, "space", Space(tuple(_axis(axis, counts.get(axis)) for axis in range(d))))
+        points = np.random.default_rng(0).random((RANGE_POINTS, d))
+        for axis, count in counts.items():
+            points[:, axis] = np.floor(points[:, axis] * count)
+        object.__setattr__(self, "range", max(self.member.evaluate(point) for point in points))
+
+    @property
+    def noise_std(self) -> float:
+        """Of the noise that is added to every value."""
+        return self.noise * self.range
+
+    def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
+        """The function's value, and its regret as a share of the range, but not below the floor."""
+        value = self.member.evaluate(np.array([float(parameters[axis.name]) for axis in self.space.axes]))
+        return Outcome(value, max(value / self.range, self.noise, FLOOR))
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Functions that are drawn alike, in one dimension."""
+
+    kind: str
+    dimension: int
+    draw_member: Draw
+    noise: float = 0.0
+    """Standard deviation, as a share of the range."""
+    budget: int = 1000
+    seeds: int = 10
+    is_task: bool = False
+
+    @property
+    def name(self) -> str:
+        """Kind, dimension and noise."""
+        return f"{self.kind}_{self.dimension}" + (f"_noise_{self.noise:g}" if self.noise else "")
+
+    def draw(self, seed: int) -> FamilyInstance:
+        """The member of a seed."""
+        return FamilyInstance(self.draw_member(self.dimension, generator(self.name, seed)), self.noise)
+
+
+def _axis(index: int, choices: int | None) -> Axis:
+    """Categories are numbers to the function and names to the methods."""
+    name = f"x{index}"
+    return FloatAxis(name, 0.0, 1.0) if choices is None else ChoiceAxis(name, tuple(range(choices)))
+
+
+def centre(d: int, rng: np.random.Generator) -> Array:
+    """A minimiser (d,), uniform in the cube away from its faces."""
+    return rng.uniform(BORDER, 1.0 - BORDER, d)
+
+
+def rotation(d: int, rng: np.random.Generator) -> Array:
+    """A rotation (d, d), uniform."""
+    found: Array = special_ortho_group.rvs(d, random_state=rng) if d > 1 else np.ones((1, 1))
+    return found
+
+
+def log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
+    """A number whose logarithm is uniform."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))

@@ -1,0 +1,50 @@
+"""The drawn families of the quality benchmark: their minima are what they claim, and draws differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adabkb_service.engine.space import ChoiceAxis
+from benchmarks.quality.families.chosen_by import CHOSEN_BY
+from benchmarks.quality.families.family import FLOOR, Family
+from benchmarks.quality.families.final import FINAL
+
+
+@pytest.mark.parametrize("family", [*CHOSEN_BY, *FINAL], ids=lambda family: family.name)
+def test_the_minimum_is_zero_at_the_minimiser_and_nowhere_undercut(family: Family) -> None:
+    rng = np.random.default_rng(1)
+    for seed in range(2):
+        instance = family.draw(seed)
+        member = instance.member
+        assert member.evaluate(member.minimiser) == pytest.approx(0.0, abs=1e-4 * instance.range)
+        positions = instance.space.encode(
+            dict(
+                zip(
+                    (axis.name for axis in instance.space.axes),
+                    (
+                        axis.choices[int(x)] if isinstance(axis, ChoiceAxis) else float(x)
+                        for axis, x in zip(instance.space.axes, member.minimiser, strict=True)
+                    ),
+                    strict=True,
+                )
+            )
+        )
+        near = np.clip(positions + rng.normal(0.0, 1e-3, (100, family.dimension)), 0.0, 1.0)
+        everywhere = rng.random((400, family.dimension))
+        outcomes = [instance.evaluate(instance.space.decode(point)) for point in (*near, *everywhere)]
+        assert min(outcome.value for outcome in outcomes) >= -FLOOR * instance.range
+        assert all(max(instance.noise, FLOOR) <= outcome.score < 2.0 for outcome in outcomes)
+
+
+@pytest.mark.parametrize("family", [*CHOSEN_BY, *FINAL], ids=lambda family: family.name)
+def test_a_seed_is_one_function_and_another_seed_another_one(family: Family) -> None:
+    point = np.full(family.dimension, 0.4)
+    first, again, other = (family.draw(seed) for seed in (0, 0, 1))
+    values = [each.evaluate(each.space.decode(point)).value / each.range for each in (first, again, other)]
+    assert values[0] == values[1]
+    assert values[0] != values[2]
+
+
+def test_nothing_of_the_final_table_is_chosen_by() -> None:
+    assert {family.kind for family in CHOSEN_BY}.isdisjoint(family.kind for family in FINAL)
