@@ -43,8 +43,9 @@ bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside Optuna; writes benchmarks/results/scaling.json
 	@$(BIN)/python -m benchmarks.scaling
 
-bench-service: $(PEERS)  ## requests per second beside a floor and Optuna; writes benchmarks/results/service.json
+bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, and what studies do to each other; writes benchmarks/results/service.json and neighbours.json
 	@$(BIN)/python -m benchmarks.service
+	@$(BIN)/python -m benchmarks.service.neighbours
 
 chaos: $(STAMP)  ## servers killed under 64 clients (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
@@ -64,6 +65,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality run
 	@$(BIN)/python -m benchmarks.quality run --problems functions --budget 200 --out $(RESULTS)/quality-workers.json \
 		--method eight_workers=benchmarks.quality.methods.policy:eight_workers
+	@$(BIN)/python -m benchmarks.quality run --problems development --methods random,auto,cma,tpe --budget 200 --out $(RESULTS)/quality-development.json
 	@$(BIN)/python -m benchmarks.quality table --write
 	@$(BIN)/python -m benchmarks.quality plot
 

@@ -110,7 +110,7 @@ def measure_auto(count: int, steps: int) -> dict[str, Any]:
     state = auto.start(SPACE, auto_module.Config(), SEED)
     for _ in range(2):  # the second draws the dictionary by the leverages of the first
         state = auto.rebuild(state, past, {}).state
-    learned = json.loads(json.dumps(auto.report(state).learned))
+    learned = json.loads(json.dumps(auto.learned(state)))
     before = time.thread_time()
     state = auto.restore(SPACE, auto_module.Config(), SEED, past, cells, auto.dictionary(state), learned)
     rebuild = time.thread_time() - before

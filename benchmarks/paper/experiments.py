@@ -209,12 +209,14 @@ def _on_the_square(problem: str) -> dict[str, Entry]:
         outputs="raw",
     )
     test = gp_threds_module.of_a_test(
-        kernel="gaussian",
-        lengthscale=0.2,
-        ridge=0.01,
-        noise_std=SQUARE_NOISE_STD,
-        norm_bound=settings["parameters"]["B"],
-        delta=1e-3,
+        Config(
+            kernel="gaussian",
+            lengthscale=0.2,
+            ridge=0.01,
+            noise_std=SQUARE_NOISE_STD,
+            norm_bound=settings["parameters"]["B"],
+            delta=1e-3,
+        )
     )
     side = int(settings["parameters"]["grid"].partition("x")[0])
     lowest, highest = interval

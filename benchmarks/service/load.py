@@ -28,8 +28,10 @@ Json = dict[str, Any]
 class Worker:
     """One client."""
 
-    def __init__(self, number: int, clients: int, addresses: Sequence[str]) -> None:
+    def __init__(self, number: int, clients: int, addresses: Sequence[str], evaluation: float = 0.0) -> None:
+        """``evaluation`` is how many seconds the worker takes for each result."""
         self.retries = 0
+        self._evaluation = evaluation
         self._number = number
         self._clients = clients
         self._servers = [HTTPConnection(urlsplit(address).netloc, timeout=60) for address in addresses]
@@ -43,24 +45,43 @@ class Worker:
 
     def run(self, studies: str, results: int) -> list[Pair]:
         """Its pairs, one after the other."""
-        return [self._pair(f"/v1/studies/{studies}-{k}") for k in dealt(self._number, self._clients, results)]
+        return [self.pair(f"{studies}-{k}") for k in dealt(self._number, self._clients, results)]
 
-    def _pair(self, study: str) -> Pair:
+    def pair(self, study: str) -> Pair:
+        """A suggestion and its result."""
+        study = f"/v1/studies/{study}"
         asked = time.perf_counter()
         (trial,) = self._post(f"{study}/suggest", {"count": 1, "worker": f"worker-{self._number}"})["trials"]
         suggested = time.perf_counter()
+        time.sleep(self._evaluation)
         result = {"trial": trial["number"], "value": value(trial["parameters"]), "attempt": trial["attempt"]}
         told = time.perf_counter()
         self._post(f"{study}/observe", result)
         return Pair(asked, suggested, told, time.perf_counter())
 
+    def tell(self, study: str, points: Sequence[Json]) -> None:
+        """Results of points of one's own."""
+        items = [{"parameters": point, "value": value(point)} for point in points]
+        self._post(f"/v1/studies/{study}/observations", {"items": items})
+
+    def is_degraded(self, study: str) -> bool:
+        """Whether the next suggestion is a stand-in, because the model is behind; it is given back."""
+        answer = self._post(f"/v1/studies/{study}/suggest", {"count": 1})
+        (trial,) = answer["trials"]
+        self._post(f"/v1/studies/{study}/trials/{trial['number']}/release", {})
+        return bool(answer["degraded"])
+
     def _post(self, path: str, body: Json) -> Json:
         headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
         while True:
             server = self._chance.choice(self._servers)
-            server.request("POST", path, json.dumps(body).encode(), headers)
-            response = server.getresponse()
-            answer: Json = json.loads(response.read())
+            try:
+                server.request("POST", path, json.dumps(body).encode(), headers)
+                response = server.getresponse()
+                answer: Json = json.loads(response.read())
+            except ConnectionError:  # the server has closed a connection that was idle for some seconds
+                server.close()
+                continue
             if response.status < 300:
                 return answer
             if not answer.get("retryable"):

@@ -14,8 +14,8 @@ AdaBKBError
     └── Unavailable           429, 502, 503, 504: busy for longer than the client was willing to retry
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 
 class AdaBKBError(Exception):
@@ -38,8 +38,18 @@ class NoTrialAvailable(AdaBKBError):
     ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
+    explanations: ClassVar[Mapping[str, str]] = {
+        "budget": "all trials of its budget are handed out, and results of others are awaited",
+        "exhausted": "all points of its space are handed out, and results of others are awaited",
+        "pending_limit": "as many trials as its pending_limit allows are without a result",
+        "paused": "it is paused; study.resume() makes it go on",
+        "failures": "it was paused because failure_limit trials failed one after the other; see their reasons in "
+        'study.trials("failed"), remove the cause, then make it go on with study.resume()',
+    }
+
     def __init__(self, study: str, reason: str | None, retry_after: float | None) -> None:
-        super().__init__(f"study {study!r} hands out no trial: {reason or 'no reason given'}")
+        because = self.explanations.get(reason or "", "the server gave no reason that this client knows")
+        super().__init__(f"study {study!r} hands out no trial ({reason}): {because}")
         self.reason = reason
         self.retry_after = retry_after
 
@@ -47,11 +57,27 @@ class NoTrialAvailable(AdaBKBError):
 class StudyComplete(NoTrialAvailable):
     """The study is over: ``reason`` is "budget", "converged" or "exhausted"."""
 
+    explanations: ClassVar[Mapping[str, str]] = {
+        "budget": "its budget is used up; study.update(budget=...) raises it",
+        "converged": "it has converged: its gap is within the tolerance, or its cells are as small as they may be",
+        "exhausted": "all points of its space have been evaluated",
+    }
+
 
 class APIError(AdaBKBError):
     """The server refused a request (an RFC 9457 problem).
 
-    ``pointers`` maps a JSON pointer into the request's body to what is wrong there.
+    ``pointers`` maps a JSON pointer into the request's body to what is wrong there; the text of the error names the
+    arguments instead.
+
+    Args:
+        status: of the answer.
+        code: stable, for programs.
+        detail: the server's sentence.
+        request_id: also in the server's log.
+        pointers: what is wrong where in the body.
+        names: the parameters of the search space in order, where the pointers have only their positions.
+        retry_after: the server's advice in seconds.
     """
 
     def __init__(
@@ -62,6 +88,7 @@ class APIError(AdaBKBError):
         *,
         request_id: str | None = None,
         pointers: Mapping[str, str] | None = None,
+        names: Sequence[str] = (),
         retry_after: float | None = None,
     ) -> None:
         self.status = status
@@ -70,9 +97,12 @@ class APIError(AdaBKBError):
         self.request_id = request_id
         self.pointers = dict(pointers or {})
         self.retry_after = retry_after
-        fields = "".join(f"\n  {pointer}: {problem}" for pointer, problem in self.pointers.items())
         trace = f" (request {request_id})" if request_id else ""
-        super().__init__(f"{status} {code}: {detail}{trace}{fields}")
+        what = " ".join(filter(None, [detail, _REMEDIES.get(code)])) + trace
+        if self.pointers:  # the server's sentence repeats the first of them
+            lines = (f"\n  {_argument(pointer, names)}: {problem}" for pointer, problem in self.pointers.items())
+            what = f"the server does not accept these arguments{trace}:{''.join(lines)}"
+        super().__init__(f"{status} {code}: {what}")
 
 
 class Unauthorized(APIError):
@@ -98,6 +128,14 @@ class Invalid(APIError):
 class Unavailable(APIError):
     """The server was busy, restarting, or still performing the same request, for as long as the client retried."""
 
+
+_REMEDIES = {
+    "study_not_found": "client.studies() yields those that there are; client.create_study() creates one.",
+    "trial_not_found": "study.trials() yields those that there are.",
+    "observation_not_found": "study.observations() yields those that there are.",
+    "result_conflict": "In this client that is study.correct(seq, value).",
+}
+"""What to do in terms of this client, by code."""
 
 _BY_STATUS: dict[int, type[APIError]] = {
     400: Invalid,
@@ -133,4 +171,17 @@ def _by_pointer(faults: Iterable[Mapping[str, str]]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for fault in faults:
         found.setdefault(fault["pointer"], []).append(fault["detail"])
-    return {pointer: "; ".join(details) for pointer, details in found.items()}
+    return {pointer: "; ".join(problems) for pointer, problems in found.items()}
+
+
+def _argument(pointer: str, names: Sequence[str]) -> str:
+    """Name what a pointer points to as the program does: "parameter 'depth', high" for "/parameters/0/high"."""
+    first, *rest = (part.replace("~1", "/").replace("~0", "~") for part in pointer.lstrip("/?").split("/"))
+    if first == "parameters" and rest:
+        position = rest[0]
+        is_position = position.isdecimal() and int(position) < len(names)
+        name = names[int(position)] if is_position else position
+        return ", ".join([f"parameter {name!r}", *rest[1:]])
+    if first == "points" and len(rest) > 1:
+        return f"points[{rest[0]}], parameter {rest[1]!r}"
+    return ".".join([first, *rest])

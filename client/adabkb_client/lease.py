@@ -11,27 +11,32 @@ from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid
 from adabkb_client.models import Answer, Parameters, Trial
+from adabkb_client.plain import NotANumber
 
 if TYPE_CHECKING:
     from adabkb_client.resource import StudyResource
 
 log = logging.getLogger("adabkb_client")
 
-RENEW_AT = 0.75
-"""Share of a lease after which it is renewed."""
+LEASE_SECONDS = 120.0
+"""Length of a lease that is renewed: if its process is killed, the trial is handed out again soon."""
+RENEW_AT = 1 / 3
+"""Share of a lease after which it is renewed, so that there is time for further attempts."""
 RENEW_AGAIN = 0.05
 """Share of a lease between further attempts when a renewal has failed."""
 KEEPER_PATIENCE = 2.0
 """Seconds that the end of a block waits for a renewal that is in progress."""
 REASON_LENGTH = 1000
+MISTAKES = (ImportError, NameError, SyntaxError, NotANumber)
+"""Errors that the program has, wherever it evaluates. The trial is given back, not failed."""
 
 
 class LeasedTrial:
     """A trial to evaluate inside a ``with`` block.
 
-    Ending the block by an exception fails the trial with the exception's text; by KeyboardInterrupt or
-    SystemExit it is given back. Either way the exception propagates. If only the delivery of the result failed,
-    the trial is not failed: its lease expires, and the server hands it out again.
+    Ending the block by an exception fails the trial with the exception's text; by KeyboardInterrupt, SystemExit or
+    a mistake of the program (``MISTAKES``) it is given back. Either way the exception propagates. If only the delivery
+    of the result failed, the trial is not failed: its lease expires, and the server hands it out again.
     """
 
     def __init__(self, study: "StudyResource", trial: Trial) -> None:
@@ -89,7 +94,7 @@ class LeasedTrial:
             self.fail("the evaluation ended without a result")
         elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid):
             return
-        elif isinstance(error, Exception):
+        elif isinstance(error, Exception) and not isinstance(error, MISTAKES):
             self.fail(f"{type(error).__name__}: {error}")
         else:
             self.release()

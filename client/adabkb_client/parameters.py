@@ -1,13 +1,15 @@
 """The kinds of parameters of a search space.
 
-The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent is refused
-here.
+The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent, or means
+something else than it seems to, is refused here.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
+
+from adabkb_client.plain import plain
 
 Scalar = bool | int | float | str
 """A value of a parameter."""
@@ -43,9 +45,16 @@ class Int:
 
 @dataclass(frozen=True)
 class Ordinal:
-    """One of some values in a meaningful order: neighbours are alike."""
+    """One of some values in a meaningful order: neighbours are alike.
 
-    values: Sequence[Scalar]
+    Raises:
+        TypeError: the values are no list, tuple, range or array.
+    """
+
+    values: Iterable[Scalar]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _in_order("Ordinal", self.values))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -54,9 +63,16 @@ class Ordinal:
 
 @dataclass(frozen=True)
 class Categorical:
-    """One of some choices without an order."""
+    """One of some choices without an order.
 
-    choices: Sequence[Scalar]
+    Raises:
+        TypeError: the choices are no list, tuple, range or array.
+    """
+
+    choices: Iterable[Scalar]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "choices", _in_order("Categorical", self.choices))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -87,10 +103,24 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
             kinds = "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices) or Bool()"
             raise TypeError(f"parameter {name!r} must be declared by {kinds}, not by {spec!r}")
         for field, value in vars(spec).items():
-            for number in value if isinstance(value, Sequence) else [value]:
+            for number in value if isinstance(value, tuple) else [plain(value)]:
                 if isinstance(number, float) and not math.isfinite(number):
                     raise ValueError(f"parameter {name!r}: {field} must be finite, not {number}")
     return [{"name": name, **spec.to_json()} for name, spec in parameters.items()]
+
+
+def _in_order(kind: str, values: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    """Return plain values, if they have an order that is the same in every process."""
+    if isinstance(values, str | bytes):
+        raise TypeError(f"{kind}({values!r}) would be one value per letter; give a list: {kind}([{values!r}])")
+    if isinstance(values, Set):
+        raise TypeError(
+            f"{kind} takes a list, not a set: the order of a set may differ from process to process, and a study "
+            "keeps the order that it was created with"
+        )
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        raise TypeError(f"{kind} takes a list of values, not {values!r}")
+    return tuple(plain(value) for value in values)
 
 
 def _scale(log: bool) -> str:

@@ -1,10 +1,10 @@
 """The calls of a study, one method each; ``study.py`` has the methods that are built on them."""
 
-import math
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, SupportsFloat, TypeVar, overload
+from operator import index
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar, overload
 from urllib.parse import quote
 
 from adabkb_client.errors import NoTrialAvailable, StudyComplete
@@ -25,6 +25,7 @@ from adabkb_client.models import (
     decode,
     decode_batch_item,
 )
+from adabkb_client.plain import finite, point
 from adabkb_client.transport import Transport
 
 BATCH = 1000
@@ -126,6 +127,7 @@ class StudyResource:
 
         Raises:
             ValueError: the value or its error is not finite, or the trial is another study's.
+            TypeError: the value or its error is no number.
             Conflict: this attempt of the trial already has another value.
         """
         return self._settle(trial, {**_result(value, std_error), **_point(parameters)})
@@ -210,7 +212,7 @@ class StudyResource:
 
     def predict(self, points: Sequence[Parameters]) -> list[Prediction]:
         """Return the model's prediction of the objective at each point."""
-        body = {"points": [_point(point)["parameters"] for point in points]}
+        body = {"points": [point(parameters) for parameters in points]}
         answer = self._transport.post(f"{self._path}/predict", body)
         return [decode(Prediction, prediction) for prediction in answer["predictions"]]
 
@@ -259,8 +261,8 @@ class StudyResource:
 
     def _reference(self, trial: LeasedTrial | Trial | int) -> dict[str, Any]:
         """Name the trial, and the attempt if the lease is known."""
-        if isinstance(trial, int):
-            return {"trial": trial}
+        if isinstance(trial, SupportsIndex):  # numpy's integers too
+            return {"trial": index(trial)}
         if isinstance(trial, LeasedTrial):
             trial = trial.trial
         if trial.study_id != self.id:
@@ -280,29 +282,11 @@ def _mark_settled(trial: LeasedTrial | Trial | int) -> None:
 
 
 def _result(value: SupportsFloat, std_error: SupportsFloat | None) -> dict[str, float]:
-    result = {"value": _finite("value", value)}
+    result = {"value": finite("value", value)}
     if std_error is not None:
-        result["std_error"] = _finite("std_error", std_error)
+        result["std_error"] = finite("std_error", std_error)
     return result
 
 
-def _finite(name: str, number: SupportsFloat) -> float:
-    """Return a plain float, since JSON has neither NaN nor numpy or torch scalars."""
-    plain = float(number)
-    if not math.isfinite(plain):
-        raise ValueError(f"{name} must be a finite number, not {plain}; report a failed run with fail()")
-    return plain
-
-
 def _point(parameters: Parameters | None) -> dict[str, Any]:
-    if parameters is None:
-        return {}
-    return {"parameters": {name: _plain(name, value) for name, value in parameters.items()}}
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return a numpy scalar as the Python value it stands for."""
-    plain = value.item() if hasattr(value, "item") else value
-    if isinstance(plain, float) and not math.isfinite(plain):
-        raise ValueError(f"parameter {name!r} must be a finite number, not {plain}")
-    return plain
+    return {} if parameters is None else {"parameters": point(parameters)}

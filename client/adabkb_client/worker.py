@@ -1,16 +1,17 @@
 """Evaluates the trials of a study with a function, in several threads."""
 
+import inspect
 import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-from tqdm import tqdm
-
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete
-from adabkb_client.lease import LeasedTrial, exit_on_sigterm
-from adabkb_client.models import Recommendation, StudySummary
+from adabkb_client.lease import MISTAKES, LeasedTrial, exit_on_sigterm
+from adabkb_client.models import Recommendation, StudyInfo
+from adabkb_client.plain import NotANumber
+from adabkb_client.progress import Progress
 from adabkb_client.resource import RELEASE_PATIENCE, StudyResource
 
 log = logging.getLogger("adabkb_client")
@@ -31,14 +32,22 @@ class RunReport:
     recommendation: Recommendation
 
 
-def run(study: StudyResource, function: Objective, *, workers: int, max_failures: int, progress: bool) -> RunReport:
+def run(
+    study: StudyResource,
+    function: Objective,
+    *,
+    workers: int,
+    max_failures: int,
+    progress: bool,
+    lease_seconds: float,
+) -> RunReport:
     """Evaluate trials until the study is complete: see ``Study.run``."""
     if workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
     info = study.info()
-    with tqdm(total=info.budget, unit="trial", desc=study.id, disable=None if progress else True) as bar:
-        crew = _Crew(study, function, max_failures, bar)
-        crew.show(info)
+    _check_signature(function, info)
+    with Progress(study, info, visible=progress) as shown:
+        crew = _Crew(study, function, max_failures, lease_seconds, shown)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(workers)]
         with exit_on_sigterm():
             try:
@@ -57,7 +66,9 @@ def run(study: StudyResource, function: Objective, *, workers: int, max_failures
 class _Crew:
     """What the worker threads share; ``_lock`` guards what changes."""
 
-    def __init__(self, study: StudyResource, function: Objective, max_failures: int, bar: "tqdm[Any]") -> None:
+    def __init__(
+        self, study: StudyResource, function: Objective, max_failures: int, lease_seconds: float, progress: Progress
+    ) -> None:
         self.completed = 0
         self.failed = 0
         self.reason: str | None = None
@@ -65,8 +76,10 @@ class _Crew:
         self._study = study
         self._function = function
         self._max_failures = max_failures
+        self._lease_seconds = lease_seconds
+        self._progress = progress
         self._failures_in_a_row = 0
-        self._bar = bar
+        self._last_failure: Exception | None = None
         self._leased: set[LeasedTrial] = set()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -83,6 +96,9 @@ class _Crew:
                     self.reason = end.reason
                     self._stop.set()
                 except NoTrialAvailable as none:
+                    if none.reason == "failures":
+                        raise none from self._last_failure
+                    self._progress.waiting(none)
                     self._stop.wait(none.retry_after or DEFAULT_PAUSE)
                 else:
                     if trial is not None:
@@ -106,18 +122,12 @@ class _Crew:
             except AdaBKBError as error:
                 log.warning("trial %d of study %r not released: %s", trial.number, self._study.id, error)
 
-    def show(self, study: StudySummary) -> None:
-        """Show the state of the whole study, trials of other workers included."""
-        self._bar.n = study.counts.completed + study.counts.failed
-        best = f"{study.best.value:.6g}" if study.best else "none"
-        self._bar.set_postfix(best=best, failed=study.counts.failed)
-
     def _lease(self) -> LeasedTrial | None:
         """Ask for a trial; None if the run is over."""
         with self._asking:
             if self._stop.is_set():
                 return None
-            trial = LeasedTrial(self._study, self._study.suggest())
+            trial = LeasedTrial(self._study, self._study.suggest(lease_seconds=self._lease_seconds))
             with self._lock:
                 self._leased.add(trial)
         return trial
@@ -133,12 +143,15 @@ class _Crew:
         except Exception as error:
             if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid):
                 raise  # the server failed, not this evaluation
+            if isinstance(error, MISTAKES):
+                error.add_note(f"trial {trial.number} of study {self._study.id!r} was given back, not failed")
+                raise
             self._count_failure(trial, error)
         else:
             with self._lock:
                 self.completed += 1
                 self._failures_in_a_row = 0
-                self.show(answer.study)
+                self._progress.result(trial.number, float(value), answer.study)
             if answer.study.state == "complete":
                 self.reason = answer.study.reason
                 self._stop.set()
@@ -151,6 +164,7 @@ class _Crew:
         with self._lock:
             self.failed += 1
             self._failures_in_a_row += 1
+            self._last_failure = error
             failures = self._failures_in_a_row
         if failures >= self._max_failures:
             error.add_note(f"study {self._study.id!r}: stopped by {failures} failures in a row, this is the last")
@@ -162,7 +176,25 @@ class _Crew:
         self._stop.set()
 
 
-def _split(
-    result: SupportsFloat | tuple[SupportsFloat, SupportsFloat],
-) -> tuple[SupportsFloat, SupportsFloat | None]:
-    return result if isinstance(result, tuple) else (result, None)
+def _check_signature(function: Objective, study: StudyInfo) -> None:
+    """Refuse a function that does not take the study's parameters by name, before any trial is handed out."""
+    names = [parameter["name"] for parameter in study.parameters]
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)
+    except ValueError:  # a builtin function may have none
+        return
+    try:
+        signature.bind(**dict.fromkeys(names))
+    except TypeError as misfit:
+        raise TypeError(
+            f"study {study.id!r} calls the function with the parameters {', '.join(names)} by name, "
+            f"but it takes {signature}: {misfit}"
+        ) from None
+
+
+def _split(result: Any) -> tuple[SupportsFloat, SupportsFloat | None]:
+    if not isinstance(result, tuple):
+        return result, None
+    if len(result) != 2:
+        raise NotANumber(f"the function must return a value or (value, standard error), not {len(result)} values")
+    return result

@@ -8,16 +8,15 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
-from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.api import events, model, observations, problems, studies, system, trials
-from adabkb_service.api.middleware import BodyLimitMiddleware, RequestMiddleware
+from adabkb_service.api.document import document
+from adabkb_service.api.middleware import BodyLimitMiddleware, HeadMiddleware, RequestMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Inference, InProcess, WorkerPool
 from adabkb_service.operations.service import Service
@@ -82,8 +81,9 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     problems.install(app)
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(RequestMiddleware, metrics=running.metrics)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app
 
 
@@ -126,16 +126,3 @@ def _sweeping(running: Service, settings: Settings) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's document, with our problems in place of its validation errors."""
-    if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        schemas = document["components"]["schemas"]
-        schemas.pop("HTTPValidationError", None)
-        schemas.pop("ValidationError", None)
-        schemas["Problem"] = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas["Fault"] = schemas["Problem"].pop("$defs")["Fault"]
-        app.openapi_schema = document
-    return app.openapi_schema

@@ -93,7 +93,7 @@ REMEDIES: list[tuple[dict[str, Any], str]] = [
     ({"norm_bound": 2}, "those that have it: profile paper"),
     ({"kind": "gp-ucb", "qbar": 3}, "points_per_axis; those that have it: profile paper, ada-bbkb, bkb, random-bkb"),
     ({"kind": "gp-ucb", "beta": "igp"}, "'theory' or 'authors'"),
-    ({"kind": "gp-ucb", "delta": -1}, "should be at least 1e-300"),
+    ({"kind": "gp-ucb", "delta": -1}, "must be at least 1e-300"),
     ({"kind": "gp-ucb", "points_per_axis": 10_000}, "at most 2222 per axis fit"),
 ]
 
@@ -103,6 +103,47 @@ def test_a_wrong_constant_is_told_with_what_would_be_right(server: str, algorith
     refused = httpx.post(f"{server}/v1/studies", json={**DEFINITION, "algorithm": algorithm})
     (fault,) = refused.json()["errors"]
     assert remedy in fault["detail"]
+
+
+LONG_WORDS = "must be 1 to 100 letters, digits, dots, underscores or hyphens, and begin with a letter or a digit"
+WORDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"bugdet": 3}, "/bugdet", "is not a field here; did you mean budget?"),
+    ({"parameters": [{**PARAMETERS[0], "hihg": 1}]}, "/parameters/0/hihg", "is not a field here; did you mean high?"),
+    ({"parameters": [{"name": "x"}]}, "/parameters/0", "needs a kind: one of float, int, ordinal, categorical, bool"),
+    (
+        {"parameters": [{"name": "x", "kind": "real"}]},
+        "/parameters/0",
+        "has the kind 'real'; it must be one of 'float', 'int', 'ordinal', 'categorical', 'bool'",
+    ),
+    ({"parameters": ["x"]}, "/parameters/0", "must be an object"),
+    ({"algorithm": 3}, "/algorithm", 'must be an object, such as {"kind": "gp-ucb"}'),
+    ({"id": "a b"}, "/id", LONG_WORDS),
+    ({"direction": "up"}, "/direction", "must be 'minimize' or 'maximize'"),
+    ({"budget": "many"}, "/budget", "must be a whole number"),
+    ({"budget": 0}, "/budget", "must be at least 1"),
+    ({"parameters": []}, "/parameters", "must not have fewer items than 1"),
+]
+
+
+@pytest.mark.parametrize(("changes", "pointer", "words"), WORDS)
+def test_an_error_is_told_in_words_not_in_terms_of_the_implementation(
+    server: str, changes: dict[str, Any], pointer: str, words: str
+) -> None:
+    (fault,) = httpx.post(f"{server}/v1/studies", json={**DEFINITION, **changes}).json()["errors"]
+    assert (fault["pointer"], fault["detail"]) == (pointer, words)
+
+
+def test_every_unknown_field_has_a_suggestion(server: str) -> None:
+    body = {**DEFINITION, "bugdet": 3, "Seed": 1, "zzz": 2}
+    faults = httpx.post(f"{server}/v1/studies", json=body).json()["errors"]
+    assert [fault["detail"].partition("; ")[2] for fault in faults[:2]] == [
+        "did you mean budget?",
+        "did you mean seed?",
+    ]
+    assert "there are id, direction, parameters" in faults[2]["detail"]
+    httpx.post(f"{server}/v1/studies", json=DEFINITION)
+    (misspelt,) = httpx.patch(f"{server}/v1/studies/s", json={"budgte": 3}).json()["errors"]
+    assert misspelt["detail"].endswith("did you mean budget?")
 
 
 BAD_RESULTS: list[tuple[str, list[str]]] = [
@@ -192,7 +233,7 @@ def test_every_refusal_is_a_problem_document(server: str, method: str, path: str
 
 def test_a_method_that_is_not_allowed_is_told_which_are(server: str) -> None:
     refused = httpx.put(f"{server}/v1/studies/s")
-    assert (refused.status_code, refused.headers["allow"]) == (405, "DELETE, GET, PATCH")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH")
 
 
 def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client, study: str) -> None:
@@ -203,6 +244,32 @@ def test_the_same_id_with_another_definition_says_what_differs(api: httpx.Client
     assert refused.json()["code"] == "study_exists"
     differences = "algorithm.delta is 0.05, not 0.1, direction is 'minimize', not 'maximize'."
     assert refused.json()["detail"].endswith(f"another definition: {differences}")
+
+
+def test_what_can_be_changed_is_compared_with_what_it_is_now(api: httpx.Client, study: str) -> None:
+    """And only if it is given: a client that says nothing about the budget does not contradict it."""
+    api.patch(study, json={"budget": 5, "tags": {"by": "me"}})
+    for given in ({}, {"budget": 5}, {"tags": {"by": "me"}, "lease_seconds": 3600}):
+        assert api.post("/v1/studies", json={**DEFINITION, **given}).status_code == 200
+    refused = api.post("/v1/studies", json={**DEFINITION, "budget": None, "tags": {}})
+    assert refused.status_code == 409
+    assert refused.json()["detail"].endswith("budget is 5, not None, tags.by is 'me', not absent.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"parameters": PARAMETERS[:1]}, "parameters.n is of kind int, not absent"),
+        ({"parameters": [PARAMETERS[0], {**PARAMETERS[1], "high": 8}]}, "parameters.1.high is 9, not 8"),
+        ({"parameters": PARAMETERS[::-1]}, "the order of parameters is ['x', 'n'], not ['n', 'x']"),
+        ({"tags": {"a": "b"}}, "tags.a is absent, not 'b'"),
+    ],
+)
+def test_an_existing_study_shows_only_what_differs(server: str, changes: dict[str, Any], difference: str) -> None:
+    httpx.post(f"{server}/v1/studies", json=DEFINITION)
+    refused = httpx.post(f"{server}/v1/studies", json={**DEFINITION, **changes})
+    assert refused.status_code == 409
+    assert refused.json()["detail"] == f"Study 's' exists with another definition: {difference}."
 
 
 def test_a_value_for_a_finished_trial_shows_both_values(api: httpx.Client, study: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import jsonschema_rs
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -22,6 +24,7 @@ from schemathesis.specs.openapi.checks import (
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
+from tests.api import examples
 from tests.api.conftest import DEFINITION
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -91,6 +94,58 @@ def test_bounds_of_numbers_are_json_schemas() -> None:
     assert not [node for node in nodes(DOCUMENT) if node.keys() & {"ge", "gt", "le", "lt"}]
     count = DOCUMENT["components"]["schemas"]["SuggestBody"]["properties"]["count"]
     assert (count["minimum"], count["maximum"]) == (1, 100)
+
+
+def test_a_partial_update_has_no_defaults() -> None:
+    """Generated clients send the defaults of a schema, and would overwrite what the user did not mention."""
+    patches = [methods["patch"] for methods in DOCUMENT["paths"].values() if "patch" in methods]
+    assert len(patches) == 2
+    for patch in patches:
+        reference = patch["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        schema = DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]]
+        assert "required" not in schema
+        assert not [node for node in nodes(schema["properties"]) if "default" in node]
+
+
+def test_fields_with_a_default_are_optional_in_a_request_and_present_in_an_answer() -> None:
+    """Of what both have, such as an algorithm, there are two schemas. Neither has a ``default``, by which some
+    generators make a field required."""
+    schemas = DOCUMENT["components"]["schemas"]
+    assert schemas["AutoProfile-Input"].get("required", []) == []
+    assert set(schemas["AutoProfile-Output"]["required"]) == {"kind", "profile", "delta"}
+    assert "by default 0.05" in schemas["AutoProfile-Input"]["properties"]["delta"]["description"]
+    fields = [field for schema in schemas.values() for field in schema.get("properties", {}).values()]
+    assert fields
+    assert not [field for field in fields if "default" in field]
+
+
+def test_every_json_body_and_answer_has_an_example_that_is_valid() -> None:
+    count = 0
+    for methods in DOCUMENT["paths"].values():
+        for operation in methods.values():
+            answers = [answer for status, answer in operation["responses"].items() if int(status) < 400]
+            for content in [operation.get("requestBody", {}), *answers]:
+                if body := content.get("content", {}).get("application/json"):
+                    schema = {**body["schema"], "components": DOCUMENT["components"]}
+                    jsonschema_rs.Draft202012Validator(schema).validate(body["example"])
+                    count += 1
+    assert count > 30
+
+
+def test_examples_are_what_a_server_answers() -> None:
+    """``python -m tests.api.examples`` records them anew. Times and the last digits may differ."""
+    kept, now = json.loads(examples.FILE.read_text()), examples.recorded()
+    assert shape(kept) == shape(now)
+    assert {name: example.get("request") for name, example in kept.items()} == {
+        name: example.get("request") for name, example in now.items()
+    }
+
+
+def shape(tree: Any) -> Any:
+    """A document without its values."""
+    if isinstance(tree, dict):
+        return {name: shape(child) for name, child in tree.items()}
+    return [shape(child) for child in tree] if isinstance(tree, list) else None
 
 
 def nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -218,3 +218,24 @@ def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
     assert len(loaded) >= 3
     assert all(url.startswith("/") and not url.startswith("//") for url in loaded)
     assert [api.get(url).status_code for url in loaded] == [200] * len(loaded)
+
+
+def test_head_answers_where_get_does(server: str) -> None:
+    """With its status and its headers, without a body. A stream of events does not keep it waiting."""
+    with httpx.Client(base_url=server, timeout=10) as client:
+        client.post("/v1/studies", json=DEFINITION)
+        for path in ("/", "/docs", "/healthz", "/metrics", "/v1/studies", "/v1/studies/s", "/v1/studies/nowhere"):
+            asked, got = client.head(path), client.get(path)
+            assert (asked.status_code, asked.content) == (got.status_code, b""), path
+            assert asked.headers.get("content-type") == got.headers.get("content-type")
+        assert client.head("/v1/studies/s").headers["etag"] == client.get("/v1/studies/s").headers["etag"]
+        stream = client.head("/v1/studies/s/events", headers={"Accept": "text/event-stream"})
+        assert (stream.status_code, stream.content) == (200, b"")
+        assert client.get("/healthz").json() == {"status": "ok"}  # on the same connection
+        assert 'method="HEAD",route="/v1/studies/{study_id}"' in client.get("/metrics").text
+        assert client.head("/v1/studies/s/suggest").status_code == 405
+
+
+def test_the_start_page_leads_to_the_documentation(server: str) -> None:
+    led = httpx.get(f"{server}/", follow_redirects=True)
+    assert (led.status_code, led.url.path) == (200, "/docs")

@@ -2,9 +2,10 @@
 
 ``python -m tests.chaos`` runs it at length, ``test_chaos.py`` in short. One run, over one database (``storm.py``):
 
-1. ``cluster.py`` starts the servers, ``proxy.py`` stands before them and spoils a share of the requests.
+1. ``cluster.py`` starts the servers, ``proxy.py`` stands before them and spoils a share of the requests; on PostgreSQL
+   ``commits.py`` stands behind them.
 2. Many clients (``worker.py``) work on the studies of ``board.py`` and note each call and its fate (``ledger.py``),
-   while the servers are killed, frozen and started again.
+   while one fault of ``faults.py`` after the other strikes the servers, their model processes and the database.
 3. Then everything is calm: the studies are brought to their end, read back (``record.py``), and what is there is
    compared with what the clients know (``check.py``, ``log.py``).
 

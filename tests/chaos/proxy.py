@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import multiprocessing
 import random
-import socket
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import closing, contextmanager
-from multiprocessing.connection import Connection
 from typing import Literal
+
+from tests.chaos.apart import Commands, apart
 
 Fault = Literal["lose request", "delay request", "lose answer", "delay answer", "hang up", "duplicate", "repeat later"]
 
@@ -40,33 +39,21 @@ _Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class Proxy:
     """The proxy, seen from the process that started it."""
 
-    def __init__(self, port: int, commands: Connection) -> None:
-        self.url = f"http://127.0.0.1:{port}"
+    def __init__(self, commands: Commands) -> None:
+        self.url = f"http://127.0.0.1:{commands.port}"
         self._commands = commands
 
     def calm(self) -> Counter[str]:
         """No faults from now on; how many there were of each kind."""
-        self._commands.send("calm")
-        counts: Counter[str] = self._commands.recv()
+        counts: Counter[str] = self._commands.send("calm")
         return counts
 
 
 @contextmanager
 def proxy(ports: Sequence[int], seed: int) -> Iterator[Proxy]:
     """A proxy before the servers on these ports of the loopback interface."""
-    spawn = multiprocessing.get_context("spawn")
-    with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
-        ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=_run, args=(listener, theirs, list(ports), seed), daemon=True)
-        process.start()
-        theirs.close()
-        with closing(ours):
-            yield Proxy(listener.getsockname()[1], ours)
-        process.join(10)  # it ends when the pipe does
-
-
-def _run(listener: socket.socket, commands: Connection, ports: list[int], seed: int) -> None:
-    asyncio.run(_Spoiler(ports, seed).serve(listener, commands))
+    with apart(_Spoiler, list(ports), seed) as commands:
+        yield Proxy(commands)
 
 
 class _Spoiler:
@@ -79,25 +66,12 @@ class _Spoiler:
         self._counts: Counter[str] = Counter()
         self._afterwards: set[asyncio.Task[object]] = set()
 
-    async def serve(self, listener: socket.socket, commands: Connection) -> None:
-        over = asyncio.Event()
+    def obey(self, _: str) -> Counter[str]:
+        """Spoil no more requests."""
+        self._shares = dict.fromkeys(self._shares, 0.0)
+        return self._counts
 
-        def obey() -> None:
-            try:
-                commands.recv()
-            except (EOFError, ConnectionError):  # whoever started this is gone
-                over.set()
-                asyncio.get_running_loop().remove_reader(commands.fileno())
-            else:
-                self._shares = dict.fromkeys(self._shares, 0.0)
-                commands.send(self._counts)
-
-        asyncio.get_running_loop().add_reader(commands.fileno(), obey)
-        server = await asyncio.start_server(self._client, sock=listener)
-        await over.wait()
-        server.close()
-
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection of a client, request by request."""
         with closing(writer):
             try:

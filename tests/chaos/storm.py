@@ -9,14 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from adabkb_client import Client
 from tests.chaos.aftermath import finish, replay
-from tests.chaos.board import Board
+from tests.chaos.board import Board, Plan
 from tests.chaos.check import check
 from tests.chaos.cluster import Cluster, ServerDied, cluster
+from tests.chaos.commits import cutter
+from tests.chaos.databases import Store
+from tests.chaos.faults import FaultSchedule, Site
 from tests.chaos.ledger import Books, Kind
 from tests.chaos.proxy import proxy
 from tests.chaos.worker import Worker
@@ -50,13 +54,15 @@ class Outcome:
     seconds: float = 0.0
     """Of the storm alone."""
     kills: int = 0
-    freezes: int = 0
     answered: int = 0
     """Operations that were not given up: what the plot counts."""
     operations: Counter[Kind] = field(default_factory=Counter)
     """All, by kind."""
     fates: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
+    """All, by kind: those of the schedule and those of the proxy."""
+    longest_recovery: float = 0.0
+    """Seconds after a fault until all servers were at work again."""
     studies: int = 0
     trials: int = 0
     observations: int = 0
@@ -69,16 +75,20 @@ Progress = Callable[[float, int, int], None]
 """Is told the seconds, the kills and the operations so far."""
 
 
-def run(database: str, servers: int, plot: Plot, progress: Progress = lambda *_: None) -> Outcome:
+def run(store: Store, servers: int, plot: Plot, progress: Progress = lambda *_: None) -> Outcome:
     """Storm and check."""
     outcome = Outcome()
     board = Board(plot.studies, plot.seed, plot.budgets)
-    with tempfile.TemporaryDirectory() as folder, cluster(database, servers, Path(folder)) as running:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        cutting = stack.enter_context(cutter(store.url, plot.seed)) if store.postgresql else None
+        running = stack.enter_context(cluster(cutting.url if cutting else store.url, servers, folder))
+        schedule = FaultSchedule(Site(running.servers, store, cutting))
         try:
-            books = _storm(running, board, plot, outcome, progress)
+            books = _storm(running, schedule, board, plot, outcome, progress)
             with Client(running.servers[0].url) as client:
-                _look(client, board, books, outcome)
-            outcome.violations += replay(database, list(board.plans), random.Random(plot.seed), plot.replays)
+                created = _look(client, board, books, outcome)
+            outcome.violations += replay(store.url, created, random.Random(plot.seed), plot.replays)
             running.check_alive()
         except ServerDied as death:
             outcome.violations.append(str(death))
@@ -86,11 +96,13 @@ def run(database: str, servers: int, plot: Plot, progress: Progress = lambda *_:
     return outcome
 
 
-def _storm(running: Cluster, board: Board, plot: Plot, outcome: Outcome, progress: Progress) -> Books:
+def _storm(
+    running: Cluster, schedule: FaultSchedule, board: Board, plot: Plot, outcome: Outcome, progress: Progress
+) -> Books:
     """Let the clients work while everything dies.
 
     Raises:
-        ServerDied: a server did so by itself.
+        ServerDied: a server did so by itself, or was not at work again after a fault.
     """
     started = time.monotonic()
     calm, home = threading.Event(), threading.Event()
@@ -101,18 +113,18 @@ def _storm(running: Cluster, board: Board, plot: Plot, outcome: Outcome, progres
         ]
         books = Books([worker.ledger for worker in workers])
         with ThreadPoolExecutor(plot.clients + 1) as pool:
-            nemesis = pool.submit(running.storm, random.Random(plot.seed), calm)
+            nemesis = pool.submit(schedule.run, random.Random(plot.seed), calm)
             clients = [pool.submit(worker.work, home) for worker in workers]
-            while not nemesis.done() and not _enough(plot, time.monotonic() - started, running, books):
+            while not nemesis.done() and not _enough(plot, time.monotonic() - started, schedule, books):
                 time.sleep(0.5)
-                progress(time.monotonic() - started, running.kills, books.answered)
+                progress(time.monotonic() - started, schedule.kills, books.answered)
             outcome.seconds = time.monotonic() - started
             calm.set()
             death = nemesis.exception()
-            outcome.faults = spoiler.calm()
+            outcome.faults = schedule.counts + spoiler.calm()
             home.set()
             late = wait(clients, RETURN_SECONDS).not_done
-    outcome.kills, outcome.freezes = running.kills, running.freezes
+    outcome.kills, outcome.longest_recovery = schedule.kills, schedule.longest_recovery
     outcome.answered = books.answered
     outcome.operations, outcome.fates = books.operations, books.fates
     outcome.longest_silence = books.longest_silence()
@@ -124,13 +136,14 @@ def _storm(running: Cluster, board: Board, plot: Plot, outcome: Outcome, progres
     return books
 
 
-def _enough(plot: Plot, seconds: float, running: Cluster, books: Books) -> bool:
-    reached = running.kills >= plot.kills and books.answered >= plot.operations
+def _enough(plot: Plot, seconds: float, schedule: FaultSchedule, books: Books) -> bool:
+    reached = schedule.kills >= plot.kills and books.answered >= plot.operations
     return reached or seconds >= plot.seconds
 
 
-def _look(client: Client, board: Board, books: Books, outcome: Outcome) -> None:
-    """Compare what is stored with what the clients know."""
+def _look(client: Client, board: Board, books: Books, outcome: Outcome) -> list[Plan]:
+    """Compare what is stored with what the clients know; the studies that there are, since the last ones of the board
+    may not have been created."""
     there = {info.id for info in client.studies()}
     outcome.violations += [
         f"an acknowledged study is lost: {entry}" for entry in books.created() if entry.study not in there
@@ -145,3 +158,4 @@ def _look(client: Client, board: Board, books: Books, outcome: Outcome) -> None:
         outcome.observations += len(record.observations)
         outcome.events.update(event.kind for event in record.events)
     outcome.studies = len(plans)
+    return plans

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
+from tests.chaos.databases import SETUPS, empty
 from tests.chaos.storm import Plot, run
 
 SHORT = Plot(clients=32, kills=3, operations=300, seconds=60, studies=4, budgets=range(20, 61), replays=1)
@@ -11,11 +15,14 @@ SHORT = Plot(clients=32, kills=3, operations=300, seconds=60, studies=4, budgets
 
 
 @pytest.mark.xdist_group("chaos")
-@pytest.mark.parametrize(
-    ("database_url", "servers"), [("postgresql", 2), ("sqlite", 1), ("sqlite", 2)], indirect=["database_url"]
-)
-def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(database_url: str, servers: int) -> None:
-    outcome = run(database_url, servers, SHORT)
+@pytest.mark.parametrize("name", SETUPS)
+def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:
+    setup = SETUPS[name]
+    with (
+        tempfile.TemporaryDirectory(prefix="adabkb-chaos-", ignore_cleanup_errors=True) as folder,
+        empty(setup.database, Path(folder)) as store,
+    ):
+        outcome = run(store, setup.servers, SHORT)
     assert outcome.violations == []
     assert outcome.kills >= 2
     assert outcome.answered >= 100

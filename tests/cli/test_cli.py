@@ -20,7 +20,7 @@ import typer
 from typer.testing import CliRunner
 
 from adabkb_service import settings
-from adabkb_service.cli import app
+from adabkb_service.cli.main import app
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells
@@ -189,11 +189,10 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
         with opened.writing() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
         opened.close()
-        # The port is taken here too, so nothing listens beyond loopback if this fails.
-        said = serve_and_fail("--host", "127.0.0.1", "--port", port, "--database", database)
+    said = serve_and_fail("--host", "127.0.0.1", "--port", "0", "--database", database)
     assert said.count("\n") == 1
     assert "newer adabkb-service" in said
-    assert "use sqlite:///... or postgresql://..." in serve_and_fail("--database", "mysql://x/y")
+    assert "use sqlite:///... or postgresql://..." in serve_and_fail("--port", "0", "--database", "mysql://x/y")
 
 
 @pytest.mark.parametrize(
@@ -289,12 +288,43 @@ def test_an_open_stream_does_not_keep_the_server_from_stopping(tmp_path: Path) -
         assert time.monotonic() - asked < 10
 
 
-@pytest.mark.parametrize("command", [["doctor"], ["replay", "s"]])
-def test_a_file_of_something_else_is_refused_and_left_as_it_was(tmp_path: Path, command: list[str]) -> None:
+def test_a_server_that_cannot_listen_leaves_no_database_behind(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert "try --port 0" in serve_and_fail("--port", port, "--database", f"sqlite:///{tmp_path}/new.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_doctor_names_what_it_looked_at(migrated_url: str) -> None:
+    said = adabkb("doctor", "--database", migrated_url)
+    assert said.startswith("Looked at 0 studies with 0 events in ")
+    assert Path(migrated_url).name in said
+    assert said.endswith("\nAll is well.\n")
+    with server_on(migrated_url) as address:
+        assert httpx.post(f"{address}/v1/studies", json=DEFINITION).status_code == 201
+    assert "Looked at 1 study with 1 event in" in adabkb("doctor", "--database", migrated_url)
+    assert "Looked at study s with 1 event in" in adabkb("doctor", "s", "--database", migrated_url)
+
+
+OTHER_FILES = [
+    ["CREATE TABLE theirs (x)"],
+    ["CREATE TABLE alembic_version (version_num)", "INSERT INTO alembic_version VALUES ('abc')", "CREATE TABLE a (x)"],
+    ["CREATE TABLE studies (theirs)"],
+]
+
+
+@pytest.mark.parametrize("content", OTHER_FILES)
+@pytest.mark.parametrize("command", [["doctor"], ["replay", "s"], ["migrate"], ["serve", "--port", "0"]])
+def test_a_file_of_something_else_is_refused_and_left_as_it_was(
+    tmp_path: Path, command: list[str], content: list[str]
+) -> None:
     path = tmp_path / "other.db"
-    with closing(sqlite3.connect(path)) as other:
-        other.execute("CREATE TABLE theirs (x)")
+    with closing(sqlite3.connect(path)) as other, other:
+        for statement in content:
+            other.execute(statement)
+    before = path.read_bytes()
     message = adabkb(*command, "--database", f"sqlite:///{path}", code=1)
-    assert "not a database of adabkb-service" in message
-    with closing(sqlite3.connect(path)) as other:
-        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+    assert f"The SQLite file {path} is not a database of adabkb-service" in message
+    assert "name another file with --database" in message
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -101,12 +102,45 @@ def test_an_error_after_the_result_does_not_undo_it(study: Study) -> None:
 
 
 def test_a_lease_is_renewed_for_as_long_as_the_evaluation_takes(client: Client) -> None:
-    study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", lease_seconds=1, seed=1)
-    with study.trial() as trial:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", seed=1)
+    with study.trial(lease_seconds=1) as trial:
         time.sleep(2.5)
         assert states(study) == ["active"]
         trial.observe(1.0)
     assert [(each.state, each.attempt) for each in study.trials()] == [("completed", 1)]
+
+
+def test_the_trial_of_a_worker_that_was_killed_is_free_again_soon(server: str, study: Study) -> None:
+    """Although the study leases for an hour."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, server, study.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "evaluating\n"
+        process.kill()
+    (held,) = study.trials(state="active")
+    assert held.leased_until is not None
+    assert 60 < (held.leased_until - datetime.now(UTC)).total_seconds() <= 120
+
+
+def test_a_run_leases_for_as_long_and_renews_in_time(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=2, seed=1)
+    lengths: list[float] = []
+
+    def function(x: float) -> float:
+        lengths.extend(trial.lease_seconds for trial in study.trials("active"))
+        return x
+
+    study.run(function)
+    assert lengths == [120, 120]
+    study.update(budget=3)
+
+    def slow(x: float) -> float:
+        time.sleep(2)
+        return x
+
+    study.run(slow, workers=1, lease_seconds=0.8)
+    assert [event.kind for event in study.events()].count("expired") == 0
 
 
 def test_a_late_result_is_kept_although_another_worker_has_the_trial(client: Client) -> None:

@@ -1,7 +1,10 @@
 """Whatever happens on the way, a call takes effect exactly once, or says clearly that it did not."""
 
 import socket
+import threading
 import time
+import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -95,15 +98,51 @@ def test_refusals_are_not_repeated(study: Study, faulty: Proxy) -> None:
     assert len(faulty.sent) == 2
 
 
-def test_a_server_that_is_not_there_is_reported_soon_and_by_address() -> None:
+def unused_address() -> str:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        with Client(url, retry_for=0.5) as client, pytest.raises(ConnectionFailed, match=url):
-            client.study("s")
+        return f"http://127.0.0.1:{unused.getsockname()[1]}"
+
+
+def test_a_server_that_is_not_there_is_reported_in_two_lines_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
+    url = unused_address()
+    with Client(url, retry_for=0.5) as client, pytest.raises(ConnectionFailed) as caught:
+        client.study("s")
+    what, remedy = str(caught.value).splitlines()
+    assert url in what
+    assert "`adabkb serve`" in remedy
+    assert "ADABKB_URL" in remedy
+    assert "Trying again for up to 0.5 seconds" in caplog.text
+
+
+def test_the_traceback_of_a_refusal_shows_the_programs_call_and_little_else() -> None:
+    with Client(unused_address(), retry_for=0.5) as client, pytest.raises(ConnectionFailed) as caught:
+        client.study("s")
+    assert len("".join(traceback.format_exception(caught.value)).splitlines()) <= 25
+
+
+@pytest.mark.parametrize("retry_for", [1.0, 6.0])
+def test_a_server_that_has_not_started_yet_is_waited_for_as_long_as_the_program_says(retry_for: float) -> None:
+    begin = time.monotonic()
+    with Client(unused_address(), retry_for=retry_for) as client, pytest.raises(ConnectionFailed):
+        client.study("s")
+    assert retry_for <= time.monotonic() - begin < retry_for + 2
 
 
 def test_something_else_that_answers_is_named(faulty: Proxy) -> None:
     faulty.faults.append("not ours")
-    with Client(faulty.url) as client, pytest.raises(UnexpectedAnswer, match="not JSON"):
+    with (
+        Client(faulty.url) as client,
+        pytest.raises(UnexpectedAnswer, match=f"something else answers at {faulty.url}.*not JSON"),
+    ):
         client.create_study("s", {"x": Float(0, 1)}, direction="maximize")
+
+
+def test_a_refusal_that_is_not_of_this_service_is_named_so() -> None:
+    """Another program's 404 must not read as if the study did not exist."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, args=(0.05,), daemon=True).start()
+        url = f"http://127.0.0.1:{other.server_port}"
+        with Client(url) as client, pytest.raises(UnexpectedAnswer, match=f"something else answers at {url}"):
+            client.study("s")
+        other.shutdown()

@@ -47,40 +47,6 @@ def test_every_kind_of_parameter_comes_back_as_its_type(client: Client) -> None:
         assert study.observe(trial, 1.0).trial
 
 
-def test_creating_again_opens_the_same_study_and_another_definition_is_a_conflict(client: Client) -> None:
-    space = {"x": Float(0, 1)}
-    first = client.create_study("s", space, direction="minimize", seed=1, budget=3)
-    first.observe(first.suggest(), 1.0)
-    again = client.create_study("s", space, direction="minimize", seed=1, budget=3)
-    assert again.info().counts.completed == 1
-    with pytest.raises(Conflict):
-        client.create_study("s", {"x": Float(0, 2)}, direction="minimize", seed=1, budget=3)
-
-
-def test_a_wrong_definition_is_refused_with_the_place_of_the_error(client: Client) -> None:
-    with pytest.raises(Invalid) as caught:
-        client.create_study("bad", {"x": Float(2, 1)}, direction="minimize")
-    assert any(pointer.startswith("/parameters/0") for pointer in caught.value.pointers)
-    assert "parameter 'x': must be greater than low" in str(caught.value)
-    assert caught.value.request_id
-    assert not list(client.studies())
-
-
-@pytest.mark.parametrize(
-    ("spec", "kind", "message"),
-    [
-        (Float(0, math.nan), ValueError, "parameter 'x': high must be finite, not nan"),
-        (Ordinal([1.0, math.inf]), ValueError, "parameter 'x': values must be finite, not inf"),
-        ((0, 1), TypeError, r"parameter 'x' must be declared by Float\(low, high\)"),
-    ],
-)
-def test_a_parameter_that_cannot_be_sent_is_named_with_the_remedy(
-    client: Client, spec: Any, kind: type[Exception], message: str
-) -> None:
-    with pytest.raises(kind, match=message):
-        client.create_study("bad", {"x": spec}, direction="minimize")
-
-
 def test_an_unknown_study_is_not_found(client: Client) -> None:
     with pytest.raises(NotFound):
         client.study("nowhere")

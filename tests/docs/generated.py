@@ -20,6 +20,7 @@ from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
+from benchmarks.service import neighbours as neighbours_benchmark
 from benchmarks.service import report as service_report
 from tests.chaos import __main__ as chaos_run
 
@@ -138,6 +139,12 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
 
 
+def neighbours() -> str:
+    """What studies on one server do to each other."""
+    results = json.loads((RESULTS / "neighbours.json").read_text())
+    return markdown(neighbours_benchmark.HEADER, neighbours_benchmark.rows(results["situations"]))
+
+
 def _first_line(call: dict[str, str]) -> str:
     return call.get("description", "").splitlines()[0]
 
@@ -151,6 +158,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calibration": ("benchmarks.md", calibration),
     "throughput": ("benchmarks.md", throughput),
     "calls": ("benchmarks.md", calls),
+    "neighbours": ("benchmarks.md", neighbours),
     "chaos": ("reliability.md", chaos),
     "constants": ("systems.md", constants),
     "growth": ("paper.md", growth),

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.cells import depth_of
+from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import FloatAxis, Space
 from adabkb_service.engine.threds import state as gp_threds_module
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 NOTHING = np.zeros((0, 2))
 THREDS = gp_threds_module.Config(
     model=gp_threds_module.of_a_test(
-        kernel="gaussian", lengthscale=0.2, ridge=0.01, noise_std=0.1, norm_bound=2.0, delta=1e-3
+        Config(kernel="gaussian", lengthscale=0.2, ridge=0.01, noise_std=0.1, norm_bound=2.0, delta=1e-3)
     ),
     lowest=0.2,
     highest=1.2,

@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 SPACE = unit_space(2)
 NOTHING = np.zeros((0, 2))
 EXACT = Config(qbar=math.inf, epsilon=0.0)
-THREDS = threds.Config(threds.of_a_test(noise_std=0.05), 0.0, 1.5, grid=8, patience=5, slack=0.1, max_depth=6)
+THREDS = threds.Config(threds.of_a_test(Config(noise_std=0.05)), 0.0, 1.5, grid=8, patience=5, slack=0.1, max_depth=6)
 SYSTEMS: dict[str, tuple[Policy[Any, Any], Any]] = {
     "auto": (auto, auto_config.Config()),
     "auto of the first version": (auto, auto_config.Config(revision=1)),
@@ -71,7 +71,7 @@ class Study:
     def restored(self) -> Study:
         """Brought back from what is kept, through JSON."""
         policy, state = self.policy, self.state
-        learned = json.loads(json.dumps(policy.report(state).learned))
+        learned = json.loads(json.dumps(policy.learned(state)))
         kept = record(np.array(self.points).reshape(-1, 2), self.values)
         state = policy.restore(SPACE, self.config, 0, kept, dict(self.cells), policy.dictionary(state), learned)
         return replace(self, state=state, cells=dict(self.cells), points=[*self.points], values=[*self.values])

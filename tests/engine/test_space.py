@@ -22,7 +22,7 @@ AXES: list[Axis] = [
     IntAxis("step", 10, 100, step=7),
     IntAxis("intlog", 1, 4096, "log"),
     ChoiceAxis("ordinal", (0.1, 1, 10.0), ordered=True),
-    ChoiceAxis("categorical", ("a", "b", 3, None)),
+    ChoiceAxis("categorical", ("a", "b", 3, True)),
     ChoiceAxis("bool", (False, True)),
 ]
 

@@ -134,7 +134,7 @@ def test_a_restored_study_goes_on_like_the_one_that_was_kept(config: Config) -> 
     result = run(space, config, hills, 0)
     for _ in range(40):
         result.step(hills)
-        learned = ada_bkb.report(result.state).learned
+        learned = ada_bkb.learned(result.state)
         kept = record(result.points, result.values), result.cells, ada_bkb.dictionary(result.state), learned
         restored = ada_bkb.restore(space, config, 0, *kept)
         assert ada_bkb.dictionary(restored) == kept[2]
@@ -149,7 +149,7 @@ def test_a_batch_is_as_far_as_it_is_from_scratch() -> None:
     redrawn = 0
     for _ in range(80):
         result.step(hills, 0.05 * float(noise.standard_normal()))
-        batch, learned = result.state.batch, ada_bkb.report(result.state).learned
+        batch, learned = result.state.batch, ada_bkb.learned(result.state)
         assert batch is not None
         kept = record(result.points, result.values), result.cells, ada_bkb.dictionary(result.state), learned
         restored = ada_bkb.restore(space, config, 0, *kept).batch
@@ -222,7 +222,7 @@ def test_ada_bbkb_keeps_its_dictionary_until_the_variances_may_have_changed_by_c
         result.step(hills, noise=0.01)
         since = np.array(result.points[drawn:])
         drift = 1.0 + float((ada_bkb.predict(fitted, since).std ** 2).sum()) / config.ridge
-        learned = ada_bkb.report(result.state).learned
+        learned = ada_bkb.learned(result.state)
         assert learned is not None
         assert (learned["drawn_at"] == step + 1) == (drift > 3.0)
         if learned["drawn_at"] == step + 1:

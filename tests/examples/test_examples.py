@@ -87,13 +87,16 @@ def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(tmp_path: Path)
     assert (tmp_path / "demo.db").exists()
 
 
-def test_the_digits_example_recommends_with_an_honest_uncertainty(server: str) -> None:
+def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:
+    """Two workers make a different run each time; benchmarks.calibration measures how often two std cover."""
     output = finish(start("examples/digits_svm.py", "20", ADABKB_URL=server))
     assert "20 trials evaluated here; the study ended by budget" in output
     found = re.search(r"by the model (\S+) ± (\S+), measured (\S+)", output)
     assert found
     mean, std, measured = map(float, found.groups())
-    assert abs(mean - measured) <= 2 * std
+    assert 0 <= std < 0.05
+    assert abs(mean - measured) < 0.005  # nine images of 1797; the accuracy is made of steps of one
+    assert measured > 0.9
     with Client(server) as client:
         best = client.study("digits-svm-20").best
     assert best is not None

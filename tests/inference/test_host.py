@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.inference.model import Model
+from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.messages import Advance
+from adabkb_service.inference.model import Model, start
+from adabkb_service.inference.store import ModelStore
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from tests.inference.rounds import rounds
 from tests.operations.conftest import definition
@@ -47,3 +51,21 @@ def test_whatever_a_model_raises_results_are_kept_and_points_come(
     rounds(running, "other", 1)
     assert replay(running, "s").diverged == []
     assert list(examine(database)) == []
+
+
+def test_events_that_another_server_wrote_between_two_messages_are_folded(running: Service, database: Database) -> None:
+    """The first message waits while the second comes; the events between theirs are in the database only."""
+    create(running, definition())
+    rounds(running, "s", 6)
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    host = ModelHost(ModelStore(database, 2**20), lambda *_: None)
+    folded = start(study)
+    host.store.keep("s", folded)
+    host.post(1, Advance("s", study.incarnation, log[3].seq, log[:4]))
+    host.post(2, Advance("s", study.incarnation, log[-1].seq, log[8:]))
+    while host.step("s"):
+        pass
+    assert folded.seq == log[-1].seq
+    assert len(folded.dataset.results) == study.observations
+    assert folded.diverged == []

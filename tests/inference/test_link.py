@@ -7,15 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from adabkb_service.inference.link import ModelLink
-from adabkb_service.inference.messages import Advance, Lost, Message, Reply
+from adabkb_service.inference.messages import Advance, Advanced, Lost, Message, Reply
 from adabkb_service.inference.pool import InProcess, Receive
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe as telling
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import suggest as asking
+from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
+from tests.inference.rounds import rounds
 from tests.operations.conftest import ManualClock, definition
-from tests.operations.verbs import Ask, Value, suggest
+from tests.operations.verbs import Ask, Value, heartbeat, store, suggest
 
 
 class Held(InProcess):
@@ -49,7 +51,7 @@ def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database:
         reply()
         turn(running)
     held.is_holding = False
-    running._scheduler.work_until(waiting.done)
+    running.scheduler.work_until(waiting.done)
     answer = waiting.result().view
     assert not answer.degraded
     assert [trial.origin for trial in answer.trials] == ["policy"] * 2
@@ -57,7 +59,7 @@ def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database:
 
 def turn(running: Service) -> None:
     """Do what can be done now."""
-    running._scheduler.work_until(lambda: True)
+    running.scheduler.work_until(lambda: True)
 
 
 class Noted(InProcess):
@@ -80,9 +82,41 @@ def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Data
     for count in (1, 2, 3):
         link.advance(count)
     for _ in range(3):
-        link.adopt(Lost(100))
+        link.adopt(Lost(1))
     assert link.is_worth_waiting_for()
     link.advance(3)
     assert [message.decide for message in noted.messages if isinstance(message, Advance)] == [1, 2, 3, 3]
-    link.adopt(Lost(101))
+    link.adopt(Lost(2))
     assert not link.is_worth_waiting_for()
+
+
+def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_successor(
+    database: Database, running: Service
+) -> None:
+    """A study that is created again has the same id and no results; the figures of the deleted one may be final."""
+    create(running, definition())
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    link = ModelLink("s", Noted(database), lambda _: None)
+    link.begin(study)
+    link.adopt(Advanced("of the deleted study", 1, 1, figures={"position": 1, "stopped": True}))
+    assert (link.figures, link.head) == (None, 0)
+    link.adopt(Advanced(study.incarnation, 1, 1, figures={"position": 1, "stopped": False}))
+    assert link.figures == {"position": 1, "stopped": False}
+
+
+def test_a_server_that_lags_does_not_replace_the_figures_that_another_server_has_stored(
+    database: Database, clock: ManualClock
+) -> None:
+    """They decide whether a study is complete."""
+    one, two = (Service(database, clock=clock) for _ in range(2))
+    create(one, definition())
+    rounds(one, "s", 2)
+    (trial,) = suggest(one, "s", Ask()).view.trials
+    rounds(two, "s", 4)
+    store(two, "s")
+    with database.reading() as connection:
+        later = studies.get(connection, "s").model
+    heartbeat(one, "s", trial.number)
+    with database.reading() as connection:
+        assert studies.get(connection, "s").model == later

@@ -17,6 +17,7 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary, events
+from adabkb_service.storage.tables import studies as studies_table
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, observe, observe_batch, store, suggest
 
@@ -162,6 +163,20 @@ def test_replay_of_a_cache_that_is_wrong_repairs_it(
         connection.execute(sa.update(cells).where(cells.c.status == "leaf").values(status="pruned"))
     assert replay(running, "s").changed
     kept(database, "s").assert_same(before)
+
+
+def test_replay_repairs_the_figures_of_the_model(database: Database, clock: ManualClock) -> None:
+    """They decide whether a study has converged, so a wrong one must not outlive a replay."""
+    running = Service(database, clock=clock)
+    run(running, "s", SYSTEMS["auto"], rounds=5)
+    figures = kept(database, "s").figures
+    assert figures is not None
+    del figures["learned"]
+    with database.writing() as connection:
+        connection.execute(sa.update(studies_table).values(model={**figures, "gap": 0.0, "points": 99}))
+    replay(Service(database, clock=clock), "s")
+    with database.reading() as connection:
+        assert studies.get(connection, "s").model == figures
 
 
 def test_replay_names_the_suggestions_that_the_log_contradicts(

@@ -64,10 +64,17 @@ def test_more_writers_than_one_transaction_takes_are_all_written(
 ) -> None:
     monkeypatch.setattr(group_commit, "MOST_PARTS", 2)
     outcomes = at_once(database, [insert(number) for number in range(11)])
-    assert [outcome.result() for outcome in outcomes] == list(range(11)), (
-        "nobody is answered before his part is written"
-    )
+    assert [outcome.result() for outcome in outcomes] == list(range(11))
     assert numbers(database) == list(range(11))
+
+
+def test_nobody_is_answered_before_its_own_part_is_written(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes when a whole transaction is full of others."""
+    monkeypatch.setattr(group_commit, "MOST_PARTS", 2)
+    assert database._turns is not None
+    database._turns._parts.extend(group_commit._Part(insert(number)) for number in range(3))
+    assert database.write(insert(3)) == 3
+    assert numbers(database) == [0, 1, 2, 3]
 
 
 def test_a_part_that_fails_is_undone_alone(database: Database) -> None:

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.contract.answers import StudySummary
-from adabkb_service.errors import Busy, IdempotencyKeyReused, RequestInProgress, TrialNotFound
+from adabkb_service.errors import Busy, IdempotencyKeyReused, RequestInProgress, TrialNotFound, Unavailable
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import read
 from adabkb_service.operations import suggest as suggestion
@@ -54,7 +54,7 @@ def asking(count: int = 1, key: str | None = None) -> Request[Any]:
 def together(running: Service, *requests: Request[Any]) -> list[Future[Any]]:
     """All of them wait before the first is done."""
     futures = [running.submit(request) for request in requests]
-    running._scheduler.work_until(lambda: all(future.done() for future in futures))
+    running.scheduler.work_until(lambda: all(future.done() for future in futures))
     return futures
 
 
@@ -116,13 +116,31 @@ def test_a_refused_request_harms_no_other_of_its_group(warm: Service, database: 
     assert list(examine(database)) == []
 
 
+def end_connection(draft: Draft, _: Points) -> Outcome[StudySummary]:
+    """Lets PostgreSQL end the connection that the draft reads from."""
+    draft.connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+    raise AssertionError
+
+
+@pytest.mark.parametrize("migrated_url", ["postgresql"], indirect=True)
+def test_a_connection_that_ends_while_a_group_reads_is_an_outage_to_all_of_it(
+    warm: Service, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = together(warm, telling(2.0), Request("s", StudySummary, end_connection), telling(0.5, 2))
+    assert [type(future.exception()) for future in group] == [Unavailable] * 3
+    assert caplog.records == []
+    assert values(warm) == [1.0]
+    assert views(together(warm, telling(0.5, 2)))[0].observation.seq == 2
+    assert list(examine(database)) == []
+
+
 @pytest.mark.parametrize("value", [2.0, 3.0])
 def test_the_same_key_twice_in_a_group_has_one_effect(warm: Service, value: float) -> None:
     """Whether it comes with the same request or another one; once there is an answer, it is told."""
     first = warm.submit(telling(2.0, key="k"))
     with pytest.raises(RequestInProgress):
         warm.submit(telling(value, key="k"))
-    warm._scheduler.work_until(first.done)
+    warm.scheduler.work_until(first.done)
     assert values(warm) == [1.0, 2.0]
     if value == 2.0:
         again = warm.do(telling(value, key="k"))
@@ -169,7 +187,7 @@ def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
     observe(other, "s", Value(7.0, 2))
     suggest(other, "s", Ask())
     with counted_commits(database) as commits:
-        warm._scheduler.work_until(lambda: all(future.done() for future in waiting))
+        warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
     assert len(commits) == 2, "the results, and the suggestion, for which the model must know of them"
     assert [view.observation.seq for view in views(waiting[:2])] == [3, 4]
     assert [trial.number for trial in waiting[2].result().view.trials] == [4]
@@ -184,7 +202,7 @@ def test_beyond_so_many_requests_the_next_is_told_to_try_again(warm: Service) ->
     waiting = [warm.submit(telling(float(value))) for value in range(MOST_WAITING)]
     with pytest.raises(Busy):
         warm.submit(telling(0.0, key="k"))
-    warm._scheduler.work_until(lambda: all(future.done() for future in waiting))
+    warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
     warm.do(telling(0.0, key="k"))
     assert get(warm, "s").counts.observations == MOST_WAITING + 2
 
@@ -209,7 +227,7 @@ def commit_and_die(connection):
 database.engine.dialect.do_commit = commit_and_die
 requests = [telling(2.0, key="a"), asking(key="b"), telling(0.5, 2, key="c")]
 futures = [running.submit(request) for request in requests]
-running._scheduler.work_until(lambda: all(future.done() for future in futures))
+running.scheduler.work_until(lambda: all(future.done() for future in futures))
 """
 
 

@@ -59,7 +59,7 @@ def test_two_hundred_requests_for_one_study_delay_another_study_by_one_turn(runn
     for _ in range(200):
         submit(running, "s").add_done_callback(ask_again)
     submit(running, "other").add_done_callback(lambda _: order.append("other"))
-    running._scheduler.work_until(lambda: len(more) == 200 and all(future.done() for future in more))
+    running.scheduler.work_until(lambda: len(more) == 200 and all(future.done() for future in more))
     assert order == ["first"] * 200 + ["other"] + ["second"] * 200
 
 
@@ -139,7 +139,7 @@ def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
 
 
 def test_those_who_wait_are_not_woken_in_place_of_the_thread_that_works() -> None:
-    """However many they are; else a study would stay in the line until something else happens."""
+    """However many they are: each notification leads to a turn. Otherwise a study would wait for the next event."""
     is_over, turns = threading.Event(), Counter[str]()
     scheduler = Scheduler(lambda study_id: turns.update([study_id]), 1)
     with ThreadPoolExecutor(20) as pool:
@@ -153,6 +153,7 @@ def test_those_who_wait_are_not_woken_in_place_of_the_thread_that_works() -> Non
         finally:
             is_over.set()
     scheduler.close()
+    assert turns == {"s": 20}
 
 
 def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Path, Query, Request, Response
 
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
+from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.contract.study import STUDY_ID
 from adabkb_service.errors import FieldError, Invalid, StudyNotFound
 from adabkb_service.operations.service import Service
@@ -48,7 +49,7 @@ async def _key(
         str | None,
         Header(
             description="any text, new for each call and the same for its retries: one effect, one answer",
-            pattern=r"^[\x21-\x7e]{1,255}$",
+            pattern=IDEMPOTENCY_KEY,
         ),
     ] = None,
 ) -> Key | None:

@@ -80,7 +80,7 @@ async def _stream(service: Service, study_id: str, after: int, limit: int) -> As
 def export_study(
     study_id: StudyId, service: ServiceDep, format: Annotated[Literal["jsonl", "csv"], Query()] = "jsonl"
 ) -> StreamingResponse:
-    """Everything: as JSON lines of study, trials, observations and events; or the observations as CSV."""
+    """Everything, as JSON lines: study, trials, observations, events, model and kept answers; or the results as CSV."""
     if format == "csv":
         return StreamingResponse(export.csv_rows(service, study_id), media_type="text/csv")
     return StreamingResponse(export.json_lines(service, study_id), media_type="application/x-ndjson")

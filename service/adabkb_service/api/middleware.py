@@ -67,6 +67,31 @@ class RequestMiddleware:
             access_log.info(json.dumps(line))
 
 
+class HeadMiddleware:
+    """Answers HEAD where GET does, with the status and the headers of GET and without a body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        as_get = {**scope, "method": "GET"}
+
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                # The answer ends here, so that a stream sees its client leave and ends too.
+                await send({"type": "http.response.body", "body": b""})
+
+        try:
+            await self._app(as_get, receive, send_head)
+        finally:
+            scope["route"] = as_get.get("route")
+
+
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 

@@ -59,8 +59,7 @@ async def correct_observation(
     study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep
 ) -> Response:
     """Correct a result, exclude it or include it again. This is an event in the log, and the model is rebuilt."""
-    changes = body.model_dump(exclude_unset=True, exclude={"reason"})
-    return reply(await done(service, correct(study_id, seq, changes, body.reason, key)))
+    return reply(await done(service, correct(study_id, seq, body.changes(), body.reason, key)))
 
 
 @router.delete(

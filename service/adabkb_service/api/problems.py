@@ -10,13 +10,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from adabkb_service import errors
-from adabkb_service.contract.answers import BatchItem, Fault
+from adabkb_service.contract.answers import Answer, BatchItem, Fault
 from adabkb_service.contract.faults import MORE
+from adabkb_service.contract.wording import sentence
 
 logger = logging.getLogger(__name__)
 
@@ -57,12 +58,11 @@ HTTP: dict[int, Kind] = {
     405: Kind(405, "method_not_allowed", "Method not allowed"),
     413: Kind(413, "body_too_large", "The body is too large"),
     415: Kind(415, "unsupported_media_type", "The body is not application/json"),
-    422: Kind(422, "invalid", "The request is not valid"),
     500: Kind(500, "internal", "Internal error"),
 }
 
 
-class Problem(BaseModel):
+class Problem(Answer):
     """What went wrong."""
 
     type: str = Field(description="about:blank; the code says more")
@@ -73,7 +73,7 @@ class Problem(BaseModel):
     code: str = Field(description="stable; for programs")
     request_id: str = Field(description="also in the server's log")
     retryable: bool = Field(description="whether the same request may succeed later")
-    errors: list[Fault] = []
+    errors: list[Fault] = Field(default_factory=list)
 
 
 def kind_of(error: errors.AdaBKBError) -> Kind:
@@ -162,9 +162,10 @@ def _path(request: Request) -> str:
 def _allowed_methods(request: Request) -> set[str]:
     """All methods of the path. Starlette's own answer would name those of one route only."""
     routes: list[APIRoute] = request.app.state.routes
-    return {
+    allowed = {
         method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods or ()
     }
+    return allowed | {"HEAD"} if "GET" in allowed else allowed
 
 
 def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
@@ -172,8 +173,7 @@ def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
     found: Sequence[Mapping[str, Any]] = error.errors()
     uncollected = sum(item["ctx"]["count"] for item in found if item["type"] == MORE)
     faults = [_field_error(item, error.body) for item in found if item["type"] != MORE]
-    invalid = errors.Invalid(_telling(faults), uncollected)
-    return problem(request, HTTP[422], invalid.detail, invalid.errors)
+    return _on_domain_error(request, errors.Invalid(_telling(faults), uncollected))
 
 
 def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
@@ -205,20 +205,9 @@ def _field_error(item: Mapping[str, Any], body: Any) -> errors.FieldError:
     if field := item.get("ctx", {}).get("field"):  # the object was checked as a whole
         path, missing = [*path, field], True
     if where == "body":
-        return errors.FieldError(_pointer(path, body, missing=missing), _sentence(item), item["type"])
+        return errors.FieldError(_pointer(path, body, missing=missing), sentence(item), item["type"])
     prefix = {"query": "?", "path": "path:", "header": "header:", "cookie": "cookie:"}[where]
-    return errors.FieldError(prefix + ".".join(map(str, path)), _sentence(item), item["type"])
-
-
-BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less than"}
-
-
-def _sentence(item: Mapping[str, Any]) -> str:
-    for name, words in BOUNDS.items():
-        if isinstance(bound := item.get("ctx", {}).get(name), float):
-            return f"should be {words} {bound:.15g}"
-    message = str(item["msg"]).removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
+    return errors.FieldError(prefix + ".".join(map(str, path)), sentence(item), item["type"])
 
 
 def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:

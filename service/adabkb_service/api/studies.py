@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
 
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded, reply
@@ -54,7 +56,7 @@ async def change_study(
     study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep
 ) -> Response:
     """Pause or resume a study, change its limits or tags."""
-    outcome = await done(service, manage.change(study_id, body.model_dump(exclude_unset=True), revisions, key))
+    outcome = await done(service, manage.change(study_id, body.changes(), revisions, key))
     return reply(outcome, etag=outcome.view.revision)
 
 
@@ -72,8 +74,8 @@ def delete_study(study_id: StudyId, service: ServiceDep, revisions: RevisionsDep
     responses=responses(400, 404, 413, 415, 422),
 )
 async def suggest_trials(
-    study_id: StudyId, service: ServiceDep, key: KeyDep, body: SuggestBody | None = None
+    study_id: StudyId, service: ServiceDep, key: KeyDep, body: Annotated[SuggestBody, Body(default_factory=SuggestBody)]
 ) -> Response:
     """Hand out trials: waiting ones first, then new ones. If they are fewer than requested, the answer has a reason."""
     with service.metrics.suggest_seconds.time():
-        return reply(await done(service, suggest(study_id, body or SuggestBody(), key)))
+        return reply(await done(service, suggest(study_id, body, key)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
@@ -63,10 +63,14 @@ def explain_trial(study_id: StudyId, number: Number, service: ServiceDep) -> his
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 async def heartbeat(
-    study_id: StudyId, number: Number, service: ServiceDep, key: KeyDep, body: HeartbeatBody | None = None
+    study_id: StudyId,
+    number: Number,
+    service: ServiceDep,
+    key: KeyDep,
+    body: Annotated[HeartbeatBody, Body(default_factory=HeartbeatBody)],
 ) -> Response:
     """Renew the lease."""
-    return reply(await done(service, lease.heartbeat(study_id, number, body or HeartbeatBody(), key)))
+    return reply(await done(service, lease.heartbeat(study_id, number, body, key)))
 
 
 @router.post(
@@ -76,7 +80,11 @@ async def heartbeat(
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 async def release(
-    study_id: StudyId, number: Number, service: ServiceDep, key: KeyDep, body: ReleaseBody | None = None
+    study_id: StudyId,
+    number: Number,
+    service: ServiceDep,
+    key: KeyDep,
+    body: Annotated[ReleaseBody, Body(default_factory=ReleaseBody)],
 ) -> Response:
     """Give the trial back unfinished; it is handed out again before any new point."""
-    return reply(await done(service, lease.release(study_id, number, body or ReleaseBody(), key)))
+    return reply(await done(service, lease.release(study_id, number, body, key)))

@@ -1,5 +1,20 @@
-"""The command ``adabkb``: runs a server, looks after its database, and talks to a server over HTTP."""
+"""The command ``adabkb``: runs a server, maintains its database, and sends requests to a server over HTTP.
 
-from adabkb_service.cli.main import app, main
+The commands that send requests need the packages of the extra ``cli``; the others need those of ``server``.
+"""
 
-__all__ = ["app", "main"]
+import sys
+
+
+def main() -> None:
+    """The entry point. It says what to install if the client is installed without the command's packages."""
+    try:
+        from adabkb_service.cli.main import app  # noqa: PLC0415 (a client has not got what it imports)
+    except ModuleNotFoundError as missing:
+        if missing.name != "typer":
+            raise
+        sys.exit(
+            "error: the command adabkb is not part of the client; install it: pip install 'adabkb-service[cli]' "
+            "(with the server: pip install 'adabkb-service[server]')"
+        )
+    app()

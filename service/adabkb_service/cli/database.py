@@ -1,4 +1,4 @@
-"""Opens a database for a command. If that fails, the command ends with the cause and the remedy."""
+"""The settings and the database of a command. Without them, the command ends with the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from adabkb_service.cli.output import fail, reported
-from adabkb_service.errors import Unavailable
+from adabkb_service.cli.output import WHICH_STUDIES, fail
+from adabkb_service.errors import AdaBKBError, StudyNotFound, Unavailable
+from adabkb_service.settings import Settings, load
 from adabkb_service.storage.database import Database
 
 DatabaseUrl = Annotated[
@@ -19,8 +20,26 @@ DatabaseUrl = Annotated[
 
 
 @contextmanager
+def reported() -> Iterator[None]:
+    """End the command with the message of an error of the service or of an invalid setting, if one is raised."""
+    try:
+        yield
+    except StudyNotFound as error:
+        fail(f"{error} {WHICH_STUDIES}")
+    except (AdaBKBError, ValueError) as error:
+        fail(str(error))
+
+
+def settings(**flags: object) -> Settings:
+    """The settings, with the given flags taking precedence."""
+    with reported():
+        return load(**{name: value for name, value in flags.items() if value is not None})
+
+
+@contextmanager
 def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
-    """A database for the block. With ``existing`` it must exist already; otherwise SQLite creates the file."""
+    """A database, which is closed at the end of the block. With ``existing`` it must exist; otherwise SQLite creates
+    the file."""
     with reported(), closing(Database(url)) as database:
         if database.is_sqlite:
             _check_file(Path(database.url.database or ""), existing=existing)

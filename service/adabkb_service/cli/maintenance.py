@@ -1,4 +1,4 @@
-"""Commands that work on the database itself, with or without servers running on it."""
+"""Commands that work on the database directly, whether or not servers run on it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.cli.database import DatabaseUrl, opened
-from adabkb_service.cli.output import AsJson, fail, settings, show
-from adabkb_service.operations.doctor import examine
+from adabkb_service.cli.database import DatabaseUrl, opened, settings
+from adabkb_service.cli.output import AsJson, fail, show
+from adabkb_service.operations.doctor import examine, measure
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.replay import replay as replay_study
 from adabkb_service.operations.service import Service
@@ -62,10 +62,18 @@ def doctor(
     with opened(settings(database=database).database, existing=True) as found:
         migration.require(found)
         findings = list(examine(found, study))
+        extent = measure(found, study)
+    studies = _counted(extent.studies, "study", "studies") if study is None else f"study {study}"
+    looked = f"Looked at {studies} with {_counted(extent.events, 'event', 'events')} in {found.url.render_as_string()}."
     lines = [f"{finding.study or 'database'}: {finding.what} ({finding.remedy})" for finding in findings]
-    show([asdict(finding) for finding in findings], "\n".join(lines) or "All is well.", as_json=as_json)
+    text = "\n".join([looked, *(lines or ["All is well."])])
+    show([asdict(finding) for finding in findings], text, as_json=as_json)
     if findings:
         raise typer.Exit(1)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def backup(
@@ -103,9 +111,7 @@ def restore(
 
 
 def import_(
-    file: Annotated[
-        Path, typer.Argument(help="file that adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
-    ],
+    file: Export,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:

@@ -1,17 +1,14 @@
-"""The output of commands: results to stdout, errors to stderr with exit code 1; text, or JSON with ``--json``."""
+"""The output of commands. Results go to stdout, errors to stderr with exit code 1; both are text, or JSON with
+``--json``. This needs nothing of the server's installation."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Annotated, Any, NoReturn
 
 import typer
-
-from adabkb_service.errors import AdaBKBError, StudyNotFound
-from adabkb_service.settings import Settings, load
 
 AsJson = Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")]
 
@@ -41,34 +38,25 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def show(answer: Any, line: str, *, as_json: bool) -> None:
-    """Print an answer as JSON, or the line that says it to a person."""
+    """Print an answer: as JSON, or the text ``line`` for people."""
     typer.echo(_json(answer) if as_json else line)
 
 
 def fail(message: str, document: Mapping[str, Any] | None = None) -> NoReturn:
-    """End the command with a message that says what went wrong and what to do, or with a document as JSON."""
+    """End the command.
+
+    Args:
+        message: what went wrong, and what to do about it.
+        document: what ``--json`` prints instead; by default an object with the message.
+
+    Raises:
+        Failure: always.
+    """
     raise Failure(message, document)
 
 
-@contextmanager
-def reported() -> Iterator[None]:
-    """Let errors of the service, and invalid settings, end the command with their message."""
-    try:
-        yield
-    except StudyNotFound as error:
-        fail(f"{error} {WHICH_STUDIES}")
-    except (AdaBKBError, ValueError) as error:
-        fail(str(error))
-
-
-def settings(**flags: object) -> Settings:
-    """The settings, with the given flags taking precedence."""
-    with reported():
-        return load(**{name: value for name, value in flags.items() if value is not None})
-
-
 def point(parameters: Mapping[str, Any]) -> str:
-    """A point as a person reads it."""
+    """A point as text for people."""
     return " ".join(f"{name}={value!r}" for name, value in parameters.items())
 
 

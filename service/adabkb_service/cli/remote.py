@@ -1,4 +1,4 @@
-"""Commands that talk to a server over HTTP, one request each."""
+"""Commands that send requests to a server over HTTP."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _refused(response: httpx.Response) -> NoReturn:
 def _summary(study: dict[str, Any]) -> str:
     counts, best = study["counts"], study["best"]
     why = f" ({study['reason']})" if study["reason"] else ""
-    # A study has its budget, the summary in other answers does not.
+    # Only the full study has a budget; the summary in other answers has none.
     budget = study.get("budget")
     total = f"{counts['trials']} trials so far" if budget is None else f"{budget} trials"
     algorithm = study.get("algorithm", {})

@@ -7,6 +7,7 @@ import ipaddress
 import logging
 import socket
 import threading
+from contextlib import closing
 from types import FrameType
 from typing import Annotated
 
@@ -14,13 +15,13 @@ import typer
 import uvicorn
 
 from adabkb_service.app import create_app
-from adabkb_service.cli.database import DatabaseUrl, opened
-from adabkb_service.cli.output import fail, settings
+from adabkb_service.cli.database import DatabaseUrl, opened, settings
+from adabkb_service.cli.output import fail
 from adabkb_service.settings import Settings
 from adabkb_service.storage import migration
 
 GRACE_SECONDS = 30
-"""How long the server waits for requests when it stops. Every request takes less."""
+"""How long a server that stops waits for the requests under way. Every request takes less."""
 
 
 class Server(uvicorn.Server):
@@ -52,22 +53,26 @@ def serve(
     """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
     found = settings(host=host, port=port, database=database, access_log=access_log)
     _configure_logging(found)
-    with opened(found.database) as prepared:
-        migration.prepare(prepared)
-    app = create_app(found)
     if not _is_loopback(found.host):
         typer.echo(f"warning: {found.host} is not loopback, and there is no authentication yet.", err=True)
+    with closing(_listener(found)) as listener:  # before the database: a server that cannot listen leaves none behind
+        with opened(found.database) as prepared:
+            migration.prepare(prepared)
+        app = create_app(found)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
+        )
+        Server(config, app.state.service.stopping).run(sockets=[listener])
+
+
+def _listener(settings: Settings) -> socket.socket:
     try:
-        family = socket.AF_INET6 if ":" in found.host else socket.AF_INET
-        listener = socket.create_server((found.host, found.port), family=family)
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        return socket.create_server((settings.host, settings.port), family=family)
     except OSError as error:
         port_is_the_trouble = error.errno in (errno.EADDRINUSE, errno.EACCES)
         remedy = "try --port 0" if port_is_the_trouble else "give an address of this machine, such as --host 127.0.0.1"
-        fail(f"cannot listen on {found.host} port {found.port}: {error.strerror}; {remedy}")
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
-    )
-    Server(config, app.state.service.stopping).run(sockets=[listener])
+        fail(f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; {remedy}")
 
 
 def _is_loopback(host: str) -> bool:

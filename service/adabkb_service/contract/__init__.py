@@ -1,1 +1,1 @@
-"""What travels: parameters, algorithms, study definitions, requests and answers."""
+"""What goes over the wire: parameters, algorithms, study definitions, requests and answers."""

@@ -1,7 +1,7 @@
-"""The systems that a study can choose from: ``algorithm`` of a study's definition, and what it means to the engine.
+"""The systems that a study can choose from: the field ``algorithm`` of its definition, and the engine's configuration.
 
-All but ``auto`` take their constants as given. Lengths are in model coordinates (the unit cube, or with ``raw`` the
-parameters' own), outputs in model units (standardised, or with ``raw`` the objective's own).
+All but ``auto`` use the constants as given. Lengths are in model coordinates (the unit cube, or with ``raw`` the
+parameters' own), outputs in model output units (standardised, or with ``raw`` the objective's own).
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ from adabkb_service.contract.constants import (
 )
 from adabkb_service.contract.parameters import Body, Constant, Count, Whole
 from adabkb_service.engine.auto import policy as auto_module
-from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.policy import Auto, auto
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.variation import Chaining
-from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.engine.threds import policy as gp_threds_policy
 from adabkb_service.engine.threds import state as gp_threds_module
-from adabkb_service.engine.threds.policy import gp_threds
 
 
 class AutoProfile(Body):
@@ -50,10 +49,10 @@ class AutoProfile(Body):
     delta: Annotated[float, Field(gt=0, lt=1, description="the gap holds with probability 1 - delta")] = (
         auto_module.Config.delta
     )
-    policy: ClassVar[Policy[Any, Any]] = auto
+    policy: ClassVar[Auto] = auto
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
-        """What the engine is told."""
+        """The configuration of the engine."""
         return auto_module.Config(delta=self.delta, noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
@@ -70,7 +69,7 @@ class PaperProfile(TreeFields, SketchedFields):
 
 
 class AdaBBKB(TreeFields, SketchedFields):
-    """Ada-BKB whose dictionary changes only now and then: for many results that come close together."""
+    """Ada-BKB that draws its dictionary less often than with each result: for many results in a short time."""
 
     kind: Literal["ada-bbkb"]
     batch_drift: Annotated[
@@ -80,7 +79,7 @@ class AdaBBKB(TreeFields, SketchedFields):
 
 
 class AdaGPUCB(TreeFields):
-    """Ada-GP-UCB: the tree with the exact posterior and its own, wider V_h; nothing is pruned."""
+    """Ada-GP-UCB: the tree with the exact posterior and a larger V_h; no cell is pruned."""
 
     kind: Literal["ada-gp-ucb"]
     horizon: Annotated[Count, Field(description="T: results that the bounds are to hold for")] = 1000
@@ -97,33 +96,37 @@ class AdaGPUCB(TreeFields):
         return replace(super().config(output_noise_std, sign), chaining=Chaining(self.horizon, self.c1))
 
     def resolved(self, space: Space) -> Self:
-        """With the width as a number too."""
+        """The constants with all defaults as numbers, the width included. See ``ConstantsFields.resolved``."""
         own = super().resolved(space)
         logarithms = math.log(1 / self.delta) + math.log(self.horizon * max(own.max_depth or 0, 1))
         return own.model_copy(update={"beta": math.sqrt(self.ridge * logarithms) if self.beta is None else self.beta})
 
 
 class GPUCB(GridFields, WidthFields):
-    """GP-UCB: the largest upper bound on a fixed grid, with the exact posterior."""
+    """GP-UCB: the point with the largest upper bound on a fixed grid, with the exact posterior."""
 
     kind: Literal["gp-ucb"]
     exchanged: ClassVar[Mapping[str, Any]] = EXACT
 
 
 class BKB(GridFields, SketchedFields):
-    """BKB: the largest upper bound on a fixed grid, with the sketch."""
+    """BKB: the point with the largest upper bound on a fixed grid, with the sketch."""
 
     kind: Literal["bkb"]
 
 
 class RandomBKB(ConstantsFields, SketchedFields):
-    """BKB on points that are drawn at random once."""
+    """BKB on fixed points, which are drawn at random when the study is created."""
 
     kind: Literal["random-bkb"]
     points: Annotated[int, Field(ge=1, le=MOST_POINTS, description="drawn uniformly, once"), Whole] = 1000
 
     def resolved(self, space: Space) -> Self:
-        """If there are not too many coordinates."""
+        """The constants with all defaults as numbers. See ``ConstantsFields.resolved``.
+
+        Raises:
+            PydanticCustomError: the points have too many coordinates, or the constants do not fit the space.
+        """
         if self.points * space.dimension > MOST_COORDINATES:
             most = MOST_COORDINATES // space.dimension
             raise misfit("points", "must be at most {most} in so many dimensions", most=most)
@@ -152,7 +155,7 @@ class GPThreDS(KernelFields):
         float, Field(ge=0, le=1e30, description="how far below the threshold a cell must be to be rejected")
     ] = 0.2
     max_depth: Annotated[int, Field(ge=1, le=MAX_HALVINGS, description="halvings of the box"), Whole] = 12
-    policy: ClassVar[Policy[Any, Any]] = gp_threds
+    policy: ClassVar[gp_threds_policy.GPThreDS] = gp_threds_policy.gp_threds
 
     @field_validator("highest")
     @classmethod
@@ -163,7 +166,7 @@ class GPThreDS(KernelFields):
 
     def config(self, output_noise_std: float | None, sign: float) -> gp_threds_module.Config:
         """The engine's constants."""
-        model = gp_threds_module.of_a_test(
+        given = Config(
             kernel=self.kernel,
             smoothness=self.smoothness,
             lengthscale=self._engine_lengthscale(),
@@ -176,11 +179,17 @@ class GPThreDS(KernelFields):
         assert self.points_per_axis is not None, "resolved"
         low, high = sorted((sign * self.lowest, sign * self.highest))
         return gp_threds_module.Config(
-            model, low, high, self.points_per_axis, self.patience, self.slack, self.max_depth
+            gp_threds_module.of_a_test(given),
+            low,
+            high,
+            self.points_per_axis,
+            self.patience,
+            self.slack,
+            self.max_depth,
         )
 
     def resolved(self, space: Space) -> Self:
-        """With the defaults that depend on the space as numbers.
+        """The constants, with the defaults that depend on the space as numbers.
 
         Raises:
             PydanticCustomError: the constants do not fit the space.
@@ -192,12 +201,16 @@ class GPThreDS(KernelFields):
         return self.model_copy(update={"points_per_axis": size, "lengthscale": self._lengthscales(space, default)})
 
 
-def _known(algorithm: Any) -> Any:
-    """If it is of a kind that there is, with constants that it has."""
+def _known(algorithm: object) -> object:
+    """Check that the kind exists and that it has the given constants.
+
+    Raises:
+        PydanticCustomError: it does not; the message names what exists.
+    """
     if isinstance(algorithm, Body):
         return algorithm
     if not isinstance(algorithm, Mapping):
-        raise PydanticCustomError("algorithm", 'must be an object, such as {{"kind": "gp-ucb"}}')
+        raise PydanticCustomError("algorithm", 'must be an object, such as {"kind": "gp-ucb"}')
     kind = algorithm.get("kind", KINDS[0])
     if kind not in KINDS:
         raise misfit("kind", "must be one of {kinds}", kinds=", ".join(KINDS))
@@ -218,8 +231,8 @@ def _known(algorithm: Any) -> Any:
     return algorithm
 
 
-def _system(algorithm: Any) -> str:
-    """The kind that a request asks for, or the profile of ada-bkb."""
+def _system(algorithm: Body | Mapping[str, Any]) -> str:
+    """The name, in ``SYSTEMS``, of the system that a request asks for."""
     given = vars(algorithm) if isinstance(algorithm, Body) else algorithm
     kind: str = given.get("kind", KINDS[0])
     return kind if kind != KINDS[0] else f"profile {given.get('profile', PROFILES[0])}"

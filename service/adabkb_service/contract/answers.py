@@ -1,11 +1,11 @@
-"""What the service answers: one model per thing, used for the HTTP answer and for the stored one of a retry."""
+"""The answers of the service. The same models serve the HTTP answer and the stored one, which a repetition gets."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.parameters import Parameter
@@ -15,15 +15,21 @@ Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "failures", "pending_limit", "paused"]
 
 
-class CellRef(BaseModel):
+class Answer(BaseModel):
+    """An answer, or a part of one. All fields are there, also those with a default."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class CellRef(Answer):
     """The cell whose centroid a trial is."""
 
     key: Annotated[str, Field(description='path from the root "0": "0.3-1" by axis and part (auto), "0.2" by child')]
     depth: int
 
 
-class Trial(BaseModel):
-    """A point handed out or queued."""
+class Trial(Answer):
+    """A point that was handed out or queued, and what became of it."""
 
     number: int
     state: TrialState
@@ -41,8 +47,8 @@ class Trial(BaseModel):
     finished_at: datetime | None
 
 
-class Observation(BaseModel):
-    """A value with its sequence number."""
+class Observation(Answer):
+    """A result with a value."""
 
     seq: int
     trial: Annotated[int | None, Field(description="null for a point that nobody suggested")]
@@ -54,8 +60,8 @@ class Observation(BaseModel):
     observed_at: datetime
 
 
-class Counts(BaseModel):
-    """Trials by state, and observations."""
+class Counts(Answer):
+    """Numbers of trials, by state, and of observations."""
 
     trials: int
     active: int
@@ -67,7 +73,7 @@ class Counts(BaseModel):
     observations: int
 
 
-class Best(BaseModel):
+class Best(Answer):
     """The best observation."""
 
     parameters: Parameters
@@ -75,8 +81,8 @@ class Best(BaseModel):
     trial: int | None
 
 
-class ModelSummary(BaseModel):
-    """How the model stands."""
+class ModelSummary(Answer):
+    """The state of the model."""
 
     status: Annotated[
         Literal["empty", "ok", "degraded"],
@@ -89,8 +95,8 @@ class ModelSummary(BaseModel):
     effective_dimension: float
 
 
-class StudySummary(BaseModel):
-    """The part of a study that changes with every request."""
+class StudySummary(Answer):
+    """The part of a study that changes with requests."""
 
     id: str
     state: StudyState
@@ -125,7 +131,7 @@ class Study(StudySummary):
     updated_at: datetime
 
 
-class Suggested(BaseModel):
+class Suggested(Answer):
     """The answer of suggest."""
 
     trials: list[Trial]
@@ -137,7 +143,7 @@ class Suggested(BaseModel):
     study: StudySummary
 
 
-class Observed(BaseModel):
+class Observed(Answer):
     """The answer of observe."""
 
     trial: Trial | None
@@ -145,21 +151,21 @@ class Observed(BaseModel):
     study: StudySummary
 
 
-class Held(BaseModel):
+class Held(Answer):
     """The answer of heartbeat and release."""
 
     trial: Trial
     study: StudySummary
 
 
-class Corrected(BaseModel):
+class Corrected(Answer):
     """The answer to a correction."""
 
     observation: Observation
     study: StudySummary
 
 
-class Fault(BaseModel):
+class Fault(Answer):
     """One fault of a request."""
 
     pointer: Annotated[str, Field(description='JSON pointer into the body, "?name" for a query parameter')]
@@ -167,7 +173,7 @@ class Fault(BaseModel):
     code: str
 
 
-class BatchItem(BaseModel):
+class BatchItem(Answer):
     """The outcome of one item: what observe would have answered, or the problem."""
 
     status: int
@@ -180,7 +186,7 @@ class BatchItem(BaseModel):
     errors: list[Fault] = []
 
 
-class ObservedBatch(BaseModel):
+class ObservedBatch(Answer):
     """The answer of a batch."""
 
     items: list[BatchItem]
@@ -188,23 +194,23 @@ class ObservedBatch(BaseModel):
     study: StudySummary
 
 
-class ModelRecommendation(BaseModel):
-    """The evaluated point of best posterior mean."""
+class ModelRecommendation(Answer):
+    """The evaluated point with the best posterior mean."""
 
     parameters: Parameters
     mean: float
     std: float
 
 
-class Recommendation(BaseModel):
-    """The best point by the model and by observation; both null before the first result."""
+class Recommendation(Answer):
+    """The best point according to the model, and the best observation; both null before the first result."""
 
     model: ModelRecommendation | None
     observed: Best | None
     gap: float | None
 
 
-class Prediction(BaseModel):
+class Prediction(Answer):
     """The posterior at a point, in the objective's units."""
 
     mean: float
@@ -213,13 +219,13 @@ class Prediction(BaseModel):
     ucb: float
 
 
-class Predictions(BaseModel):
-    """In the order of the points asked for."""
+class Predictions(Answer):
+    """Predictions, in the order of the points of the request."""
 
     predictions: list[Prediction]
 
 
-class Learned(BaseModel):
+class Learned(Answer):
     """What the ``auto`` profile has learned so far."""
 
     count: Annotated[int, Field(description="results it was learned from")]
@@ -230,8 +236,8 @@ class Learned(BaseModel):
     variance: Annotated[float, Field(description="of the objective, in model output units")]
 
 
-class Batch(BaseModel):
-    """Where ``ada-bbkb`` is."""
+class Batch(Answer):
+    """The current batch of ``ada-bbkb``."""
 
     drawn_at: Annotated[int, Field(description="results when the dictionary was last drawn")]
 
@@ -254,7 +260,7 @@ class Model(ModelSummary):
     learned: Annotated[Learned | Batch | None, Field(description="null where all constants are given")] = None
 
 
-class Cell(BaseModel):
+class Cell(Answer):
     """A cell of the partition tree."""
 
     key: str
@@ -265,7 +271,7 @@ class Cell(BaseModel):
     centroid: Parameters
 
 
-class DictionaryPoint(BaseModel):
+class DictionaryPoint(Answer):
     """A member of the dictionary."""
 
     ordinal: Annotated[int, Field(description="0, 1, 2, ... in order of first observation")]

@@ -1,6 +1,6 @@
-"""Constants that systems have in common: fields of ``algorithm``, checked, and with their defaults as numbers.
+"""Constants that several systems have: fields of ``algorithm``, their validation and their defaults.
 
-Lengths are in model coordinates (the unit cube, or with ``raw`` the parameters' own), outputs in model units
+Lengths are in model coordinates (the unit cube, or with ``raw`` the parameters' own), outputs in model output units
 (standardised, or with ``raw`` the objective's own).
 """
 
@@ -19,22 +19,22 @@ from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Constant, 
 from adabkb_service.engine.candidates import grid_size
 from adabkb_service.engine.cells import LONGEST_KEY
 from adabkb_service.engine.paper.config import Config, Problem
-from adabkb_service.engine.paper.policy import ada_bkb
-from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.paper.policy import AdaBKB, ada_bkb
 from adabkb_service.engine.space import Space
 
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
 MOST_POINTS = 20_000
-"""Fixed points to choose from, at most: each suggestion looks at all of them."""
+"""Largest number of fixed points. Each suggestion computes the index of all of them."""
 
 EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
-"""No sketch."""
+"""The engine's constants without a sketch."""
 
 MOST_COORDINATES = 400_000
-"""Of points drawn at random: drawing them takes some seconds then."""
+"""Largest number of coordinates of points drawn at random. To draw so many takes some seconds."""
 MOST_TEST_POINTS = 2_000
-"""Of the grid of a GP-ThreDS test: a study is restored by going through all of its results."""
+"""Largest number of points of the grid of a GP-ThreDS test. It is limited because a restored study folds all
+results."""
 
 Delta = Annotated[float, Field(ge=1e-300, lt=1, description="the bounds hold with probability 1 - delta")]
 Index = Annotated[
@@ -43,11 +43,15 @@ Index = Annotated[
 
 
 class KernelFields(Body):
-    """The kernel, which every Gaussian process here has."""
+    """The kernel."""
 
     kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
     smoothness: Annotated[
-        float, Field(description="nu of the Matern kernel", json_schema_extra={"enum": [0.5, 1.5, 2.5]})
+        float,
+        # Not as an enumeration: generators of clients take no numbers in one.
+        Field(
+            description="nu of the Matern kernel: 0.5, 1.5 or 2.5", json_schema_extra={"minimum": 0.5, "maximum": 2.5}
+        ),
     ] = Config.smoothness
     lengthscale: Annotated[
         Constant | Annotated[list[Constant], Field(max_length=MOST_PARAMETERS), SPARING] | None,
@@ -72,7 +76,7 @@ class KernelFields(Body):
 
 
 class ConstantsFields(KernelFields):
-    """What the systems that are Ada-BKB with parts exchanged have in common."""
+    """The constants that Ada-BKB and its variants have in common."""
 
     ridge: Annotated[Constant, Field(description="lambda")] = Config.ridge
     delta: Delta = Config.delta
@@ -82,11 +86,11 @@ class ConstantsFields(KernelFields):
     outputs: Annotated[
         Literal["standardized", "raw"] | None, Field(description="by default raw where the coordinates are raw")
     ] = None
-    policy: ClassVar[Policy[Any, Any]] = ada_bkb
+    policy: ClassVar[AdaBKB] = ada_bkb
     exchanged: ClassVar[Mapping[str, Any]] = {}
-    """Constants of the engine that make it this system."""
+    """Constants of the engine that are fixed for this system, and distinguish it from Ada-BKB."""
     own: ClassVar[set[str]] = {"kind", "profile", "lengthscale"}
-    """Fields that are no constants of the engine."""
+    """Fields that are not passed to the engine under their own names."""
 
     def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:  # noqa: ARG002
         """The engine's constants."""
@@ -94,8 +98,8 @@ class ConstantsFields(KernelFields):
         return Config(**fields, lengthscale=self._engine_lengthscale(), output_noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:
-        """With the defaults that depend on the space as numbers: a study keeps its constants whatever later versions
-        take for defaults.
+        """The constants, with the defaults that depend on the space as numbers. A study stores them, so that it keeps
+        its constants when a later version has other defaults.
 
         Raises:
             PydanticCustomError: the constants do not fit the space.
@@ -117,7 +121,7 @@ class ConstantsFields(KernelFields):
 
 
 class WidthFields(Body):
-    """What the width of the confidence interval is made of."""
+    """The constants of the confidence width."""
 
     noise_std: Annotated[
         Constant, Field(description="xi, in model output units; a study's own noise_std replaces it")
@@ -130,14 +134,14 @@ class WidthFields(Body):
 
 
 class SketchedFields(WidthFields):
-    """What the sketch is made of, beside the width."""
+    """The constants of the sketch and of the confidence width."""
 
     epsilon: Annotated[float, Field(gt=0, lt=1, description="accuracy of the sketch, in beta")] = Config.epsilon
     qbar: Annotated[Constant, Field(description="oversampling of the dictionary")] = Config.qbar
 
 
 class TreeFields(ConstantsFields):
-    """What the partition tree is made of."""
+    """The constants of the partition tree."""
 
     branching: Annotated[int, Field(ge=2, le=100, description="N"), Whole] = Config.branching
     max_depth: Annotated[
@@ -159,7 +163,11 @@ class TreeFields(ConstantsFields):
         return rho
 
     def resolved(self, space: Space) -> Self:
-        """With h_max as a number too."""
+        """The constants with all defaults as numbers, h_max included. See ``ConstantsFields.resolved``.
+
+        Raises:
+            PydanticCustomError: the keys of cells would be too long, or the constants do not fit the space.
+        """
         own = super().resolved(space)
         depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
         if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
@@ -178,13 +186,27 @@ class GridFields(ConstantsFields):
     ] = None
 
     def resolved(self, space: Space) -> Self:
-        """With the grid's size as a number, if it is not too large."""
+        """The constants with all defaults as numbers, the size of the grid included. See ``ConstantsFields.resolved``.
+
+        Raises:
+            PydanticCustomError: the grid has too many points, or the constants do not fit the space.
+        """
         size = per_axis(space, self.points_per_axis, 15, MOST_POINTS)
         return super().resolved(space).model_copy(update={"points_per_axis": size})
 
 
 def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
-    """The points per axis of a grid of so many at most: those that are wanted, or the usual ones if they fit."""
+    """The number of points per axis of a grid.
+
+    Args:
+        space: of the study.
+        wanted: points per axis that the user asks for, or None.
+        usual: points per axis by default. If the grid would be too large, there are as many as possible.
+        most: largest number of points of the whole grid.
+
+    Raises:
+        PydanticCustomError: the grid is too large.
+    """
     counts = range(2, (wanted or usual) + 1)
     fitting = 1 + bisect_right(counts, float(most), key=lambda count: grid_size(space, count))
     if fitting > 1 and wanted in (None, fitting):
@@ -200,5 +222,5 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
 
 
 def misfit(field: str, message: str, **numbers: object) -> PydanticCustomError:
-    """The error of a constant that does not fit the space or the kind; it is reported at its field."""
+    """The error for a constant that does not fit the space or the kind. It is reported at the constant's field."""
     return PydanticCustomError("misfit", message, {"field": field, **numbers})

@@ -1,6 +1,6 @@
-"""The lines of an exported study: as they are written and, with stricter types, as they are read.
+"""The lines of an exported study, as they are written and, with stricter types, as they are read.
 
-Anything that is stored can be written. A file may have been altered since, so what is read is checked to be valid.
+Whatever is stored can be exported. A file may have been altered since then, so an import validates what it reads.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.parameters import LeaseSeconds, Positive
+from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.storage.rows import ENGINE_REVISION, CellStatus
 
 FORMAT = 1
-"""Version of the format; ``importing`` accepts this one only."""
+"""Version of the format. An import accepts only this one."""
 
 
 class ModelLine(BaseModel):
-    """What is stored of the model beside its cells and its dictionary."""
+    """The stored part of the model, except its cells and its dictionary."""
 
     folded: int
     figures: dict[str, Any] | None
     error: str | None
     engine_revision: int = 1
-    """Number of the rules that its decisions follow. Exports of older versions lack it, and follow the first ones."""
+    """The rules that the decisions follow. Exports of older versions lack the number; they follow the first rules."""
 
 
 class CellLine(BaseModel):
@@ -71,7 +72,7 @@ class _Overview(_Constants):
 
 
 class _Learned(_Constants):
-    """What the ``auto`` profile is restored from."""
+    """The checkpoint, from which ``auto`` is restored."""
 
     count: Count
     dictionary: list[Count] | None
@@ -88,7 +89,7 @@ class _Batch(_Finite):
 
 
 class _Figures(_Finite):
-    """``studies.model``; numbers that were not finite are null."""
+    """The figures in ``studies.model``. Numbers that were not finite are stored as null."""
 
     gap: float | None
     beta: float | None
@@ -108,7 +109,7 @@ class _Figures(_Finite):
 
 
 class SoundTrialLine(views.Trial):
-    """A trial with a valid length of its lease."""
+    """A trial whose lease has a valid length."""
 
     lease_seconds: LeaseSeconds
 
@@ -122,8 +123,10 @@ class SoundModelLine(ModelLine):
     @field_validator("figures")
     @classmethod
     def _sound(cls, figures: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The figures unchanged, if they are valid."""
-        return figures if figures is None or _Figures.model_validate(figures) else None
+        """The figures, unchanged, if they are valid."""
+        if figures is not None:
+            _Figures.model_validate(figures)
+        return figures
 
 
 class _Answer(_Finite):
@@ -132,9 +135,9 @@ class _Answer(_Finite):
 
 
 class SoundKeyLine(KeyLine):
-    """A valid key, and a valid answer under it."""
+    """A valid idempotency key with a valid answer."""
 
-    key: Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,255}$")]
+    key: Annotated[str, Field(pattern=IDEMPOTENCY_KEY)]
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-z]{1,64}$")]
 
     @field_validator("answer")
@@ -144,7 +147,7 @@ class SoundKeyLine(KeyLine):
 
 
 class SoundDictionaryLine(DictionaryLine):
-    """A member with a valid ordinal."""
+    """A member of the dictionary with a valid ordinal."""
 
     ordinal: Count
 
@@ -159,4 +162,4 @@ LINES: dict[str, type[BaseModel]] = {
     "dictionary": SoundDictionaryLine,
     "key": SoundKeyLine,
 }
-"""The lines as they are read, by ``type``."""
+"""The types of lines that an import reads, by the field ``type``."""

@@ -22,13 +22,14 @@ from adabkb_service.errors import MOST_ERRORS
 T = TypeVar("T")
 
 MORE = "more_faults"
-"""The type of the error that counts other ones; its context has the ``count``."""
+"""The type of the error that stands for further ones. Its context has their ``count``."""
 
 
 class _Sparing:
-    """Limits the faults collected from a list or an object. It stands after a ``Field`` with ``max_length``."""
+    """Limits the faults that are collected from a list or an object. In an ``Annotated`` it must come after a ``Field``
+    with ``max_length``."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The type's own schema, with ``_sparingly`` around it."""
         schema: Any = handler(source)
         return no_info_wrap_validator_function(partial(_sparingly, schema["max_length"]), schema)
@@ -37,7 +38,7 @@ class _Sparing:
 SPARING = _Sparing()
 
 
-def _sparingly(most: int, values: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def _sparingly(most: int, values: object, handler: ValidatorFunctionWrapHandler) -> object:
     if isinstance(values, (list, dict)) and len(values) > most:
         kind = "List" if isinstance(values, list) else "Dictionary"
         raise PydanticKnownError("too_long", {"field_type": kind, "max_length": most, "actual_length": len(values)})
@@ -49,7 +50,7 @@ def _sparingly(most: int, values: Any, handler: ValidatorFunctionWrapHandler) ->
     raise _few(_one_by_one(values, handler))
 
 
-def _one_by_one(values: list[Any], handler: ValidatorFunctionWrapHandler) -> Iterator[ErrorDetails]:
+def _one_by_one(values: list[object], handler: ValidatorFunctionWrapHandler) -> Iterator[ErrorDetails]:
     """The faults of all items, collected for one item at a time."""
     for index, value in enumerate(values):
         try:
@@ -60,21 +61,32 @@ def _one_by_one(values: list[Any], handler: ValidatorFunctionWrapHandler) -> Ite
                 yield fault
 
 
-def with_few_unknown(data: Any, known: Collection[str], handler: Callable[[Any], T]) -> T:
-    """Validate an object that may have the known fields only.
+def with_few_unknown(data: object, known: Collection[str], handler: Callable[[object], T]) -> T:
+    """Validate an object that may have only the known fields.
 
     Raises:
-        ValidationError: it has the first ``MOST_ERRORS`` unknown fields, and counts the others.
+        ValidationError: the object is not valid. Of the unknown fields, the first ``MOST_ERRORS`` are listed and the
+            others are counted. The context of each listed one has the known fields, for a suggestion.
     """
-    if not isinstance(data, dict) or len(data) <= len(known) + MOST_ERRORS:
-        return handler(data)
-    fields = {name: value for name, value in data.items() if name in known}
-    unknown = dict.fromkeys(islice((name for name in data if name not in known), MOST_ERRORS))
+    uncollected = 0
+    if isinstance(data, dict) and len(data) > len(known) + MOST_ERRORS:
+        fields = {name: value for name, value in data.items() if name in known}
+        unknown = dict.fromkeys(islice((name for name in data if name not in known), MOST_ERRORS))
+        uncollected = len(data) - len(fields) - len(unknown)
+        data = fields | unknown
     try:
-        return handler(fields | unknown)
+        return handler(data)
     except ValidationError as error:
         faults = _details(error)
-    raise _few(faults, len(data) - len(fields) - len(unknown))
+        own = [fault for fault in faults if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1]
+        if not own:
+            raise
+    for fault in own:
+        fault["ctx"] = {"known": tuple(known)}
+    if uncollected:
+        raise _few(faults, uncollected)
+    lines: list[InitErrorDetails] = [{"type": _same(fault), "loc": fault["loc"], "input": None} for fault in faults]
+    raise ValidationError.from_exception_data("unknown", lines)
 
 
 def _details(error: ValidationError) -> list[ErrorDetails]:
@@ -82,7 +94,7 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _few(faults: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
-    """An error with the first faults and the number of all others, those that were only counted before included."""
+    """An error with the first faults and the number of the others, including the ``uncollected`` ones."""
     first: list[InitErrorDetails] = []
     for fault in faults:
         if fault["type"] == MORE:
@@ -96,6 +108,4 @@ def _few(faults: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationErro
 
 
 def _same(fault: ErrorDetails) -> PydanticCustomError:
-    kind: Any = fault["type"]
-    message: Any = fault["msg"]
-    return PydanticCustomError(kind, message, fault.get("ctx"))
+    return PydanticCustomError(fault["type"], fault["msg"], fault.get("ctx"))

@@ -1,17 +1,17 @@
-"""What happened to a study, as answers: the entries of the log, and how a trial came about."""
+"""Answers about the history of a study: the events of the log, and how a trial came about."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from adabkb_service.contract.answers import Best, CellRef, Trial
+from adabkb_service.contract.answers import Answer, Best, CellRef, Trial
 from adabkb_service.storage.rows import EventKind, Origin
 
 
-class Event(BaseModel):
+class Event(Answer):
     """An entry of the log."""
 
     seq: int
@@ -21,15 +21,15 @@ class Event(BaseModel):
     created_at: datetime
 
 
-class RandomKey(BaseModel):
-    """What random draws are a function of."""
+class RandomKey(Answer):
+    """The two numbers that determine random draws."""
 
     seed: int
     step: int
 
 
-class Decision(BaseModel):
-    """What a suggestion was decided on."""
+class Decision(Answer):
+    """What the decision on a suggestion took into account."""
 
     revision: Annotated[int, Field(description="the last event it takes in: every one before its own")]
     origin: Origin
@@ -42,7 +42,7 @@ class Decision(BaseModel):
     capped: Annotated[bool, Field(description="whether the refinement of cells was cut short to answer in time")]
 
 
-class Why(BaseModel):
+class Why(Answer):
     """How a trial came about, and what became of it."""
 
     trial: Trial

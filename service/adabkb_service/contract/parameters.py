@@ -1,4 +1,4 @@
-"""Parameters as users declare them, and the types that all request bodies are made of.
+"""Parameters as users declare them, and the types that all request bodies consist of.
 
 A validator sees only the fields that are declared before its own. Therefore ``scale`` comes before ``low``, and ``low``
 before ``high``, so that each fault is reported at its own field.
@@ -6,7 +6,7 @@ before ``high``, so that each fault is reported at its own field.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -25,23 +25,24 @@ from adabkb_service.contract.faults import SPARING, with_few_unknown
 from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis
 
 MAX_SAFE_INTEGER = 2**53 - 1
-"""The largest integer that every JSON reader keeps exact."""
+"""The largest integer that every JSON parser represents exactly."""
 MAX_COUNT = 2**31 - 1
 MOST_PARAMETERS = 100
 MOST_CHOICES = 1000
-"""Values of one parameter, at most."""
+"""Largest number of values of a parameter."""
 MOST_TAGS = 64
 
 N = TypeVar("N", int, float)
 
 
-def _integral(value: Any) -> Any:
-    """3.0 as 3, since JSON does not distinguish them."""
+def _integral(value: object) -> object:
+    """Convert a float such as 3.0 to the integer 3, since JSON does not distinguish them."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Whole = BeforeValidator(_integral)
-"""It stands after the bounds of an int; before them, it would remove them from the schema of the API."""
+"""Accepts a float without a fractional part as an integer. In an ``Annotated`` it must come after the bounds, which
+would otherwise be missing from the schema of the API."""
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT), Whole]
 SafeInteger = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER), Whole]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -56,13 +57,15 @@ Choices = Annotated[list[Scalar], Field(min_length=1, max_length=MOST_CHOICES), 
 
 
 class Body(BaseModel):
-    """A request's body or a part of it: no unknown fields, no conversions between types."""
+    """The body of a request, or a part of it. Unknown fields and values of other types are errors."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, json_schema_serialization_defaults_required=True
+    )
 
     @model_validator(mode="wrap")
     @classmethod
-    def _few_unknown_fields(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _few_unknown_fields(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         return with_few_unknown(data, cls.model_fields, handler)
 
 
@@ -144,7 +147,7 @@ class OrdinalParameter(Body):
 
     @field_validator("values")
     @classmethod
-    def _distinct(cls, values: list[Any]) -> list[Any]:
+    def _distinct(cls, values: Choices) -> Choices:
         return _checked_distinct(values)
 
     def axis(self) -> Axis:
@@ -161,7 +164,7 @@ class CategoricalParameter(Body):
 
     @field_validator("choices")
     @classmethod
-    def _distinct(cls, choices: list[Any]) -> list[Any]:
+    def _distinct(cls, choices: Choices) -> Choices:
         return _checked_distinct(choices)
 
     def axis(self) -> Axis:
@@ -192,7 +195,7 @@ def _checked_low(low: N, info: ValidationInfo) -> N:
     return low
 
 
-def _checked_distinct(values: list[Any]) -> list[Any]:
+def _checked_distinct(values: Choices) -> Choices:
     # True == 1 in Python, but they are two different JSON values.
     if len({(isinstance(value, bool), value) for value in values}) < len(values):
         raise PydanticCustomError("duplicate", "has a value twice")

@@ -1,11 +1,12 @@
-"""Request bodies, except that of a new study (``contract/study.py``), and answers that only HTTP has."""
+"""The bodies of requests, except that of a new study (``contract/study.py``), and answers that only HTTP has."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import MISSING, BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import (
     Body,
@@ -18,7 +19,9 @@ from adabkb_service.contract.parameters import (
 )
 
 MOST_ITEMS = 1000
-"""Results of a batch, or points to predict at."""
+"""Largest number of results of a batch, and of points of a prediction."""
+
+IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 
 Point = dict[str, Any]
 StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -27,7 +30,7 @@ Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]
 Item = TypeVar("Item", bound=BaseModel)
 
 
-class Listing(BaseModel, Generic[Item]):
+class Listing(Answer, Generic[Item]):
     """A page of a list."""
 
     items: list[Item]
@@ -35,17 +38,21 @@ class Listing(BaseModel, Generic[Item]):
 
 
 class PatchStudyBody(Body):
-    """Changes of a study. Fields that are absent keep their values."""
+    """Changes to a study. Fields that are absent keep their values."""
 
-    state: Literal["running", "paused"] = "running"
-    budget: Count | None = None
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    lease_seconds: LeaseSeconds = 3600.0
-    max_attempts: Count = 3
-    max_runtime_seconds: LeaseSeconds | None = None
-    failure_limit: Count | None = None
-    pending_limit: Count | None = None
-    tags: Tags = Field(default_factory=dict)
+    state: Literal["running", "paused"] | MISSING = MISSING
+    budget: Count | MISSING | None = MISSING
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | MISSING | None = MISSING
+    lease_seconds: LeaseSeconds | MISSING = MISSING
+    max_attempts: Count | MISSING = MISSING
+    max_runtime_seconds: LeaseSeconds | MISSING | None = MISSING
+    failure_limit: Count | MISSING | None = MISSING
+    pending_limit: Count | MISSING | None = MISSING
+    tags: Tags | MISSING = MISSING
+
+    def changes(self) -> dict[str, Any]:
+        """The fields that are given, with their new values; null is a value too."""
+        return self.model_dump()
 
 
 class SuggestBody(Body):
@@ -85,7 +92,7 @@ class PointValueBody(Body):
     trial: None = None
 
 
-def _kind(body: Any) -> str:
+def _kind(body: object) -> str:
     fields = body if isinstance(body, dict) else {}
     if fields.get("status") == "failed":
         return "TrialFailureBody"
@@ -101,7 +108,7 @@ ObserveBody = Annotated[
 
 
 class BatchBody(Body):
-    """Many results at once."""
+    """Several results, which are reported by one request."""
 
     items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
     dry_run: Annotated[bool, Field(description="only say what would become of each item; write nothing")] = False
@@ -129,25 +136,29 @@ class ReleaseBody(Body):
 class CorrectionBody(Body):
     """A correction of an observation. Fields that are absent keep their values."""
 
-    value: Number = 0.0
-    std_error: StdError | None = None
-    excluded: bool = False
-    reason: Text | None = None
+    value: Number | MISSING = MISSING
+    std_error: StdError | MISSING | None = MISSING
+    excluded: bool | MISSING = MISSING
+    reason: Annotated[Text | None, Field(description="why, for the log")] = None
+
+    def changes(self) -> dict[str, Any]:
+        """The fields of the observation that are given, with their new values; null is a value too."""
+        return self.model_dump(exclude={"reason"})
 
 
 class PredictBody(Body):
-    """Points to predict at."""
+    """The points at which to predict the objective."""
 
     points: Annotated[list[Point], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
 
 
-class Health(BaseModel):
-    """The service runs."""
+class Health(Answer):
+    """The answer of a service that runs."""
 
     status: Literal["ok"] = "ok"
 
 
-class Version(BaseModel):
+class Version(Answer):
     """The versions of the service, of its API and of its schema."""
 
     model_config = ConfigDict(serialize_by_alias=True)

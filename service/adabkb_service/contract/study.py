@@ -40,9 +40,9 @@ CHANGEABLE = (
     "tags",
     "tolerance",
 )
-"""Fields that may be changed once a study exists."""
+"""Fields that can be changed after the study was created."""
 USUAL_SIZE = 2**16
-"""Characters of a stored definition."""
+"""Largest number of characters of a stored definition of usual size."""
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
@@ -77,7 +77,7 @@ class StudyDefinition(Body):
 
     @field_validator("parameters")
     @classmethod
-    def _distinct_names(cls, parameters: list[Any]) -> list[Any]:
+    def _distinct_names(cls, parameters: list[Parameter]) -> list[Parameter]:
         names: set[str] = set()
         for parameter in parameters:
             if parameter.name in names:
@@ -98,13 +98,13 @@ class StudyDefinition(Body):
         return Space(tuple(parameter.axis() for parameter in self.parameters))
 
     def config(self, engine_revision: int) -> auto_module.Config | Config | gp_threds_module.Config:
-        """The configuration of the engine, for a study that follows this revision of its rules."""
+        """The configuration of the engine, for a study that follows the rules of this engine revision."""
         config = self.algorithm.config(self.noise_std, self.sign)
         return replace(config, revision=engine_revision) if isinstance(config, auto_module.Config) else config
 
     @property
     def policy(self) -> Policy[Any, Any]:
-        """The system that decides."""
+        """The system that decides. The types of its configuration and state depend on the definition."""
         return self.algorithm.policy
 
     @property
@@ -114,7 +114,7 @@ class StudyDefinition(Body):
 
 
 def definition_of(stored: dict[str, Any]) -> StudyDefinition:
-    """A stored definition, parsed. Recent ones are cached: many of usual size, a few large ones."""
+    """Parse a stored definition. The results are cached: many for definitions of usual size, a few for large ones."""
     text = json.dumps(stored)
     return _parsed(text) if len(text) <= USUAL_SIZE else _parsed_large(text)
 

@@ -1,10 +1,8 @@
-"""What a study's model says, in the user's output units (and the engine's sign: larger is better)."""
+"""What a study's model says. Values are in the user's output units, with the engine's sign: larger is better."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +15,8 @@ class Report:
     """The model in numbers."""
 
     gap: float | None
-    """The certificate: with probability 1 - delta no point of the box is better than the incumbent by more.
-    None before the first result."""
+    """The certificate: with probability 1 - delta, no point of the box is better than the incumbent by more than this.
+    None before the first result, and for systems that have no certificate."""
     best_lcb: float | None
     """l*, the largest lower bound of an evaluated point."""
     beta: float
@@ -26,22 +24,19 @@ class Report:
     per standard deviation (``auto``)."""
     leaves: int
     depth: int
-    """Of the deepest leaf; 0 when none is left."""
+    """Depth of the deepest leaf; 0 when no leaf is left."""
     dictionary: int
     basis: int
-    """Members of the dictionary with independent features."""
+    """Number of members of the dictionary whose features are linearly independent."""
     effective_dimension: float
     points: int
-    """Distinct evaluated points."""
+    """Number of distinct evaluated points."""
     observations: int
     offset: float
     scale: float
-    """user's output = offset + scale * model output; before the warp, where there is one."""
+    """user's output = offset + scale * model output (``auto``: of the model output before the warp)."""
     clipped: int
     """How often rounding forced a factorisation from scratch."""
-    learned: Mapping[str, Any] | None = None
-    """What was learned (``auto``), or when the dictionary was drawn (batches), as JSON: all that ``restore`` needs
-    beyond the record, the tree and the dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,8 @@ class Prediction:
     """Posterior standard deviation of the objective (not of a noisy result)."""
     lcb: Array
     ucb: Array
-    """The bounds the algorithm works with (``paper``: mean -+ beta s), or the ends of the 90% interval (``auto``)."""
+    """``paper``: the confidence bounds of the algorithm, mean - beta s and mean + beta s. ``auto``: the ends of the
+    central 90% interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +57,14 @@ class Recommendation:
     """The evaluated point of best posterior mean."""
 
     point: Array
-    """(d,) cube position."""
+    """(d,) position in the unit cube."""
     mean: float
     std: float
 
 
 @dataclass(frozen=True, slots=True)
 class CellBox:
-    """A cell's extent: two opposite corners and its centroid, (d,) each."""
+    """Two opposite corners of a cell and its centroid, (d,) each, in the unit cube."""
 
     low: Array
     high: Array

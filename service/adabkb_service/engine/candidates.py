@@ -1,7 +1,7 @@
-"""Fixed points to choose from, for the systems that have no tree: a grid (GP-UCB, BKB), or random ones (Random-BKB).
+"""Fixed candidate points for the systems that have no tree: a grid (GP-UCB, BKB), or random points (Random-BKB).
 
-Their order settles ties, and is drawn: far from all results every point is as good as any other, and an order by
-coordinates would walk through the box row by row.
+Among points of equal index the first one wins. Their order is therefore random: far from all results the index is the
+same everywhere, and in the order of the coordinates the suggestions would fill the box row by row.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from adabkb_service.engine.space import Axis, ChoiceAxis, IntAxis, Space
 Array = NDArray[np.float64]
 
 STEP = -1
-"""Of the random numbers; those of the dictionary are drawn at the steps 0, 1, ..."""
+"""The step at which the points are drawn (see ``randomness``); dictionaries are drawn at the steps 0, 1, ..."""
 
 
 @lru_cache(8)
 def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) -> Array | None:
-    """The points, shape (P, d), in the unit cube, no two the same.
+    """The candidate points, or None if neither a grid nor a sample is asked for.
 
     Args:
         space: of the study.
         seed: of the study.
-        grid: points per axis of a grid; an axis of choices or of fewer values has all of those.
-        sample: number of uniform points, of the grid's where both are given; of equal ones one is left.
+        grid: points per axis of a grid; an axis of choices, or with fewer values, contributes all its values.
+        sample: number of points to draw uniformly: from the grid if there is one, else from the box.
 
     Returns:
-        None where both are None.
+        Distinct positions in the unit cube, shape (P, d). P is below ``sample`` if a point was drawn repeatedly.
     """
     if sample is not None:
         drawn = uniforms(seed, STEP, sample * space.dimension).reshape(sample, space.dimension)
@@ -45,7 +45,7 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
 
 
 def grid_size(space: Space, grid: int) -> float:
-    """How many points a grid would have at most; infinite beyond floating point."""
+    """An upper bound on the number of points of a grid; infinite where it exceeds floating point."""
     return math.prod(float(_count(axis, grid)) for axis in space.axes)
 
 
@@ -56,28 +56,28 @@ def _count(axis: Axis, grid: int) -> int:
 
 
 def product(axes: Sequence[Array]) -> Array:
-    """All points (P, d) whose coordinates are among those of each axis; the last axis varies fastest."""
+    """The Cartesian product of the coordinates of each axis, shape (P, d); the last axis varies fastest."""
     points, repeats = np.empty((math.prod(map(len, axes)), len(axes))), 1
-    for k in reversed(range(len(axes))):  # numpy's own would need an array of d + 1 dimensions, and has 64 at most
+    for k in reversed(range(len(axes))):  # np.meshgrid needs arrays of d dimensions, and numpy allows 64
         points[:, k] = axes[k][np.arange(len(points)) // repeats % len(axes[k])]
         repeats *= len(axes[k])
     return points
 
 
 def distinct(positions: Array) -> Array:
-    """Positions (k, d) without repetitions, in order."""
+    """The distinct rows of positions (k, d), in the order in which they first occur."""
     return positions[np.sort(np.unique(positions, axis=0, return_index=True)[1])]
 
 
 def _on_grid(space: Space, grid: int, drawn: Array) -> Array:
-    """Points (k, d) of a grid, uniformly, by uniform numbers."""
+    """Points (k, d) of a grid, chosen by numbers (k, d) that are uniform in [0, 1)."""
     axes = [_positions(axis, grid) for axis in space.axes]
     return np.column_stack([values[(u * len(values)).astype(int)] for values, u in zip(axes, drawn.T, strict=True)])
 
 
 def _positions(axis: Axis, most: int) -> Array:
-    """An axis's share of the grid, ascending: all choices, all values of a short one, else evenly spaced ones with both
-    ends."""
+    """The coordinates of the grid on an axis, ascending: all values if it has at most so many (or has choices), else
+    evenly spaced ones that include both ends."""
     if isinstance(axis, ChoiceAxis):
         values = list(axis.choices)
     elif isinstance(axis, IntAxis) and axis.count <= most:

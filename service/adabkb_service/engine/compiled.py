@@ -1,13 +1,13 @@
-"""Inner loops as machine code: numba compiles them once, and keeps the result on disk.
+"""Inner loops as machine code: numba compiles them once, and caches the result on disk.
 
-A function marked ``compiled`` is built at its first call, or read from the cache of an earlier process; importing its
-module costs nothing. ``python -m adabkb_service.engine.warm`` fills the cache ahead, so that no request waits for the
-compiler. ``fastmath`` is off: the same inputs give the same bits in every process of one machine.
+A function marked ``compiled`` is compiled at its first call, or read from the cache that an earlier process wrote; the
+import of its module compiles nothing. ``python -m adabkb_service.engine.warm`` fills the cache beforehand, so that no
+request waits for the compiler. ``fastmath`` is off: the same inputs give the same bits in every process of one machine.
 
-Its body must keep to what numba understands: arrays, numbers and tuples.
+The body of such a function may use only what numba supports: arrays, numbers and tuples.
 
-The cache is in ``NUMBA_CACHE_DIR`` or else beside this file, in a folder per version of the sources: numba itself only
-looks at the file of a function, not at those of the functions that it calls.
+The cache is in ``NUMBA_CACHE_DIR``, or else beside this file, in one folder per version of the sources. numba alone
+would miss a change of a function that is called from another file.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ENTRIES: list[_Entry] = []
-"""Every compiled function of the modules that are imported."""
+"""All compiled functions of the modules imported so far."""
 
 
 class _Entry:
-    """A function, and its machine code once it is needed."""
+    """A function, and its machine code, which is made when it is first needed."""
 
     def __init__(self, signature: str, function: Callable[..., Any]) -> None:
         self._signature, self._function = signature, function
 
     @cached_property
     def machine_code(self) -> Callable[..., Any]:
-        """Compiled, or read from the cache."""
-        config: Any = numba.config  # its settings are made at run time
+        """The function, compiled or read from the cache."""
+        config: Any = numba.config  # numba adds the settings at run time
         before, config.CACHE_DIR = config.CACHE_DIR, str(_cache_folder())
         try:
             return self._built(cached=True)
-        except RuntimeError:  # no folder can be written to: every process compiles for itself
+        except RuntimeError:  # the folder cannot be written: every process compiles for itself
             return self._built(cached=False)
         finally:
             config.CACHE_DIR = before
@@ -64,7 +64,7 @@ def _cache_folder() -> Path:
 
 
 def compiled(signature: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark a function that Python code calls; arguments of other types than the signature's raise a ``TypeError``."""
+    """Mark a function that Python code calls. A call with other types than the signature's raises ``TypeError``."""
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
         entry = _Entry(signature, function)
@@ -81,6 +81,6 @@ def compiled(signature: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function that only compiled ones call."""
+    """Mark a function that only compiled functions call."""
     helper: Callable[P, R] = numba.njit(nogil=True, error_model="numpy")(function)
     return helper

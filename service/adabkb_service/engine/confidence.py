@@ -1,8 +1,9 @@
 """The confidence width beta_t of the posterior, in four forms.
 
-The paper prints three different factors for the width's first term (theorem: 2 lambda^2 sqrt(.), proof:
-2 lambda sqrt(.)); BKB, from which it descends, has 2 xi sqrt(.) with lambda = xi^2. Taken: BKB's as ``theory``; the
-authors' code as ``authors``; GP-ThreDS's, for the exact posterior, as ``igp``; or a constant.
+The paper contradicts itself about the factor of the first term: 2 lambda^2 sqrt(.) in the theorem, 2 lambda sqrt(.) in
+the proof. BKB, from which the theorem descends, has 2 xi sqrt(.) with lambda = xi^2. The form ``theory`` has BKB's
+factor, ``authors`` is what the authors' code computes, and ``igp`` is GP-ThreDS's width for the exact posterior. The
+fourth form is a constant.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def width(
     delta: float,
     epsilon: float,
 ) -> float:
-    """beta_t, in model output units per unit of (ridge-scaled) standard deviation.
+    """beta_t, in model output units per unit of the standard deviation divided by sqrt(lambda).
 
     theory   2 xi sqrt(a ln(t) D + ln(1/delta)) + (1 + 1/sqrt(1 - eps)) sqrt(lambda) F,  a = (1 + eps)/(1 - eps),
              kappa = 1 (paper, Theorem 1, with BKB's factor 2 xi)
@@ -34,11 +35,11 @@ def width(
 
     Args:
         form: "theory", "authors", "igp" or the constant itself.
-        effective_dimension: D = sum over observations of the current variance, d_eff(t).
+        effective_dimension: D = d_eff(t), the sum of the current variance over the observations (paper, eq. 6).
         observations: t; 0 counts as 1.
         ridge: lambda.
         noise_std: xi, in model output units.
-        norm_bound: F.
+        norm_bound: F, a bound on the norm of the objective in the RKHS.
         delta: failure probability in (0, 1).
         epsilon: sketch accuracy in (0, 1).
     """

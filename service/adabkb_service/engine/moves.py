@@ -1,4 +1,4 @@
-"""What a policy's moves give: a point to evaluate, or the state after a result, and what changed."""
+"""What the two moves of a policy return: a point to evaluate, or the state after a result; and the changed cells."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ S = TypeVar("S")
 
 
 Cells = dict[str, str]
-"""What a move changed in the tree: key -> "leaf" | "expanded" | "pruned", new cells and new statuses, in order of
-creation."""
+"""The cells that a move created or changed: key -> "leaf" | "expanded" | "pruned", in order of creation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +21,17 @@ class Suggestion(Generic[S]):
     """A point to evaluate."""
 
     state: S
+    """The state after the suggestion."""
     point: Array
-    """(d,) cube position."""
+    """(d,) position in the unit cube."""
     cell: str | None
-    """Key of the cell it stands for; None when no leaf is left and the incumbent is repeated."""
+    """Key of the cell whose centroid it is; None if there is no tree, or no leaf is left and the incumbent is
+    repeated."""
     depth: int
+    """Depth of that cell; 0 without one."""
     cells: Cells
     capped: bool
-    """Whether a cap ended the refinement, and not its own rule."""
+    """Whether the refinement ended at a limit on its steps, and not by its own rule."""
 
 
 @dataclass(frozen=True, slots=True)

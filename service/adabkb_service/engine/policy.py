@@ -1,7 +1,7 @@
-"""What a study asks of the system that decides where to evaluate, and what the answers are.
+"""The interface between the service and the systems, which decide where to evaluate.
 
-A system is a subclass of ``Policy``; a study's definition names it. States are immutable values that only the system
-itself looks into. Positions are in the unit cube, and larger results are better.
+A system is a subclass of ``Policy``; a study's definition names it. States are immutable values whose contents only the
+system itself knows. Positions are in the unit cube, and larger results are better.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ S = TypeVar("S")
 
 
 class Policy(ABC, Generic[C, S]):
-    """A system with configurations C and states S."""
+    """A system whose configurations are of type C and whose states are of type S."""
 
     @abstractmethod
     def start(self, space: Space, config: C, seed: int) -> S:
@@ -41,32 +41,35 @@ class Policy(ABC, Generic[C, S]):
         dictionary: Sequence[int],
         learned: Mapping[str, object] | None = None,
     ) -> S:
-        """The state that running the study gave, from what was kept of it.
+        """The state of a study, from what was stored of it. It decides as the state that was stored would have.
 
         Args:
             space, config, seed: of the study.
-            record: all results, in log order.
-            cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for a
-                study that never suggested.
-            dictionary: as ``dictionary`` gave it.
-            learned: as the last ``report`` had it; None for a study without one.
+            record: all results that count, in log order.
+            cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty if
+                there has been no suggestion.
+            dictionary: what ``dictionary`` returned.
+            learned: what ``learned`` returned.
         """
 
     @abstractmethod
     def suggestions(self, state: S, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[S]]:
-        """Points to evaluate, one after the other, each pending for the next; ends where there is none left.
+        """Points to evaluate, one after the other. Each is pending when the next one is decided on.
 
         Args:
             state: of the study.
-            pending: (k, d) cube positions of points handed out and not yet observed.
-            failed: (f, d) those that could not be evaluated.
+            pending: (k, d) cube positions of points that were handed out and have no result yet.
+            failed: (f, d) cube positions of points that could not be evaluated.
+
+        Returns:
+            The points. The iterator ends when no point is left.
         """
 
     def suggest(self, state: S, pending: Array, failed: Array | None = None) -> Suggestion[S]:
         """The next point to evaluate: the first of ``suggestions``.
 
         Raises:
-            StopIteration: there is none left.
+            StopIteration: no point is left.
         """
         return next(self.suggestions(state, pending, failed))
 
@@ -76,43 +79,47 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             state: of the study.
-            point: (d,) cube position of what was evaluated; any point of the space.
-            value: the result, larger is better.
+            point: (d,) cube position of the evaluated point, which need not have been suggested.
+            value: the result; larger is better.
             error: its standard error in the user's units; 0 if unknown.
 
         Raises:
-            FloatingPointError: the numbers are beyond what floating point can hold; the result cannot be taken.
+            FloatingPointError: with this result the model would exceed floating point.
         """
 
     def prepare(self, state: S) -> S:
-        """The same state, with what the next ``observe`` will need computed ahead; it changes no answer."""
+        """The same state, with what the next ``observe`` will need computed ahead. This changes no answer."""
         return state
 
     def prepared_alike(self, state: S, prepared: S) -> S:  # noqa: ARG002
-        """The same state, with what ``prepare`` computed for another state that has the same results."""
+        """The same state, with what ``prepare`` computed for ``prepared``, another state with the same results."""
         return state
 
     @abstractmethod
     def rebuild(self, state: S, record: Record, cells: Mapping[str, str]) -> Update[S]:
-        """The study with another record of results, after a correction.
+        """The state after a correction, which has changed the record of results.
 
         Args:
-            state: of the study.
-            record: the results that count, in log order.
-            cells: as for ``restore``; what was cut stays cut, as points were handed out for it.
+            state: before the correction.
+            record: the results that count now, in log order.
+            cells: as for ``restore``. Expanded cells stay expanded, since their children's points were handed out.
         """
 
     @abstractmethod
     def dictionary(self, state: S) -> tuple[int, ...]:
         """The inducing points as ordinals of distinct evaluated points, ascending."""
 
+    def learned(self, state: S) -> Mapping[str, object] | None:  # noqa: ARG002
+        """What ``restore`` needs beyond the record, the tree and the dictionary, as JSON. By default nothing."""
+        return None
+
     def stopped(self, state: S) -> bool:  # noqa: ARG002
-        """Whether the system itself ends the study; by default it never does."""
+        """Whether the algorithm has come to its own end. By default it never does."""
         return False
 
     def exhausted(self, state: S, awaited: Array) -> bool:  # noqa: ARG002
-        """Whether no point is left beside the evaluated and the awaited ones, (k, d); by default never, as points are
-        repeated."""
+        """Whether every point is evaluated or awaited (cube positions (k, d)). By default never, as points may be
+        suggested repeatedly."""
         return False
 
     @abstractmethod
@@ -121,7 +128,7 @@ class Policy(ABC, Generic[C, S]):
 
     @abstractmethod
     def predict(self, state: S, points: Array) -> Prediction:
-        """The posterior at cube positions (k, d), by the results alone."""
+        """The posterior at cube positions (k, d), given the results only: pending points have no part in it."""
 
     @abstractmethod
     def recommend(self, state: S) -> Recommendation | None:
@@ -129,4 +136,4 @@ class Policy(ABC, Generic[C, S]):
 
     @abstractmethod
     def cell_box(self, state: S, key: str) -> CellBox:
-        """A cell's extent."""
+        """The corners and the centroid of a cell, from its key."""

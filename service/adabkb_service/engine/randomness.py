@@ -1,4 +1,4 @@
-"""Counter-based randomness: a draw is a function of (seed, step), so a replay draws the same numbers."""
+"""Counter-based random numbers: a draw is a function of (seed, step), so a replay draws the same numbers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _MASK = (1 << 64) - 1
 
 
 def uniforms(seed: int, step: int, count: int) -> NDArray[np.float64]:
-    """``count`` numbers uniform in [0, 1), shape (count,); a longer draw begins with the shorter one's numbers."""
+    """Random numbers, uniform in [0, 1), shape (count,). Of two draws of one seed and step, the longer one begins with
+    the numbers of the shorter one."""
     key = np.array([seed & _MASK, step & _MASK], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key)).random(count)

@@ -1,4 +1,4 @@
-"""What was measured: the results of a study, in log order."""
+"""The results of a study, in log order."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All results that count, T of them."""
+    """All results that count; T is their number."""
 
     positions: Array
-    """(T, d) in the unit cube."""
+    """(T, d) positions in the unit cube."""
     values: Array
-    """(T,) in the engine's sign (larger is better)."""
+    """(T,) results, with the engine's sign: larger is better."""
     errors: Array
     """(T,) standard errors of the results, in the user's units; 0 where none is known."""
     ordinals: Ints
-    """(T,) which of the distinct points each result is of; 0, 1, 2, ... in order of first observation."""
+    """(T,) the distinct point that each result is of; points are numbered 0, 1, ... in order of first observation."""
 
     @property
     def size(self) -> int:
@@ -35,7 +35,7 @@ class Record:
         return int(self.ordinals.max(initial=-1)) + 1
 
     def add(self, position: Array, value: float, error: float) -> Record:
-        """With one more result."""
+        """The record with one more result, at a position (d,)."""
         before = same(self.positions, position)
         ordinal = self.ordinals[before[0]] if len(before) else self.points
         return Record(
@@ -46,12 +46,12 @@ class Record:
         )
 
     def first_rows(self) -> Ints:
-        """For each distinct point, by ordinal, its first row."""
+        """The row of the first result of each distinct point, by ordinal."""
         return np.unique(self.ordinals, return_index=True)[1]
 
 
 def of(positions: Array, values: Array, errors: Array) -> Record:
-    """A record of results in log order; (T, d), (T,) and (T,)."""
+    """The record of results in log order; positions (T, d), values (T,) and standard errors (T,)."""
     if not len(values):
         return empty(positions.shape[-1])
     _, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
@@ -61,17 +61,18 @@ def of(positions: Array, values: Array, errors: Array) -> Record:
 
 
 def empty(dimension: int) -> Record:
-    """No results, in d dimensions."""
+    """The record without results, in so many dimensions."""
     return Record(np.zeros((0, dimension)), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
 
 
 def holds(positions: Array, position: Array) -> bool:
-    """Whether a point, (d,), is among others, (k, d)."""
+    """Whether a position (d,) is among positions (k, d)."""
     return len(same(positions, position)) > 0
 
 
 def same(positions: Array, position: Array) -> Ints:
-    """Rows of positions, (k, d), that are a point, (d,): bit for bit, as a position is a function of the parameters."""
+    """The rows of positions (k, d) that equal a position (d,). They are compared bit for bit, since a position is a
+    function of the parameters."""
     candidates: Ints = (positions[:, 0] == position[0]).nonzero()[0]
     if not len(candidates):
         return candidates

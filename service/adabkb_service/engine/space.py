@@ -1,11 +1,12 @@
-"""The search space: named parameters as axes of the unit cube, and back.
+"""The search space: maps named parameters to positions in the unit cube, and back.
 
-Every axis maps the user's values to ``[0, 1]``; a log-scaled axis is linear in the logarithm. An axis of
-finitely many values owns one bin of the cube per value, so that rounding a centroid is a lookup.
+Every axis maps the user's values to ``[0, 1]``; a log-scaled axis is linear in the logarithm. An axis of finitely many
+values divides ``[0, 1]`` into one bin per value, so that every position stands for a value.
 
-Identity. A *point* is its parameters. ``decode`` gives values of a fixed grid (decimals far finer than any use of
-them, far coarser than rounding errors), so ``decode(encode(v)) == v`` bit for bit for every value it ever gave:
-a point read back from a stored trial is exactly the point that was suggested.
+The parameters identify a point. ``decode`` rounds real values to a fixed grid, which is much coarser than the rounding
+errors of ``encode`` and ``decode`` and much finer than any use needs. So ``decode(encode(v)) == v`` holds bit for bit
+for every value ``v`` that ``decode`` returned: a point read from a stored trial is exactly the point that was
+suggested.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Scale = Literal["linear", "log"]
+Value = bool | int | float | str
+"""A value of a parameter."""
 
 
 class Axis(Protocol):
-    """One parameter: how its values lie in ``[0, 1]``."""
+    """A parameter, and the map between its values and ``[0, 1]``."""
 
     @property
     def name(self) -> str:
@@ -33,24 +36,24 @@ class Axis(Protocol):
 
     @property
     def raw_bounds(self) -> tuple[float, float] | None:
-        """The axis in the user's own units (logarithms where log-scaled), or None if it has no order of its own."""
+        """The ends of the axis in the user's units (logarithms if log-scaled), or None if its values have no order."""
 
-    def decode(self, u: float) -> Any:
+    def decode(self, u: float) -> Value:
         """The value at cube position ``u`` in ``[0, 1]``."""
 
-    def encode(self, value: Any) -> float:
+    def encode(self, value: Any) -> float:  # each axis has its own type of values
         """The cube position of a valid value."""
 
-    def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, in a sentence, or None."""
+    def problem(self, value: object) -> str | None:
+        """What is wrong with a value, to be read after its name; None if it is valid."""
 
 
 LISTED = 100
-"""Characters of a list of names or choices in a sentence."""
+"""Largest number of characters of a list of names or choices in a message."""
 
 
 def _listed(texts: Iterable[str], count: int) -> str:
-    """The first of so many texts, as far as there is room for them; the others are not even made."""
+    """The first of ``count`` texts, as many as there is room for, and the number of the others, which are not read."""
     shown: list[str] = []
     room = LISTED
     for text in texts:
@@ -65,13 +68,13 @@ def _brief(name: str) -> str:
     return name if len(name) <= LISTED // 2 else f"{name[: LISTED // 2 - 3]}..."
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-# Grid of decoded floats: decimals of the range; one significant digit less on a log scale, where exp loses more.
+# Grid of decoded floats: decimal digits of the range. On a log scale one significant digit less, since exp loses more.
 DIGITS = 12
-# Rounding errors of encode and decode together stay below this many units in the last place.
+# Upper bound of the rounding errors of encode and decode together, in units in the last place.
 ROUNDING_ULPS = 16
 
 
@@ -91,13 +94,13 @@ class FloatAxis:
 
     @cached_property
     def _decimals(self) -> int:
-        """Decimal places of the grid: 1e-12 of the range, but coarser than what rounding does to the bounds."""
+        """Decimal places of the grid: its step is 1e-12 of the range, or the rounding error at the bounds if larger."""
         step = (self.high / 2 - self.low / 2) * 10.0**-DIGITS * 2
         noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
         return -math.ceil(math.log10(max(step, noise)))
 
     def decode(self, u: float) -> float:
-        """Interpolate, in the logarithm where log-scaled; the ends are exact."""
+        """Interpolate between the bounds, or between their logarithms if log-scaled. The ends are exact."""
         if u <= 0.0:
             return self.low
         if u >= 1.0:
@@ -115,8 +118,8 @@ class FloatAxis:
         # Halved first: high - low may exceed the largest float.
         return min(max((position / 2 - low / 2) / (high / 2 - low / 2), 0.0), 1.0)
 
-    def problem(self, value: Any) -> str | None:
-        """A number within the bounds, or what is wrong."""
+    def problem(self, value: object) -> str | None:
+        """What is wrong, unless the value is a number within the bounds."""
         if not _is_number(value):
             return f"must be a finite number between {self.low} and {self.high}"
         if not self.low <= value <= self.high:
@@ -126,7 +129,7 @@ class FloatAxis:
 
 @dataclass(frozen=True, slots=True)
 class IntAxis:
-    """The integers ``low, low + step, ..., high``; equal bins, in the logarithm where log-scaled."""
+    """The integers ``low, low + step, ...`` up to ``high``. Their bins are of equal width in the user's units."""
 
     name: str
     low: int
@@ -141,7 +144,7 @@ class IntAxis:
 
     @property
     def raw_bounds(self) -> tuple[float, float]:
-        """Half a step beyond the ends, so that every value has a bin; logarithms where log-scaled."""
+        """Half a step beyond the first and the last value, so that each has a whole bin; logarithms if log-scaled."""
         low, high = self.low - self.step / 2, self.low + (self.count - 0.5) * self.step
         if self.scale == "log":
             # low >= 1, so half of low keeps the lower edge positive whatever the step is.
@@ -157,13 +160,13 @@ class IntAxis:
         return self.low + min(max(index, 0), self.count - 1) * self.step
 
     def encode(self, value: int) -> float:
-        """The position of the value itself (not of its bin's middle, which differs on a log scale)."""
+        """The position of the value itself, which on a log scale is not the middle of its bin."""
         low, high = self.raw_bounds
         position = math.log(value) if self.scale == "log" else float(value)
         return (position - low) / (high - low)
 
-    def problem(self, value: Any) -> str | None:
-        """An integer of the grid, or what is wrong."""
+    def problem(self, value: object) -> str | None:
+        """What is wrong, unless the value is an integer of the axis."""
         if not _is_number(value) or value != math.floor(value):
             return f"must be an integer between {self.low} and {self.high}"
         if not self.low <= value <= self.high:
@@ -175,10 +178,11 @@ class IntAxis:
 
 @dataclass(frozen=True)
 class ChoiceAxis:
-    """A finite list of values: categorical choices, ordinal values or the two booleans; equal bins in list order."""
+    """A finite list of values: categorical choices, ordinal values or the two booleans. Their bins are of equal width
+    and in the order of the list."""
 
     name: str
-    choices: tuple[Any, ...]
+    choices: tuple[Value, ...]
     ordered: bool = False
 
     @property
@@ -188,19 +192,19 @@ class ChoiceAxis:
 
     @property
     def raw_bounds(self) -> tuple[float, float] | None:
-        """Bins of width one for ordered values; unordered choices have no coordinates of their own."""
+        """Ordered values have the coordinates 0, 1, ... and bins of width one; unordered choices have none."""
         return (-0.5, len(self.choices) - 0.5) if self.ordered else None
 
-    def decode(self, u: float) -> Any:
+    def decode(self, u: float) -> Value:
         """The choice whose bin holds ``u``."""
         return self.choices[min(max(int(u * len(self.choices)), 0), len(self.choices) - 1)]
 
-    def encode(self, value: Any) -> float:
+    def encode(self, value: object) -> float:
         """The middle of the choice's bin."""
         return (self._index(value) + 0.5) / len(self.choices)
 
-    def problem(self, value: Any) -> str | None:
-        """One of the choices, or what is wrong."""
+    def problem(self, value: object) -> str | None:
+        """What is wrong, unless the value is one of the choices."""
         try:
             self._index(value)
         except ValueError:
@@ -208,20 +212,20 @@ class ChoiceAxis:
         return None
 
     @cached_property
-    def _positions(self) -> dict[tuple[bool, Any], int]:
-        """By (whether it is a boolean, choice): True == 1 in Python, but they are two different JSON values."""
+    def _positions(self) -> dict[tuple[bool, object], int]:
+        """Index by (is boolean, choice), because True == 1 in Python although they are different JSON values."""
         return {(isinstance(choice, bool), choice): index for index, choice in enumerate(self.choices)}
 
-    def _index(self, value: Any) -> int:
+    def _index(self, value: object) -> int:
         try:
             return self._positions[isinstance(value, bool), value]
-        except (KeyError, TypeError):  # a list or an object is no choice, and cannot be looked up
+        except (KeyError, TypeError):  # TypeError: a list or an object cannot be looked up
             raise ValueError(value) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The product of the axes, in the order in which the study declares its parameters."""
+    """The Cartesian product of the axes, in the order in which the study declares its parameters."""
 
     axes: tuple[Axis, ...]
 
@@ -232,10 +236,10 @@ class Space:
 
     @property
     def is_finite(self) -> bool:
-        """Whether no axis is real."""
+        """Whether the space has finitely many points: no parameter is a float."""
         return not any(isinstance(axis, FloatAxis) for axis in self.axes)
 
-    def decode(self, u: Sequence[float] | Array) -> dict[str, Any]:
+    def decode(self, u: Sequence[float] | Array) -> dict[str, Value]:
         """The parameters at cube position ``u`` of shape (d,)."""
         return {axis.name: axis.decode(float(x)) for axis, x in zip(self.axes, u, strict=True)}
 
@@ -244,12 +248,12 @@ class Space:
         return np.array([axis.encode(parameters[axis.name]) for axis in self.axes]) + 0.0  # -0.0 is 0.0
 
     def snap(self, positions: Array) -> Array:
-        """The positions of the points that these, (k, d), stand for: ``encode(decode(u))`` of each."""
+        """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""
         columns = zip(self.axes, positions.T.tolist(), strict=True)
         return np.array([[axis.encode(axis.decode(u)) for u in column] for axis, column in columns]).T
 
-    def problems(self, parameters: Mapping[str, Any]) -> dict[str, str]:
-        """What is wrong with a point: parameter name -> sentence; empty when nothing is."""
+    def problems(self, parameters: Mapping[str, object]) -> dict[str, str]:
+        """What is wrong with a point: parameter name -> message; empty for a valid point."""
         found: dict[str, str] = {}
         for axis in self.axes:
             if axis.name not in parameters:

@@ -1,15 +1,15 @@
-"""``python -m adabkb_service.engine.warm``: compile the inner loops into numba's cache, so that no request waits."""
+"""``python -m adabkb_service.engine.warm`` compiles the inner loops into numba's cache before requests come."""
 
 from __future__ import annotations
 
-from adabkb_service.engine.auto import policy  # noqa: F401 - its imports register what there is to compile
+from adabkb_service.engine.auto import policy  # noqa: F401 - importing it registers the compiled functions
 from adabkb_service.engine.compiled import ENTRIES
 
 
 def warm() -> int:
-    """Compile whatever the cache does not hold yet; how many functions there are."""
+    """Compile the functions that the cache lacks, and return the number of all compiled functions."""
     for entry in ENTRIES:
-        entry.machine_code  # noqa: B018 - computed and kept
+        entry.machine_code  # noqa: B018 - a cached property
     return len(ENTRIES)
 
 

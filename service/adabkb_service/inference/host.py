@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,6 +19,7 @@ from adabkb_service.inference.messages import Advance, Advanced, Answered, Ask, 
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
+from adabkb_service.storage.rows import EventRow
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +49,8 @@ class ModelHost:
         self._tell = tell
         self._guard = threading.Lock()
         self._waiting: dict[str, deque[tuple[int, Message]]] = {}
-        self._failures: dict[str, tuple[int, str]] = {}
-        """Study -> where its log could not be followed, and why."""
+        self._failures: dict[str, tuple[str, int, str]] = {}
+        """Study -> incarnation and event at which its log could not be followed, and why."""
 
     def post(self, number: int, message: Message) -> None:
         """Let a message wait for the next step of its study."""
@@ -89,7 +90,7 @@ class ModelHost:
             else:
                 if model.seq < message.head:
                     if isinstance(message, Advance):
-                        self._tell(number, _advanced(model, message.head - model.seq))
+                        self._tell(number, _behind(model, message.head - model.seq))
                     return True  # the message waits on
                 self._answer(number, message, model)
         self._done(study_id)
@@ -134,8 +135,8 @@ class ModelHost:
         """
         study_id = message.study_id
         failure = self._failures.get(study_id)
-        if failure is not None and failure[0] == message.head:
-            raise OutOfOrder(failure[1])
+        if failure is not None and failure[:2] == (message.incarnation, message.head):
+            raise OutOfOrder(failure[2])
         try:
             model = self.store.get(study_id, message.incarnation)
             is_restored = model is None
@@ -143,11 +144,13 @@ class ModelHost:
                 model = self.store.restored(study_id, message.incarnation)
                 if model is None:
                     raise StudyNotFound(study_id)
+            model.fold_seconds = 0.0
             if model.seq < message.head:
                 events = message.events if isinstance(message, Advance) else []
                 log = [event for event in events if event.seq > model.seq]
-                if not log or log[0].seq != model.seq + 1:
+                if not log or log[-1].seq != model.seq + len(log):  # another server wrote some of them
                     log = self.store.log_after(study_id, model.seq, message.head)
+                    self._keep_events(message, log)
                 started = time.monotonic()
                 model.fold(log, until=started + SLICE_SECONDS)
                 model.fold_seconds = time.monotonic() - started
@@ -156,8 +159,8 @@ class ModelHost:
         except Exception as error:
             self.store.drop(study_id)
             reason = f"{type(error).__name__}: {error}"[:500]
-            self._failures[study_id] = (message.head, reason)
-            if failure is None or failure[1] != reason:
+            self._failures[study_id] = (message.incarnation, message.head, reason)
+            if failure is None or failure[2] != reason:
                 logger.exception("study %s: the model cannot follow the log", study_id)
             raise OutOfOrder(reason) from error
         self._failures.pop(study_id, None)
@@ -167,6 +170,13 @@ class ModelHost:
             with suppress(*TOLD_WHEN_NEEDED):
                 self.store.save(study_id, model)
         return model
+
+    def _keep_events(self, message: Advance | Ask, events: list[EventRow]) -> None:
+        """Let a message that waits on hold these events, so that its next slice does not read them again."""
+        if isinstance(message, Advance):
+            with self._guard:
+                waiting = self._waiting[message.study_id]
+                waiting[0] = (waiting[0][0], replace(message, events=events))
 
     def _answer(self, number: int, message: Advance | Ask, model: Model) -> None:
         if isinstance(message, Ask):
@@ -180,11 +190,11 @@ class ModelHost:
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", message.study_id)
             error = f"{type(failure).__name__}: {failure}"[:500]
-        self._tell(number, replace(_advanced(model, 0, error), asked=message.decide))
+        self._tell(number, replace(_advanced(model, error), asked=message.decide))
 
     def _asked(self, message: Ask, model: Model) -> Answered:
         try:
-            if message.question in ("stored", "boxes"):
+            if message.question == "stored" and model.seq > model.saved_seq:
                 self.store.save(message.study_id, model)
             return Answered(QUESTIONS[message.question](model, *message.arguments))
         except Exception as error:
@@ -195,7 +205,7 @@ class ModelHost:
             self._tell(number, Answered(error=OutOfOrder(reason)))
         else:
             error = reason if lasting else None
-            self._tell(number, Advanced(message.head, 0, error=error, is_in_order=False))
+            self._tell(number, Advanced(message.incarnation, message.head, 0, error=error, is_in_order=False))
 
     def _work_ahead(self, study_id: str) -> bool:
         """What the next result needs, and storing what has changed; whether there may be more to do."""
@@ -216,11 +226,12 @@ class ModelHost:
         moment = time.monotonic() - IDLE_SECONDS
         return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
 
-    def save_all(self) -> None:
-        """Store every model that is ahead of its rows."""
+    def save_all(self, but: Collection[str] = ()) -> None:
+        """Store every model that is ahead of its rows, except those of some studies."""
         for study_id, model in self.store.unsaved():
-            with suppress(*TOLD_WHEN_NEEDED):
-                self.store.save(study_id, model)
+            if study_id not in but:
+                with suppress(*TOLD_WHEN_NEEDED):
+                    self.store.save(study_id, model)
 
 
 def _includes(following: Message, message: Message) -> bool:
@@ -232,11 +243,23 @@ def _includes(following: Message, message: Message) -> bool:
     )
 
 
-def _advanced(model: Model, behind: int, error: str | None = None) -> Advanced:
+def _behind(model: Model, events: int) -> Advanced:
+    return Advanced(model.incarnation, model.seq, model.position, behind=events, seconds=model.fold_seconds)
+
+
+def _advanced(model: Model, error: str | None = None) -> Advanced:
     figures = None
     if model.has_moved and (model.position or model.decided):
         figures = model.figures()
-        del figures["learned"]
     points = [decision.proposal for decision in model.decided]
     is_all = model.has_decided_on_all()
-    return Advanced(model.seq, model.position, points, is_all, figures, behind, error, seconds=model.fold_seconds)
+    return Advanced(
+        model.incarnation,
+        model.seq,
+        model.position,
+        points,
+        is_all,
+        figures,
+        error=error,
+        seconds=model.fold_seconds,
+    )

@@ -67,13 +67,13 @@ class ModelLink:
     """Seq of the last event that the model was told to fold."""
     _untold: list[EventRow] = field(default_factory=list)
     """Events after that."""
-    _asked: tuple[int | None, int] = (None, 0)
+    _asked: tuple[int, int] = (-1, 0)
     """Position and number of the points that the model was last asked for."""
     _waiting_since: float | None = None
     _lost: int = 0
     """Processes that have ended one after the other before they could reply."""
-    _lost_last: int | None = None
-    """The last of them."""
+    _lost_last: int = 0
+    """Number of the last of them."""
     _left_alone_until: float = 0.0
 
     def begin(self, study: StudyRow) -> None:
@@ -128,14 +128,14 @@ class ModelLink:
     def adopt(self, reply: Reply) -> None:
         """Take a reply in."""
         if isinstance(reply, Lost):
-            if reply.process == self._lost_last:  # another message to the same one
+            if reply.run == self._lost_last:  # another message to the same one
                 return
             self._lost += 1
-            self._lost_last = reply.process
+            self._lost_last = reply.run
             seconds = min(2.0**self._lost, MOST_LOST_SECONDS) if self._lost > 1 else 0.0
             self._left_alone_until = time.monotonic() + seconds
-            self._told, self._untold, self._asked, self._waiting_since = 0, [], (None, 0), None
-        elif isinstance(reply, Advanced):
+            self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
+        elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
             is_last = not reply.behind and reply.head >= self._told
             self._waiting_since = None if is_last else time.monotonic()
             if not reply.behind:

@@ -20,13 +20,15 @@ class Advance:
     events: list[EventRow] = field(default_factory=list)
     """The last ones up to it, as far as the server has them; others are read from the database."""
     decide: int = 0
-    """How many points beyond those decided on already."""
+    """How many points to have decided on then, those decided on before included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
     """How far the model has come."""
 
+    incarnation: str
+    """Of the study that the model is of."""
     head: int
     """Seq of the last event folded."""
     position: int
@@ -80,8 +82,8 @@ class Forget:
 class Lost:
     """The process ended before it could reply."""
 
-    process: int | None = None
-    """Which one."""
+    run: int
+    """Number of the process: 1 is the first one that was started, or was to be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -89,6 +89,11 @@ class Model:
         """Its members, as ordinals of distinct evaluated points."""
         return frozenset(self.policy.dictionary(self.state))
 
+    @property
+    def learned(self) -> Mapping[str, object] | None:
+        """What restoring it needs beyond the results, the cells and the dictionary, as JSON."""
+        return self.policy.learned(self.state)
+
     def fold(self, log: Sequence[EventRow], *, until: float = math.inf) -> None:
         """Fold the next events in.
 
@@ -99,10 +104,11 @@ class Model:
         Raises:
             Exception: whatever the engine raised; the model is then of no more use.
         """
+        superseded = _superseded(log)
         for index, event in enumerate(log):
             if index and time.monotonic() > until:
                 return
-            if event.kind != "observed" or not _is_superseded(islice(log, index + 1, None)):
+            if index not in superseded:
                 self._move(event)
             self._count(event)
 
@@ -147,16 +153,14 @@ class Model:
     def figures(self) -> dict[str, Any]:
         """The state in numbers: finite, in the objective's units and sign.
 
-        ``learned`` is what was learned; ``position`` is the event that they are as of.
+        ``position`` is the event that they are as of.
         """
         report = asdict(self.policy.report(self.state))
         report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 is 0.0
-        learned = report.pop("learned")
         del report["best_lcb"]
         numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
         return {
             **numbers,
-            "learned": learned,
             "position": self.position,
             "stopped": self.policy.stopped(self.state),
             "exhausted": self.policy.exhausted(self.state, self.dataset.awaited_points()),
@@ -241,17 +245,21 @@ def is_decision(event: EventRow) -> bool:
     return event.kind == "suggested" and event.payload["origin"] == "policy"
 
 
-def _is_superseded(later: Iterable[EventRow]) -> bool:
-    """Whether a correction rebuilds the model before anything asks it for a point.
+def _superseded(log: Sequence[EventRow]) -> set[int]:
+    """Indices of the observations after which a correction rebuilds the model before anything asks it for a point.
 
-    Then an observation before it need not be folded, and one that cannot be folded does no more harm.
+    They need not be folded, and one that cannot be folded does no more harm.
     """
-    for event in later:
+    found, is_rebuilt = set(), False
+    for index in range(len(log) - 1, -1, -1):
+        event = log[index]
         if event.kind == "corrected":
-            return True
-        if is_decision(event):
-            return False
-    return False
+            is_rebuilt = True
+        elif is_decision(event):
+            is_rebuilt = False
+        elif event.kind == "observed" and is_rebuilt:
+            found.add(index)
+    return found
 
 
 def _is_finite(value: float | None) -> bool:

@@ -13,14 +13,13 @@ import queue
 import threading
 import time
 import zlib
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adabkb_service.inference import worker
 from adabkb_service.inference.host import ModelHost
-from adabkb_service.inference.messages import Lost, Message, Reply, Superseded
+from adabkb_service.inference.messages import Lost, Message, Reply
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.storage.database import Database
 
@@ -72,7 +71,6 @@ class InProcess:
         self._numbers = itertools.count()
         self._host = ModelHost(ModelStore(database, capacity), self._tell)
         self._turn = threading.RLock()
-        self._studies: deque[str] = deque()
 
     def open(self) -> None:
         """Nothing to do."""
@@ -121,7 +119,9 @@ class WorkerPool:
         self._workers[zlib.crc32(message.study_id.encode()) % len(self._workers)].post(message, receive)
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes, all at the same time."""
+        for each in self._workers:
+            each.stop()
         for each in self._workers:
             each.close()
 
@@ -163,23 +163,27 @@ class _WorkerProcess:
             self._receivers[number] = receive
         self._outbox.put((number, message))
 
-    def close(self) -> None:
-        """End the process, which stores its models first."""
+    def stop(self) -> None:
+        """Let the process store its models and end."""
         self._closed.set()
         self._outbox.put(None)
+
+    def close(self) -> None:
+        """Wait until a stopped process has ended, for some seconds."""
         self._supervisor.join(CLOSE_SECONDS)
         if self._process is not None:
             self._process.kill()
 
     def _supervise(self) -> None:
-        while not self._closed.is_set():
+        for run in itertools.count(1):
             started = time.monotonic()
             self._run_one()
             if self._closed.is_set():
                 return
             logger.warning("a model process ended; another one restores its studies")
-            self._lose()
-            self._closed.wait(max(RESTART_SECONDS - (time.monotonic() - started), 0.0))
+            self._lose(run)
+            if self._closed.wait(max(RESTART_SECONDS - (time.monotonic() - started), 0.0)):
+                return
 
     def _run_one(self) -> None:
         """Start a process, and receive from it until it ends."""
@@ -213,18 +217,18 @@ class _WorkerProcess:
         self._heard = time.monotonic()
         with self._guard:
             receive = self._receivers.get(number)
-            if isinstance(reply, Superseded) or not getattr(reply, "behind", 0):
+            if not getattr(reply, "behind", 0):
                 self._receivers.pop(number, None)
         if receive is not None:
             receive(reply)
 
-    def _lose(self) -> None:
+    def _lose(self, run: int) -> None:
         """Tell everybody who waits that the process is gone; the next one gets a new outbox."""
         with self._guard:
             self._outbox = queue.SimpleQueue()
             lost, self._receivers = self._receivers, {}
         for receive in lost.values():
-            receive(Lost(self.pid))
+            receive(Lost(run))
 
     def _end_if_silent(self) -> None:
         if not self._receivers:

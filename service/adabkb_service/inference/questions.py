@@ -14,8 +14,8 @@ Point = dict[str, Any]
 
 
 def figures(model: Model) -> dict[str, Any]:
-    """The model in numbers."""
-    return model.figures()
+    """The model in numbers, and what it has learned."""
+    return {**model.figures(), "learned": model.learned}
 
 
 def recommended(model: Model) -> tuple[tuple[Point, float, float] | None, float | None]:

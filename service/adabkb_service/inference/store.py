@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,7 @@ class ModelStore:
 
     def get(self, study_id: str, incarnation: str) -> Model | None:
         """The model in memory, if there is one of this incarnation of the study."""
-        with self._guard:
-            model = self._models.get(study_id)
+        model = self.find(study_id)
         return model if model is not None and model.incarnation == incarnation else None
 
     def find(self, study_id: str) -> Model | None:
@@ -56,7 +56,7 @@ class ModelStore:
                 return
             model.measured_seq = model.seq
             self._models.pop(study_id, None)
-            if size_of(model) <= self._models.maxsize:
+            with suppress(ValueError):  # it is too large
                 self._models[study_id] = model
 
     def drop(self, study_id: str) -> None:
@@ -91,7 +91,7 @@ class ModelStore:
         Raises:
             Contention, Busy, Unavailable: nothing was written.
         """
-        dictionary, checkpoint = model.dictionary, model.figures()["learned"]
+        dictionary, checkpoint = model.dictionary, model.learned
         with self._database.writing() as connection:
             folded = studies.lock_folded(connection, study_id, model.incarnation)
             if folded is None or folded > model.seq:

@@ -36,7 +36,7 @@ SWITCH_SECONDS = 0.001
 HANG_SECONDS = 120.0
 """A step that takes longer will never end: the process ends with it, and the server starts another."""
 CLOSE_SECONDS = 2.0
-"""For storing models when the server stops."""
+"""For storing models when the server stops, and as much for ending the steps at work."""
 
 
 class Lane:
@@ -46,19 +46,32 @@ class Lane:
         self.started: float | None = None
         """When the present step began."""
         self._worker = worker
-        self._studies: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name=name, daemon=True).start()
+        self._studies: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._at_work: str | None = None
+        self._is_ending = False
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
 
     def put(self, study_id: str) -> None:
         """Let a study wait."""
         self._studies.put(study_id)
 
+    def end(self) -> None:
+        """Begin no further step."""
+        self._is_ending = True
+        self._studies.put(None)
+
+    def still_at_work(self, seconds: float) -> str | None:
+        """The study whose step has not ended after so many seconds, if there is one."""
+        self._thread.join(seconds)
+        return self._at_work
+
     def _work(self) -> None:
-        while True:
-            study_id = self._studies.get()
-            self.started = time.monotonic()
+        while (study_id := self._studies.get()) is not None and not self._is_ending:
+            self._at_work, self.started = study_id, time.monotonic()
             has_more = self._worker.host.step(study_id)
             seconds, self.started = time.monotonic() - self.started, None
+            self._at_work = None
             self._worker.stepped(study_id, seconds, has_more=has_more)
 
 
@@ -79,7 +92,14 @@ class Worker:
         with suppress(EOFError, OSError):
             while (entry := self._pipe.recv()) is not None:
                 self.take(*entry)
-        saving = threading.Thread(target=self.host.save_all, daemon=True)
+        self._save_all()
+
+    def _save_all(self) -> None:
+        """Store the models that are not in mid-step: the others are not as of any event."""
+        for lane in self._lanes:
+            lane.end()
+        at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(CLOSE_SECONDS / 2.0))}
+        saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)
         saving.start()
         saving.join(CLOSE_SECONDS)
 

@@ -34,6 +34,14 @@ class Finding:
     remedy: str
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much there is to look at."""
+
+    studies: int
+    events: int
+
+
 REPLAY = "adabkb replay rebuilds it from the log"
 RESTORE = "restore a backup, or export the study and look into it; its log is what happened"
 
@@ -57,6 +65,13 @@ def examine(database: Database, study_id: str | None = None) -> Iterator[Finding
             study = studies.find(connection, name)
             if study is not None:
                 yield from examine_study(connection, study)
+
+
+def measure(database: Database, study_id: str | None = None) -> Extent:
+    """The number of studies and of events, of one study or of the whole database."""
+    with database.reading() as connection:
+        number = len(studies.ids(connection)) if study_id is None else 1
+        return Extent(number, events.count(connection, study_id))
 
 
 def _file(connection: Connection) -> Iterator[Finding]:
@@ -127,8 +142,8 @@ def _differences(
             yield f"{name} {number} has a row, but is not in the log"
         else:
             was, now = as_values(told[number]), as_values(found[number])
-            for field in was.keys() - NOT_IN_THE_LOG:
-                if was[field] != now[field]:
+            for field in was:
+                if field not in NOT_IN_THE_LOG and was[field] != now[field]:
                     yield f"{name} {number} has the {field} {now[field]!r}, but {was[field]!r} in the log"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -20,6 +20,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.study import CHANGEABLE, definition_of
+from adabkb_service.contract.wording import sentence
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.inference.model import restore
 from adabkb_service.operations import doctor
@@ -107,8 +108,7 @@ def _parsed(lines: Iterable[str]) -> Lines:
                 raise ValueError(f"an export of format {FORMAT} begins with its study")
             found[kind].append(Line(number, LINES[kind].model_validate(fields)))
         except ValidationError as error:
-            fault = error.errors(include_input=False)[0]
-            _refuse(number, f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", error)
+            _refuse_invalid(number, error)
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             _refuse(number, str(error), error)
     if len(found["study"]) != 1 or len(found["model"]) != 1 or not found["event"]:
@@ -154,8 +154,7 @@ def _finite(digits: str) -> float:
 def _trials(told: LoggedStudy, shown: list[Line]) -> list[TrialRow]:
     """The log's, with the ends of their leases."""
     lines = {line.content.number: line for line in shown}
-    if lines.keys() != told.trials.keys() or len(lines) != len(shown):
-        raise _invalid("its trials are not those of its log; was it cut short?")
+    _check_complete("trials", told.trials, lines, shown)
     made = []
     for number, row in told.trials.items():
         at, trial = lines[number]
@@ -168,12 +167,17 @@ def _trials(told: LoggedStudy, shown: list[Line]) -> list[TrialRow]:
 def _check_results(told: LoggedStudy, shown: list[Line]) -> None:
     """The results, which are made from the log, are those that the file shows."""
     lines = {line.content.seq: line for line in shown}
-    if lines.keys() != told.observations.keys() or len(lines) != len(shown):
-        raise _invalid("its observations are not those of its log; was it cut short?")
+    _check_complete("observations", told.observations, lines, shown)
     for seq, row in told.observations.items():
         at, observation = lines[seq]
         if dict(render.observation(row)) != dict(observation) or not math.isfinite(observation.value):
             _refuse(at, f"observation {seq} is not what the log says")
+
+
+def _check_complete(name: str, told: Collection[int], lines: Mapping[int, Line], shown: list[Line]) -> None:
+    """Each number of the log has exactly one line, and there are no others."""
+    if lines.keys() != set(told) or len(lines) != len(shown):
+        raise _invalid(f"its {name} are not those of its log; was it cut short?")
 
 
 def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
@@ -184,8 +188,7 @@ def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
     try:
         PatchStudyBody.model_validate(limits)
     except ValidationError as error:
-        fault = error.errors(include_input=False)[0]
-        _refuse(at, f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", error)
+        _refuse_invalid(at, error)
 
 
 def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
@@ -194,8 +197,8 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     cell_lines = {line.content.key: line.number for line in found["cell"]}
     if len(cells) < len(found["cell"]):
         raise _invalid("a cell comes twice")
-    for key, sentence in doctor.broken_tree(cells):
-        _refuse(cell_lines.get(key, at), sentence)
+    for key, what in doctor.broken_tree(cells):
+        _refuse(cell_lines.get(key, at), what)
     for number, row in found["dictionary"]:
         if row.ordinal >= study.observations:
             _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations}")
@@ -223,6 +226,12 @@ def _check_keys(study: StudyRow, keys: list[Line]) -> None:
 
 def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoReturn:
     raise _invalid(f"line {number} is not one of an export (adabkb export): {sentence}") from cause
+
+
+def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:
+    """Refuse a line for its first fault."""
+    fault = error.errors(include_input=False)[0]
+    _refuse(number, f"{'.'.join(map(str, fault['loc']))}: {sentence(fault)}", error)
 
 
 def _invalid(sentence: str) -> Invalid:

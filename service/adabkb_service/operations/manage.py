@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
-
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from typing import Any
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition, definition_of
@@ -21,15 +19,13 @@ from adabkb_service.storage import events, idempotency, studies
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.study import lifecycle, log
+from adabkb_service.study.contention import again
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
 
-T = TypeVar("T")
-
 MOST_DIFFERENCES = 10
 """Fields that are named where a study exists with another definition."""
-CONTENTION_SECONDS = 5.0
-"""How long a creation or a deletion is tried again while other requests are in its way."""
+ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ def create(service: Service, definition: StudyDefinition, key: Key | None = None
     Raises:
         StudyExists: the id is taken by another definition; the message says what differs.
     """
-    return _tried_again(partial(_create, service, definition, key))
+    return again(_create, service, definition, key)
 
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None) -> Outcome[answers.Study]:
@@ -80,10 +76,13 @@ def _new(definition: StudyDefinition, now: datetime) -> StudyRow:
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
-    """The definition as first given counts, whatever was changed since; a field that is newer than it was at its
-    default."""
+    """Fields that can be changed are compared with what they are now, if they are given at all. The others are
+    compared with the definition as first given; a field that is newer than it was at its default."""
     was = definition_of(existing.definition).model_dump(mode="json")
-    differences = _differences("", was, definition.model_dump(mode="json"))
+    given = definition.model_dump(mode="json")
+    for name in CHANGEABLE:
+        was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
+    differences = _differences("", was, given)
     differing = ", ".join(islice(differences, MOST_DIFFERENCES))
     if differing:
         others = sum(1 for _ in differences)
@@ -92,15 +91,40 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
 
 
 def _differences(name: str, was: Any, given: Any) -> Iterator[str]:
-    """Field by field, down to single constants and the fields of parameters."""
+    """What differs, down to single constants, fields of parameters and choices. Parameters go by their names where
+    others are given."""
     if isinstance(was, dict) and isinstance(given, dict):
         for field in sorted(was.keys() | given.keys()):
-            yield from _differences(f"{name}.{field}".lstrip("."), was.get(field), given.get(field))
-    elif isinstance(was, list) and isinstance(given, list) and len(was) == len(given):
-        for index, (one, other) in enumerate(zip(was, given, strict=True)):
-            yield from _differences(f"{name}.{index}", one, other)
+            yield from _differences(f"{name}.{field}".lstrip("."), was.get(field, ABSENT), given.get(field, ABSENT))
+    elif isinstance(was, list) and isinstance(given, list):
+        yield from _differing_items(name, was, given)
     elif was != given:
-        yield f"{shortened(name, 100)} is {shown(was)}, not {shown(given)}"
+        yield f"{shortened(name, 100)} is {_told(was)}, not {_told(given)}"
+
+
+def _differing_items(name: str, was: list[Any], given: list[Any]) -> Iterator[str]:
+    if name == "parameters" and (names := _names(was)) != (others := _names(given)):
+        one, other = dict(zip(names, was, strict=True)), dict(zip(others, given, strict=True))
+        yield from _differences(name, one, other)
+        if one.keys() == other.keys():
+            yield f"the order of parameters is {shown(names)}, not {shown(others)}"
+        return
+    if len(was) != len(given):
+        yield f"{shortened(name, 100)} has {len(was)} items, not {len(given)}"
+    for index, (item, instead) in enumerate(zip(was, given, strict=False)):
+        yield from _differences(f"{name}.{index}", item, instead)
+
+
+def _names(parameters: list[Any]) -> list[str]:
+    return [parameter["name"] for parameter in parameters]
+
+
+def _told(value: object) -> str:
+    if value is ABSENT:
+        return "absent"
+    if isinstance(value, dict) and "kind" in value:
+        return f"of kind {value['kind']}"
+    return shown(value)
 
 
 def get(study_id: str) -> Request[answers.Study]:
@@ -164,7 +188,7 @@ def delete(service: Service, study_id: str, revisions: frozenset[int] | None = N
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
     """
-    _tried_again(partial(_delete, service, study_id, revisions))
+    again(_delete, service, study_id, revisions)
     service.forget(study_id)
 
 
@@ -180,13 +204,3 @@ def _delete(service: Service, study_id: str, revisions: frozenset[int] | None) -
 def _check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
     if revisions is not None and study.head not in revisions:
         raise PreconditionFailed(f"Study {study.id!r} is at revision {study.head} by now; read it again.")
-
-
-def _tried_again(operation: Callable[[], T]) -> T:
-    again = Retrying(
-        retry=retry_if_exception_type(Contention),
-        stop=stop_after_delay(CONTENTION_SECONDS),
-        wait=wait_random_exponential(multiplier=0.01, max=0.2),
-        reraise=True,
-    )
-    return again(operation)

@@ -12,7 +12,6 @@ from functools import partial
 
 from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch, StudySummary
 from adabkb_service.contract.requests import BatchBody, ObserveBody
-from adabkb_service.contract.study import definition_of
 from adabkb_service.errors import MOST_BATCH_ERRORS, AdaBKBError
 from adabkb_service.operations.record import Recorded, record
 from adabkb_service.study import lifecycle, render
@@ -35,7 +34,7 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
 
 
 def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
-    item = _item(record(draft, definition_of(draft.study.definition).space(), result))
+    item = _item(record(draft, result))
     lifecycle.settle(draft)
     return Outcome(Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(draft.study)))
 
@@ -64,10 +63,10 @@ def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points)
 
 
 def _items(body: BatchBody, describe: Describe, draft: Draft) -> list[BatchItem]:
-    space, items, spare = definition_of(draft.study.definition).space(), [], MOST_BATCH_ERRORS
+    items, spare = [], MOST_BATCH_ERRORS
     for result in body.items:
         try:
-            items.append(_item(record(draft, space, result)))
+            items.append(_item(record(draft, result)))
         except AdaBKBError as refusal:
             described = describe(refusal)
             listed = described.errors[: 1 + spare]

@@ -74,7 +74,7 @@ def model(service: Service, study_id: str) -> answers.Model:
         study, figures = service.ask(study_id, "figures")
     except Unavailable:
         study = _row(service, study_id)
-        figures = study.model or models.start(study).figures()
+        figures = {**(study.model or models.start(study).figures()), "learned": study.checkpoint}
     summary, algorithm = dict(render.model_summary(study)), definition_of(study.definition).algorithm
     return answers.Model(**{**summary, **figures}, algorithm=algorithm, seed=study.seed)
 

@@ -6,7 +6,6 @@ from functools import partial
 
 from adabkb_service.contract.answers import Trial
 from adabkb_service.contract.requests import QueueBody
-from adabkb_service.contract.study import definition_of
 from adabkb_service.errors import StudyComplete
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -27,7 +26,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
 
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
     study = draft.study
-    point = checked_point(definition_of(study.definition).space(), body.parameters, "/parameters")
+    point = checked_point(draft.space, body.parameters, "/parameters")
     state, reason = lifecycle.standing(study)
     if lifecycle.spent(study) == "budget":  # a paused study stands at its pause
         reason = "budget"

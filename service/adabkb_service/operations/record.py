@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from adabkb_service.contract.requests import ObserveBody, PointValueBody, TrialFailureBody, TrialValueBody
-from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow
@@ -22,7 +21,7 @@ class Recorded:
     observation: ObservationRow | None
 
 
-def record(draft: Draft, space: Space, result: ObserveBody) -> Recorded:
+def record(draft: Draft, result: ObserveBody) -> Recorded:
     """Take a result into a draft of the study; nothing is changed if it is refused.
 
     Raises:
@@ -35,18 +34,18 @@ def record(draft: Draft, space: Space, result: ObserveBody) -> Recorded:
         case TrialFailureBody():
             return _record_failure(draft, result)
         case PointValueBody():
-            parameters = checked_point(space, result.parameters, "/parameters")
+            parameters = checked_point(draft.space, result.parameters, "/parameters")
             return Recorded(None, _observe(draft, None, None, parameters, result))
         case TrialValueBody():
-            return _record_value(draft, space, result)
+            return _record_value(draft, result)
 
 
-def _record_value(draft: Draft, space: Space, result: TrialValueBody) -> Recorded:
+def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     trial = draft.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
     parameters = trial.parameters
     if result.parameters is not None:
-        parameters = checked_point(space, result.parameters, "/parameters")
+        parameters = checked_point(draft.space, result.parameters, "/parameters")
     earlier = None
     if trial.state == "completed":  # by its first result, whatever attempt that was of
         earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)
@@ -100,7 +99,7 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
     raise ResultConflict(
         f"Attempt {earlier.attempt} of trial {trial.number} has the value {earlier.value} "
         f"(std_error {earlier.std_error}); it cannot have {result.value} (std_error {result.std_error}) too. "
-        f"To correct it: PATCH observation {earlier.seq}."
+        f"To replace the value, correct observation {earlier.seq}."
     )
 
 

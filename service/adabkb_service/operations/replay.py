@@ -34,8 +34,8 @@ class Replayed:
     cells: int
     dictionary: int
     changed: bool
-    """Whether the rows differed from what the log says of the events that they include. Rows that are behind the log
-    are not wrong."""
+    """Whether the cells or the dictionary differed from what the log says of the events that they include. Rows that
+    are behind the log are not wrong."""
     suggestions: int
     """Decisions of the engine in the log, each compared with what comes out of it now, bit for bit."""
     diverged: list[int]
@@ -43,7 +43,7 @@ class Replayed:
 
 
 def replay(service: Service, study_id: str) -> Replayed:
-    """Fold the log from its first event, and replace the study's cells and dictionary by the result.
+    """Fold the log from its first event, and replace the study's cells, dictionary and figures by the result.
 
     Raises:
         StudyNotFound: there is none.
@@ -61,12 +61,11 @@ def replay(service: Service, study_id: str) -> Replayed:
             raise Busy(f"Study {study_id!r} changed meanwhile; try again.")
         rows.clear(connection, study_id)
         write(connection, study_id, model.cells, frozenset(), model.dictionary)
-        figures = model.figures()
-        checkpoint = figures.pop("learned")
-        studies.save_model(connection, study_id, study.incarnation, folded=model.seq, checkpoint=checkpoint)
+        studies.save_model(connection, study_id, study.incarnation, folded=model.seq, checkpoint=model.learned)
         after = _stored(connection, study_id)
     service.forget(study_id)
-    service.do(Request(study_id, StudySummary, partial(_take_over, figures if model.position else None)))
+    take_over = partial(_take_over, model.figures() if model.position else None)
+    service.do(Request(study_id, StudySummary, take_over, stores_figures=True))
     return Replayed(
         study_id,
         len(log),

@@ -49,7 +49,7 @@ class Service:
         self.inference = inference or InProcess(database)
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""
-        self._scheduler = Scheduler(self._serve, threads)
+        self.scheduler = Scheduler(self._serve, threads)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -67,7 +67,7 @@ class Service:
         Raises:
             AdaBKBError: it is refused.
         """
-        return self._scheduler.wait_for(self.submit(request))
+        return self.scheduler.wait_for(self.submit(request))
 
     def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
         """A study as it is, and what its model answers to a question then.
@@ -83,11 +83,11 @@ class Service:
                 future.set_exception(reply)
             elif study is not None:
                 _answer(future, study, reply)
-            self._scheduler.done()
+            self.scheduler.done()
 
         self._owner(study_id).ask(Asking(question, arguments, receive))
         try:
-            return self._scheduler.wait_for(future, ANSWER_SECONDS)
+            return self.scheduler.wait_for(future, ANSWER_SECONDS)
         except TimeoutError as error:
             raise Unavailable(f"The model of study {study_id!r} takes long; try again later.") from error
 
@@ -97,23 +97,11 @@ class Service:
 
     def open(self) -> None:
         """Start the threads."""
-        self._scheduler.open()
+        self.scheduler.open()
 
     def close(self) -> None:
         """End the threads; requests that wait get no answer."""
-        self._scheduler.close()
-
-    def ready(self, study_id: str) -> None:
-        """As in ``Surroundings``."""
-        self._scheduler.ready(study_id)
-
-    def ready_at(self, study_id: str, moment: float) -> None:
-        """As in ``Surroundings``."""
-        self._scheduler.ready_at(study_id, moment)
-
-    def done(self) -> None:
-        """As in ``Surroundings``."""
-        self._scheduler.done()
+        self.scheduler.close()
 
     def _serve(self, study_id: str) -> None:
         with self._guard:

@@ -92,11 +92,10 @@ def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degr
     """Fewer trials than asked for always come with a reason."""
     summary = lifecycle.summary(study)
     reason = summary.reason if len(rows) < body.count else None
-    waits = not rows and reason is not None and summary.state != "complete"
     return Suggested(
         trials=[render.trial(row) for row in rows],
         reason=reason,
-        retry_after=RETRY_SECONDS.get(reason) if waits and reason else None,
+        retry_after=RETRY_SECONDS.get(reason) if reason and not rows and summary.state != "complete" else None,
         degraded=is_degraded,
         study=summary,
     )

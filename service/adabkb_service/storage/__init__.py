@@ -1,1 +1,1 @@
-"""SQL only: tables, transactions and the queries of each table. No web, no numerics."""
+"""All SQL of the service: tables, transactions, and the queries of each table. No web, no numerics."""

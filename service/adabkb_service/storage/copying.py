@@ -8,16 +8,19 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 
 ROWS = 1000
-"""Rows that are copied at a time."""
+"""Number of rows that are read and written at a time."""
 
 
 def copy(source: Database, target: Database) -> dict[str, int]:
-    """Copy everything, as of one moment, into a database that has the same schema and no rows.
+    """Copy a snapshot of all tables into a database that has the same schema and no rows.
 
-    Other processes may read and write the source meanwhile.
+    Other processes may read and write the source at the same time.
 
     Returns:
-        Table -> rows copied.
+        The number of copied rows, by table.
+
+    Raises:
+        Busy, Unavailable: as for ``Database.reading`` and ``Database.writing``.
     """
     copied: dict[str, int] = {}
     with source.reading() as old, target.writing() as new:
@@ -33,7 +36,7 @@ def copy(source: Database, target: Database) -> dict[str, int]:
 
 
 def is_empty(database: Database) -> bool:
-    """Whether a database has no study, or no table at all."""
+    """Whether a database has no studies, or no tables at all."""
     with database.reading() as connection:
         if not inspect(connection).has_table("studies"):
             return True
@@ -41,5 +44,5 @@ def is_empty(database: Database) -> bool:
 
 
 def _continue_numbering(connection: Connection) -> None:
-    """Let new cells be numbered after the copied ones. SQLite does so by itself."""
+    """Set the sequence of ``cells.id`` to the largest copied id. SQLite numbers new rows from there by itself."""
     connection.execute(text("SELECT setval(pg_get_serial_sequence('cells', 'id'), (SELECT max(id) FROM cells))"))

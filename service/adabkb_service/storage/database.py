@@ -1,11 +1,13 @@
-"""A database: where transactions come from, and what makes them durable and serial on each system.
+"""Transactions on a database, and the settings that make them durable and serialize writers on each system.
 
-SQLite: WAL with synchronous=FULL, foreign keys on, and BEGIN IMMEDIATE for every writing transaction (with a plain
-BEGIN, two transactions that read and then write cannot both go on, whatever the timeout). The driver's own
-transaction control is switched off for that. The threads of a process take turns at writing by a lock of its own:
-SQLite lets those who wait poll, and whoever polls at the right moment goes first.
-PostgreSQL: synchronous_commit=on; a transaction that writes to a study locks its row first. A holder that is gone
-without its connection being closed (the machine died, the network is cut) is undone after HOLDER_SECONDS.
+SQLite: WAL with synchronous=FULL, foreign keys on, and BEGIN IMMEDIATE for every writing transaction. (After a plain
+BEGIN, two transactions that read and then write cannot both proceed, whatever the timeout.) The driver's own
+transaction control is switched off for that. The writing threads of a process take turns by a lock in the process,
+because SQLite's own lock is polled and therefore not fair.
+
+PostgreSQL: synchronous_commit=on. A transaction that writes to a study locks its row first. If a client disappears
+without closing its connection (its machine has failed, or the network is down), the server aborts its transaction after
+a limited idle time.
 """
 
 from __future__ import annotations
@@ -31,7 +33,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
 
-from adabkb_service.errors import AdaBKBError, Busy, Contention, Unavailable
+from adabkb_service.errors import (
+    LONGEST_VALUE,
+    AdaBKBError,
+    Busy,
+    Contention,
+    SchemaMismatch,
+    Unavailable,
+    shortened,
+)
 from adabkb_service.storage.group_commit import Turns
 from adabkb_service.storage.rows import JsonText
 
@@ -39,37 +49,42 @@ T = TypeVar("T")
 
 CONNECTIONS_KEPT = 10
 HOLDER_SECONDS = 1.0
-"""How long a writing transaction on PostgreSQL may do nothing: it holds a study's lock, and none of ours computes
-meanwhile."""
+"""How long a writing transaction on PostgreSQL may be idle, since it holds the lock of a study. No transaction of the
+service waits for a computation."""
 
 MET_ANOTHER = {"40001", "40P01", "25P03"}
-"""SQLSTATE of a serialization failure, a deadlock, and of a transaction that did nothing for too long."""
+"""SQLSTATE of a serialization failure, of a deadlock, and of a transaction that was idle for too long."""
 LOCK_TIMEOUT = "55P03"
+
+OURS = {"studies", "trials", "observations", "events"}
+"""Tables that the service's database has in every version of its schema."""
+
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 
 _WRITE = "adabkb_write"
 
 
 class Database:
-    """Transactions on one database, for any number of threads."""
+    """Transactions on one database. All threads of a process share one object."""
 
     def __init__(
         self, url: str, *, lock_seconds: float = 10.0, holder_seconds: float | None = None, connections: int = 40
     ) -> None:
-        """Open lazily: the first transaction connects.
+        """Check the URL. The first transaction connects.
 
         Args:
             url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/name``.
-            lock_seconds: how long to wait for a lock or a connection before it is ``Busy``.
-            holder_seconds: how long a writing transaction may do nothing, on PostgreSQL; None for any time.
-            connections: open at once, at most.
+            lock_seconds: how long a transaction waits for a lock or a connection before it raises ``Busy``.
+            holder_seconds: how long a writing transaction on PostgreSQL may be idle; None for no limit.
+            connections: largest number of open connections.
 
         Raises:
-            ValueError: not one of these; the message names the remedy.
+            ValueError: the URL is none of these; the message names the remedy.
         """
         self.url = _checked(url)
         self.engine = _engine(self.url, lock_seconds, connections)
         self.trouble: str | None = None
-        """Why the last transaction that could not be done could not; None if one was written since."""
+        """Why the database was last unavailable; None once a writing transaction has succeeded since."""
         self._turns = Turns(lock_seconds) if self.is_sqlite else None
         self._first = _limit_idleness(holder_seconds) if holder_seconds and not self.is_sqlite else None
 
@@ -80,35 +95,39 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A consistent snapshot; whatever is written in it is rolled back.
+        """A transaction that reads from one consistent snapshot. It is rolled back at the end of the block.
 
         Raises:
-            Busy, Unavailable: the database is locked too long, or does not answer.
+            SchemaMismatch: it is a SQLite file of something else, which stays as it is.
+            Busy: no lock or connection was free in time.
+            Unavailable: the database does not answer.
         """
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        with self._translating(), self.engine.connect() as connection:
+        with self.translating(), self.engine.connect() as connection:
             yield connection.execution_options(**options)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that is committed, durably, at the end of the block, or leaves nothing behind.
+        """A transaction that is committed durably at the end of the block, or rolled back if the block raises.
 
         Raises:
-            Contention: it met another one, and would do better the next time; nothing was written.
-            Busy: nothing was written.
-            Unavailable: nothing was written, unless the connection broke while the commit was under way.
+            Contention: it conflicted with another transaction and should be repeated; nothing was written.
+            Busy: no lock or connection was free in time; nothing was written.
+            Unavailable: the database does not answer. Nothing was written, unless the connection broke during the
+                commit.
         """
-        with self._translating(), self._turns or nullcontext(), self._transaction() as connection:
+        with self.translating(), self._turns or nullcontext(), self._transaction() as connection:
             yield connection
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Do work in a transaction that is committed durably, on SQLite together with what other threads want to write
-        at the moment; it leaves nothing behind if it raises.
+        """Run ``work`` in a transaction that is committed durably before this returns, and return its result. On SQLite
+        the transaction may also contain the work of other threads (group commit). If the work raises, its writes are
+        rolled back.
 
         Raises:
             Contention, Busy, Unavailable: as for ``writing``.
         """
-        with self._translating():
+        with self.translating():
             if self._turns is None:
                 with self._transaction() as connection:
                     return work(connection)
@@ -126,7 +145,12 @@ class Database:
         self.trouble = None
 
     def now(self) -> datetime:
-        """The time by the database's clock, which all servers share: for SQLite, this machine's."""
+        """The time in UTC, by the clock that all servers of the database share: on SQLite that of this machine, on
+        PostgreSQL that of the database.
+
+        Raises:
+            Busy, Unavailable: as for ``reading``.
+        """
         if self.is_sqlite:
             return datetime.now(UTC)
         with self.reading() as connection:
@@ -134,12 +158,13 @@ class Database:
         return found.astimezone(UTC)
 
     def close(self) -> None:
-        """Close the pool's connections."""
+        """Close all pooled connections."""
         self.engine.dispose()
 
     @contextmanager
-    def _translating(self) -> Iterator[None]:
-        """Errors of the database as ours: what asking again may cure, and what it will not."""
+    def translating(self) -> Iterator[None]:
+        """Raise errors of the database as errors of the service, which say whether a repetition may succeed.
+        ``reading`` and ``writing`` do so for their own blocks."""
         try:
             yield
         except PoolTimeout as error:
@@ -175,12 +200,13 @@ def _engine(url: URL, lock_seconds: float, connections: int) -> Engine:
         "max_overflow": connections - kept,
         "pool_timeout": lock_seconds,
         "json_serializer": _json,
+        "pool_use_lifo": True,  # the connection that was used last has its caches warm
     }
     if url.get_backend_name() == "postgresql":
         options = f"-c synchronous_commit=on -c lock_timeout={int(lock_seconds * 1000)}"
         return create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
     engine = create_engine(url, **pool, connect_args={"timeout": lock_seconds})
-    event.listen(engine, "connect", _sqlite_preparation(lock_seconds))
+    event.listen(engine, "connect", _sqlite_preparation(url.database or "", lock_seconds))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -190,12 +216,13 @@ def _json(value: Any) -> str:
 
 
 def _limit_idleness(seconds: float) -> str:
-    """For the transaction only: one that reads holds no lock, and may take its time."""
+    """A statement that limits the idle time of its own transaction. Reading transactions hold no lock and need no
+    limit."""
     return f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}"
 
 
-def _sqlite_preparation(lock_seconds: float) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
-    # Servers that start at once on a new file meet in the change to WAL, where SQLite fails at once instead of waiting.
+def _sqlite_preparation(file: str, lock_seconds: float) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
+    # Servers that start at the same time on a new file all change it to WAL. There SQLite fails instead of waiting.
     waiting = Retrying(
         retry=retry_if_exception_message(message="database is locked"),
         stop=stop_after_delay(lock_seconds),
@@ -206,6 +233,8 @@ def _sqlite_preparation(lock_seconds: float) -> Callable[[DBAPIConnection, Conne
     def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # the driver no longer begins transactions: _begin_sqlite does
         cursor = connection.cursor()
+        waiting(cursor.execute, TABLES)
+        _check_ours(file, {name for (name,) in cursor.fetchall()})  # first, since the next line changes the file
         waiting(cursor.execute, "PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
@@ -214,13 +243,23 @@ def _sqlite_preparation(lock_seconds: float) -> Callable[[DBAPIConnection, Conne
     return prepare
 
 
+def _check_ours(file: str, found: set[str]) -> None:
+    """Refuse a SQLite file that has tables, but not those that every version of the service has."""
+    if found and not found >= OURS:
+        names = shortened(", ".join(sorted(found)), LONGEST_VALUE)
+        raise SchemaMismatch(
+            f"The SQLite file {file} is not a database of adabkb-service: it has other tables ({names}). Nothing was "
+            "written; name another file with --database, such as sqlite:///adabkb.db"
+        )
+
+
 def _begin_sqlite(connection: Connection) -> None:
     write = connection.get_execution_options().get(_WRITE, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
 def _translation(error: DBAPIError) -> AdaBKBError | None:
-    """None: it is our own mistake."""
+    """The service's error for an error of the database; None for a mistake of the service itself."""
     state = getattr(error.orig, "sqlstate", None)
     if isinstance(error, IntegrityError) or state in MET_ANOTHER:
         return Contention("Another request wrote the same at the same moment; try again.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from adabkb_service.storage.rows import EventRow, as_values
 from adabkb_service.storage.tables import events
@@ -27,3 +27,9 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow
     """The events about a trial, in order."""
     query = select(events).where(events.c.study_id == study_id, events.c.trial == trial).order_by(events.c.seq)
     return [EventRow(*row) for row in connection.execute(query)]
+
+
+def count(connection: Connection, study_id: str | None = None) -> int:
+    """The number of events of a study, or of all studies."""
+    query = select(func.count()).select_from(events)
+    return connection.execute(query if study_id is None else query.where(events.c.study_id == study_id)).scalar_one()

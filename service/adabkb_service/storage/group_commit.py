@@ -1,8 +1,8 @@
-"""Group commit: what several threads want to write at one moment is one transaction, with one durable commit.
+"""Group commit: the writes of several threads in one transaction, with one durable commit.
 
-SQLite has one writer at a time, and a durable commit takes longer than the statements in it. So whoever has the turn
-to write takes along what the others want to write, each part behind a savepoint of its own: a part that fails is undone
-alone. PostgreSQL does the same by itself, for transactions that end at one moment.
+SQLite has one writer at a time, and a durable commit takes longer than the statements before it. So the thread that
+holds the lock also writes the parts of the threads that wait for it. Each part is within a savepoint, so that a part
+that fails is rolled back alone. PostgreSQL itself groups the commits of concurrent transactions.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sqlalchemy import Connection
 from adabkb_service.errors import Busy
 
 MOST_PARTS = 32
-"""Of one transaction."""
+"""Largest number of parts of a transaction."""
 
 
 @dataclass(eq=False)
 class _Part:
-    """What one thread wants to write, and what became of it."""
+    """The write of one thread, and its result."""
 
     work: Callable[[Connection], Any]
     done: threading.Event = field(default_factory=threading.Event)
@@ -33,7 +33,8 @@ class _Part:
 
 
 class Turns:
-    """A lock for writers that is ``Busy`` if it cannot be had in time, and the parts that wait for it."""
+    """The lock of the writers of a process, and the parts that wait for it. ``Busy`` is raised if it is not free in
+    time."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -52,15 +53,15 @@ class Turns:
         work: Callable[[Connection], Any],
         transaction: Callable[[], AbstractContextManager[Connection]],
     ) -> Any:
-        """Do the work in a transaction, with what others want to write at the moment.
+        """Run the work in a transaction, which may also contain the work of other threads, and return its result.
 
         Args:
-            work: writes.
-            transaction: begins one, and commits it at its end.
+            work: the function that writes.
+            transaction: begins a transaction, and commits it at the end of its block.
 
         Raises:
-            Busy: there was no turn in time; nothing was written.
-            Exception: whatever the work or the transaction raised; nothing of the work was written.
+            Busy: the lock was not free in time; nothing was written.
+            Exception: what the work or the transaction raised; nothing that the work wrote was committed.
         """
         part = _Part(work)
         self._parts.append(part)
@@ -71,13 +72,13 @@ class Turns:
         except Busy:
             if self._is_withdrawn(part):
                 raise
-            part.done.wait()  # somebody is writing it, and nobody knows yet whether that succeeds
+            part.done.wait()  # another thread is writing it: whether it succeeds is not known yet
         if part.error is not None:
             raise part.error
         return part.result
 
     def _is_withdrawn(self, part: _Part) -> bool:
-        """Take a part back, unless somebody has begun to write it."""
+        """Take the part out of the queue; False if another thread has begun to write it."""
         try:
             self._parts.remove(part)
         except ValueError:
@@ -85,10 +86,10 @@ class Turns:
         return True
 
     def _write_some(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> None:
-        """Write the parts that have waited for longest."""
+        """Write the parts that have waited longest, in one transaction."""
         parts = list[_Part]()
         while self._parts and len(parts) < MOST_PARTS:
-            with suppress(IndexError):  # it was withdrawn this moment
+            with suppress(IndexError):  # the last part was withdrawn in between
                 parts.append(self._parts.popleft())
         try:
             with transaction() as connection:

@@ -1,4 +1,4 @@
-"""The version of the schema: that of the database, that of this code, and the migration between them."""
+"""Schema versions: that of the database, that of this code, and the migration from one to the other."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from adabkb_service.storage.database import Database
 
 PACKAGE = Path(__file__).parents[1]
 
-# An arbitrary number, the same for all servers, so that they migrate one after the other.
+# An arbitrary key of a PostgreSQL advisory lock, which lets servers migrate one after the other.
 ADVISORY_LOCK = 0xADAB_4B
 
 Standing = Literal["empty", "current", "older", "newer"]
 
 
 def config() -> Config:
-    """Alembic's configuration for the migrations of the wheel, or of the source checkout."""
+    """Alembic's configuration, with the migrations in the wheel or in the source checkout."""
     packaged = PACKAGE / "_migrations"
     location = packaged if packaged.is_dir() else PACKAGE.parents[1] / "migrations"
     result = Config()
@@ -32,14 +32,14 @@ def config() -> Config:
 
 
 def head() -> str:
-    """The revision of the schema that this code needs."""
+    """The schema revision that this code needs."""
     revision = ScriptDirectory.from_config(config()).get_current_head()
     assert revision is not None, "the migrations are part of the package"
     return revision
 
 
 def current(connection: Connection) -> str | None:
-    """The revision of the database, or None."""
+    """The schema revision of the database, or None if it has none."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
@@ -55,14 +55,15 @@ def standing(connection: Connection) -> Standing:
 
 
 def upgrade(database: Database) -> None:
-    """Bring the database to this code's schema, in one transaction; several servers may do so at once.
+    """Migrate the database to this code's schema, in one transaction. Several servers may do so at the same time.
 
     Raises:
-        SchemaMismatch: it was made by newer code.
+        SchemaMismatch: the database was made by newer code.
+        Busy, Unavailable: as for ``Database.writing``.
     """
     with database.writing() as connection:
         if not database.is_sqlite:
-            # Alembic may be idle for long between two statements, and holds the lock of no study.
+            # A migration may be idle between statements for longer than other transactions. It locks no study.
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
         if standing(connection) == "newer":
@@ -73,10 +74,10 @@ def upgrade(database: Database) -> None:
 
 
 def prepare(database: Database) -> None:
-    """Migrate an empty database, and refuse one of another version. A server does so when it starts.
+    """Create the schema in an empty database, and refuse one of another version. Servers call this when they start.
 
     Raises:
-        SchemaMismatch: with the remedy.
+        SchemaMismatch: the database has another version; the message names the remedy.
     """
     with database.reading() as connection:
         found = standing(connection)
@@ -92,10 +93,10 @@ def prepare(database: Database) -> None:
 
 
 def require(database: Database) -> None:
-    """Refuse a database of another version or without tables. Commands that need existing data do so.
+    """Refuse a database of another version or without tables. Commands that need existing data call this.
 
     Raises:
-        SchemaMismatch: with the remedy.
+        SchemaMismatch: the database has another version or no tables; the message names the remedy.
     """
     with database.reading() as connection:
         if standing(connection) == "empty":
@@ -106,7 +107,7 @@ def require(database: Database) -> None:
 
 
 def rewrite(database: Database) -> None:
-    """Test whether the database can be written, by writing its version again.
+    """Check that the database can be written, by writing its version unchanged.
 
     Raises:
         Unavailable, Busy: it cannot; the message says why.

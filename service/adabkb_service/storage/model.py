@@ -1,4 +1,4 @@
-"""Queries of ``cells`` and ``dictionary``, the rows of a model. Only what has changed is written."""
+"""Queries of ``cells`` and ``dictionary``, the rows of a model. Only changed rows are written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UPSERT = {"sqlite": _upsert(sqlite_insert), "postgresql": _upsert(postgresql_in
 
 
 def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, str]) -> None:
-    """Insert new cells in the order given, and update the status of known ones."""
+    """Insert new cells in the given order, and update the status of existing ones."""
     if not statuses:
         return
     rows = [
@@ -50,13 +50,13 @@ def clear(connection: Connection, study_id: str) -> None:
 
 
 def read_cells(connection: Connection, study_id: str) -> dict[str, str]:
-    """key -> status of all cells, in order of creation."""
+    """All cells in order of creation: key -> status."""
     query = select(cells.c.key, cells.c.status).where(cells.c.study_id == study_id).order_by(cells.c.id)
     return {row.key: row.status for row in connection.execute(query)}
 
 
 def page_of_cells(connection: Connection, study_id: str, after: int, limit: int) -> list[CellRow]:
-    """Cells in order of creation, after one id."""
+    """At most ``limit`` cells in order of creation, from the first whose id is larger than ``after``."""
     query = select(cells).where(cells.c.study_id == study_id, cells.c.id > after).order_by(cells.c.id).limit(limit)
     return [CellRow(*row) for row in connection.execute(query)]
 

@@ -52,12 +52,13 @@ def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
 
 
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[ObservationRow]:
-    """The results of a trial, in order."""
+    """The observations of a trial, by number."""
     return [ObservationRow(*row) for row in connection.execute(_OF_TRIAL, {"study": study_id, "its_trial": trial})]
 
 
 def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
-    """The best result that counts, the earliest of equals; results with the seqs in ``but`` are left out."""
+    """The best observation that is not excluded, of equal ones the first; those with the numbers in ``but`` are left
+    out."""
     value = observations.c.value
     query = (
         select(observations)
@@ -70,7 +71,7 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:
-    """Observations by seq, after one seq."""
+    """At most ``limit`` observations by number, from the first whose number is larger than ``after``."""
     query = (
         select(observations)
         .where(observations.c.study_id == study_id, observations.c.seq > after)

@@ -1,4 +1,5 @@
-"""Rows as values: one frozen record per table, its fields in the order of the columns that ``tables`` describes."""
+"""Rows as values: one frozen dataclass per table. Its fields are in the order of the columns, which ``tables``
+describes."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ EventKind = Literal[
 
 
 ENGINE_REVISION = 2
-"""The number of the rules that decisions of new studies follow. A study keeps the number that it was created with, so
-that its log replays to the same suggestions."""
+"""The engine revision of new studies. A study keeps the revision under which it was created, so that a replay of its
+log gives the same suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ class EventRow:
 
     @property
     def concerns_model(self) -> bool:
-        """Whether the event can change what the model decides. Points decided on before it are thrown away."""
+        """Whether the event can change what the model decides. Points decided ahead are discarded when one occurs."""
         return self.kind in ("suggested", "queued", "observed", "corrected", "failed")
 
 
@@ -212,7 +213,7 @@ class CellRow:
 
 
 class JsonText(str):
-    """A JSON document as text, which is stored as it is."""
+    """A JSON document that is serialized already."""
 
     __slots__ = ()
 
@@ -226,7 +227,7 @@ class KeyRow:
     study_id: str
     fingerprint: str
     answer: Any
-    """A JSON object; when it is to be stored, its ``JsonText``."""
+    """A JSON object, or its ``JsonText`` in a row that is to be stored."""
     created_at: datetime
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +28,7 @@ def create(connection: Connection, row: StudyRow) -> None:
 
 
 def find(connection: Connection, study_id: str) -> StudyRow | None:
-    """The study, or None."""
+    """The study, or None if there is none."""
     row = connection.execute(_GET, {"study": study_id}).one_or_none()
     return None if row is None else StudyRow(*row)
 
@@ -56,7 +57,7 @@ def ids(connection: Connection) -> list[str]:
 
 
 def page(connection: Connection, after: tuple[datetime, str] | None, limit: int) -> list[StudyRow]:
-    """Studies, newest first, after the one named by (created_at, id)."""
+    """At most ``limit`` studies, newest first; those after the study with (created_at, id) = ``after``, if given."""
     query = select(studies).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
     if after is not None:
         query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
@@ -69,7 +70,7 @@ def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any)
     On PostgreSQL the row is locked from here to the end of the transaction.
 
     Returns:
-        Whether they are; if not, nothing is written.
+        Whether they were the same. If not, nothing is written.
     """
     same = {"study": before.id, "its_incarnation": before.incarnation, "its_version": before.version}
     result = connection.execute(_CHANGE, {**same, "version": before.version + 1, **values})
@@ -82,7 +83,7 @@ def lock_folded(connection: Connection, study_id: str, incarnation: str) -> int 
 
 
 def save_model(
-    connection: Connection, study_id: str, incarnation: str, *, folded: int, checkpoint: dict[str, Any] | None
+    connection: Connection, study_id: str, incarnation: str, *, folded: int, checkpoint: Mapping[str, object] | None
 ) -> None:
     """Store the checkpoint, and the last event that the stored model includes.
 
@@ -93,5 +94,5 @@ def save_model(
 
 
 def remove(connection: Connection, study_id: str) -> None:
-    """Delete the study and everything below it."""
+    """Delete the study and all rows that refer to it."""
     connection.execute(delete(studies).where(studies.c.id == study_id))

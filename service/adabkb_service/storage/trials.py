@@ -19,7 +19,7 @@ _OF_STUDY = select(trials).where(trials.c.study_id == bindparam("study"))
 _ADD = insert(trials)
 _GET = _OF_STUDY.where(trials.c.number == bindparam("its_number"))
 _CHANGE = update(trials).where(trials.c.study_id == bindparam("study"), trials.c.number == bindparam("its_number"))
-# One query per state: asked for several states at once, both databases scan all trials in order of their numbers.
+# One query per state: for a query of several states, both databases would scan all trials in order of their numbers.
 _BY_STATE = (
     _OF_STUDY.where(trials.c.state == state).order_by(trials.c.number).limit(bindparam("most")).subquery()
     for state in CLAIMABLE
@@ -64,12 +64,12 @@ def change(connection: Connection, rows: Iterable[TrialRow]) -> None:
 
 
 def next_expiry(connection: Connection, study_id: str) -> datetime | None:
-    """The earliest end of a lease of the study, or None if nobody holds one."""
+    """The earliest end of a lease of the study, or None if no trial is leased."""
     return connection.execute(_NEXT_EXPIRY, {"study": study_id}).scalar_one_or_none()
 
 
 def claimable(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
-    """Trials that wait for a worker, by number."""
+    """At most ``limit`` trials that wait for a worker, by number."""
     return [TrialRow(*row) for row in connection.execute(_CLAIMABLE, {"study": study_id, "most": limit})]
 
 
@@ -92,7 +92,8 @@ def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
 
 
 def page(connection: Connection, study_id: str, *, state: TrialState | None, after: int, limit: int) -> list[TrialRow]:
-    """Trials by number, after one number."""
+    """At most ``limit`` trials by number, from the first whose number is larger than ``after``, in one state or in
+    any."""
     query = select(trials).where(trials.c.study_id == study_id, trials.c.number > after)
     if state is not None:
         query = query.where(trials.c.state == state)

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from adabkb_service.contract.study import definition_of
+from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention
 from adabkb_service.storage import events, idempotency, observations, studies, trials
 from adabkb_service.storage.rows import (
@@ -92,10 +95,15 @@ class Draft:
         self._connection = None
         self._open.close()
 
+    @cached_property
+    def space(self) -> Space:
+        """The search space of the study."""
+        return definition_of(self.study.definition).space()
+
     @property
     def has_effects(self) -> bool:
         """Whether there is something that must be committed before the answers are sent."""
-        return bool(self.log or self._trials or self._keys)
+        return self.changes > 0
 
     @property
     def has_new_figures(self) -> bool:
@@ -243,11 +251,10 @@ class Draft:
         before = self._before.study
         if not studies.commit_if_unchanged(connection, before, **self._changed_columns()):
             raise Contention(f"Study {before.id!r} changed meanwhile; try again.")
-        known_trials, known_results = self._before.study.trials, self._before.study.observations
-        added, changed = _split(self._trials, known_trials)
+        added, changed = _split(self._trials, before.trials)
         _write_rows(connection, trials.add, added)
         _write_rows(connection, trials.change, changed)
-        born, corrected = _split(self._observations, known_results)
+        born, corrected = _split(self._observations, before.observations)
         _write_rows(connection, observations.add, born)
         _write_rows(connection, observations.change, corrected)
         _write_rows(connection, events.add, self.log)

@@ -9,6 +9,7 @@ a thread, and other requests are performed meanwhile; after some seconds they ge
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -17,16 +18,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
-
 from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
+from adabkb_service.study.contention import again
 from adabkb_service.study.draft import Held, held
-from adabkb_service.study.request import Key, Outcome, Request
+from adabkb_service.study.request import Outcome, Request
 from adabkb_service.study.surroundings import Surroundings
 from adabkb_service.study.turn import Turn, Waiting, gives_up_at
 
@@ -38,8 +38,6 @@ WAIT_SECONDS = 10.0
 """How long a request waits for its turn at most."""
 HOLD_SECONDS = 0.1
 """How long a result is held back while a suggestion waits for a decision, which the result would make useless."""
-CONTENTION_SECONDS = 5.0
-"""For how long a turn is repeated when other servers commit first."""
 FIGURES_SECONDS = 0.5
 """After this time figures are committed on their own, if no other commit has taken them along."""
 MOST_AHEAD = 8
@@ -62,11 +60,14 @@ class Owner:
     def __init__(self, study_id: str, around: Surroundings) -> None:
         self.study_id = study_id
         self._around = around
-        self._guard = threading.Lock()  # of the next five
+        self._guard = threading.Lock()  # of the next six
         self._arrived: deque[Waiting] = deque()
         self._questions: deque[Asking] = deque()
         self._replies: deque[Reply] = deque()
-        self._keys: set[Key] = set()
+        self._keys: set[str] = set()
+        """Idempotency keys of these requests."""
+        self._unfinished = 0
+        """Requests that have no outcome yet, wherever they are."""
         self._is_forgotten = False
         self._parked: list[Waiting] = []
         """Requests that wait for the model."""
@@ -94,37 +95,38 @@ class Owner:
             if len(self._arrived) >= MOST_WAITING:
                 raise Busy(f"Too many requests wait for study {self.study_id!r}; try again.")
             if request.key is not None:
-                if any(key.key == request.key.key for key in self._keys):
+                if request.key.key in self._keys:
                     raise RequestInProgress(request.key.key)
-                self._keys.add(request.key)
+                self._keys.add(request.key.key)
             self._arrived.append(waiting)
-        self._around.ready(self.study_id)
+            self._unfinished += 1
+        self._around.scheduler.ready(self.study_id)
         return waiting.future
 
     def ask(self, asking: Asking) -> None:
         """Let a question to the model wait for its turn."""
         with self._guard:
             self._questions.append(asking)
-        self._around.ready(self.study_id)
+        self._around.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
         """The study was deleted, or its rows were replaced from outside: the next turn reads it again."""
         with self._guard:
             self._is_forgotten = True
-        self._around.ready(self.study_id)
+        self._around.scheduler.ready(self.study_id)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits."""
+        """Whether nothing waits and nothing is under way."""
         with self._guard:
-            return not (self._arrived or self._questions or self._replies or self._parked or self._figures_since)
+            return not (self._unfinished or self._questions or self._replies or self._figures_since)
 
     def take_turn(self) -> None:
         """Do what can be done now; called by one thread at a time."""
         waiting, questions, replies = self._taken()
         for reply in replies:
             self._link.adopt(reply)
-            if isinstance(reply, Advanced):
+            if isinstance(reply, Advanced) and reply.seconds:
                 self._around.metrics.model_fold_seconds.observe(reply.seconds)
         waiting = [each for each in waiting if self._is_in_time(each)]
         if waiting or replies or self._figures_are_due():
@@ -136,20 +138,20 @@ class Owner:
         """Everything that waits, parked requests first. While a suggestion waits for a decision, results stay in the
         queue for up to HOLD_SECONDS."""
         self._is_woken_soon = False
+        holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
         with self._guard:
             is_forgotten, self._is_forgotten = self._is_forgotten, False
             replies, questions = list(self._replies), list(self._questions)
             self._replies.clear()
             self._questions.clear()
-            arrived = list(self._arrived)
-            self._arrived.clear()
-            if self._parked and not replies and self._link.is_worth_waiting_for():
-                moment = time.monotonic() - HOLD_SECONDS
-                left = [each for each in arrived if each.request.disturbs and each.since > moment]
-                if left:
-                    self._arrived.extend(left)
-                    self._around.ready_at(self.study_id, left[0].since + HOLD_SECONDS)
-                    arrived = [each for each in arrived if each not in left]
+            latest = time.monotonic() - HOLD_SECONDS if holds_results and not replies else math.inf
+            arrived: list[Waiting] = []
+            held_back: list[Waiting] = []
+            for each in self._arrived:
+                (held_back if each.request.disturbs and each.since > latest else arrived).append(each)
+            self._arrived = deque(held_back)
+        if held_back:
+            self._around.scheduler.ready_at(self.study_id, held_back[0].since + HOLD_SECONDS)
         if is_forgotten:
             self._held = None
             self._link.forget()
@@ -167,18 +169,11 @@ class Owner:
 
     def _work(self, waiting: list[Waiting]) -> None:
         """Perform a turn, and repeat it if another server has committed first."""
-        tries = 0
-
-        def attempt() -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
-            nonlocal tries
-            tries += 1
-            return self._attempt(waiting, is_careful=tries > 1)
-
         try:
             try:
-                finished, self._parked = attempt()
+                finished, self._parked = self._attempt(waiting, is_careful=False)
             except Contention:
-                finished, self._parked = _again(attempt)
+                finished, self._parked = again(self._attempt, waiting, is_careful=True)
         except Exception as error:
             self._held = None
             if not isinstance(error, AdaBKBError):
@@ -188,7 +183,7 @@ class Owner:
             self._finish(each, outcome)
         if self._parked:
             soonest = min(gives_up_at(each) for each in self._parked)
-            self._around.ready_at(self.study_id, soonest)
+            self._around.scheduler.ready_at(self.study_id, soonest)
 
     def _attempt(self, waiting: list[Waiting], *, is_careful: bool) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
         """The finished requests with their outcomes, and the parked ones.
@@ -196,27 +191,24 @@ class Owner:
         Raises:
             Contention: the study has changed since it was last read; nothing was written.
         """
-        is_fresh = False
-        if self._held is None:
-            with self._around.database.reading() as connection:
-                self._held = held(connection, self.study_id)
-            is_fresh = True
-        self._link.begin(self._held.study)
-        turn = Turn(self._around.database, self._held, self._link, self._around.clock())
+        is_fresh = self._held is None
+        before = self._begin()
+        turn = Turn(self._around.database, before, self._link, self._around.clock())
         try:
-            for each in waiting:
-                turn.perform(each, is_careful=is_careful)
-            turn.settle()
-            has_figures = turn.draft.has_new_figures
-            if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):
-                self._held = turn.draft.commit()
-                self._figures_since = None
-                self._around.metrics.count(turn.draft.log)
-            elif turn.finished and not is_fresh and not studies.is_current(turn.draft.connection, self._held.study):
-                raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
-            elif has_figures:
-                self._figures_since = self._figures_since or time.monotonic()
-                self._wake_soon()
+            with self._around.database.translating():
+                for each in waiting:
+                    turn.perform(each, is_careful=is_careful)
+                turn.settle()
+                has_figures = turn.draft.has_new_figures
+                if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):
+                    self._held = turn.draft.commit()
+                    self._figures_since = None
+                    self._around.metrics.count(turn.draft.log)
+                elif turn.finished and not is_fresh and not studies.is_current(turn.draft.connection, before.study):
+                    raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
+                elif has_figures:
+                    self._figures_since = self._figures_since or time.monotonic()
+                    self._wake_soon()
         except Contention:
             self._held = None
             raise
@@ -224,6 +216,14 @@ class Owner:
             turn.draft.close()
         self._after_commit(turn)
         return turn.finished, turn.parked
+
+    def _begin(self) -> Held:
+        """The study as it is known, or else as it is stored; the link is about this incarnation of it from now on."""
+        if self._held is None:
+            with self._around.database.reading() as connection:
+                self._held = held(connection, self.study_id)
+        self._link.begin(self._held.study)
+        return self._held
 
     def _after_commit(self, turn: Turn) -> None:
         """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
@@ -241,17 +241,15 @@ class Owner:
         self._awaits_model = bool(turn.parked)
         if turn.parked or has_results:
             link.advance(count)
+        if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
+            self._around.scheduler.ready(self.study_id)
 
     def _pass_on(self, asking: Asking) -> None:
         try:
-            if self._held is None:
-                with self._around.database.reading() as connection:
-                    self._held = held(connection, self.study_id)
-            self._link.begin(self._held.study)
+            study = self._begin().study
         except AdaBKBError as error:
             asking.receive(None, error)
             return
-        study = self._held.study
         self._link.ask(asking.question, asking.arguments, lambda reply: asking.receive(study, reply))
 
     def _receive(self, reply: Reply) -> None:
@@ -260,30 +258,22 @@ class Owner:
         with self._guard:
             self._replies.append(reply)
         if self._awaits_model:
-            self._around.ready(self.study_id)
+            self._around.scheduler.ready(self.study_id)
         else:  # the next turn takes it in, whatever that is for
             self._wake_soon()
 
     def _wake_soon(self) -> None:
         if not self._is_woken_soon:
             self._is_woken_soon = True
-            self._around.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
+            self._around.scheduler.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
 
     def _finish(self, waiting: Waiting, outcome: Any) -> None:
         with self._guard:
+            self._unfinished -= 1
             if waiting.request.key is not None:
-                self._keys.discard(waiting.request.key)
+                self._keys.discard(waiting.request.key.key)
         if isinstance(outcome, Exception):
             waiting.future.set_exception(outcome)
         else:
             waiting.future.set_result(outcome)
-        self._around.done()
-
-
-# Not used as a decorator: the decorated function would share its statistics among threads.
-_again = Retrying(
-    retry=retry_if_exception_type(Contention),
-    stop=stop_after_delay(CONTENTION_SECONDS),
-    wait=wait_random_exponential(multiplier=0.01, max=0.2),
-    reraise=True,
-)
+        self._around.scheduler.done()

@@ -42,16 +42,7 @@ def trial(row: TrialRow) -> Trial:
 
 def observation(row: ObservationRow) -> Observation:
     """A row as its view."""
-    return Observation(
-        seq=row.seq,
-        trial=row.trial,
-        attempt=row.attempt,
-        parameters=row.parameters,
-        value=row.value,
-        std_error=row.std_error,
-        excluded=row.excluded,
-        observed_at=row.observed_at,
-    )
+    return Observation.model_validate(row, from_attributes=True)
 
 
 def best(study: StudyRow) -> Best | None:
@@ -61,21 +52,12 @@ def best(study: StudyRow) -> Best | None:
 
 def counts(study: StudyRow) -> Counts:
     """Of a study."""
-    return Counts(
-        trials=study.trials,
-        active=study.active,
-        queued=study.queued,
-        released=study.released,
-        expired=study.expired,
-        completed=study.completed,
-        failed=study.failed,
-        observations=study.observations,
-    )
+    return Counts.model_validate(study, from_attributes=True)
 
 
 def event(row: EventRow) -> Event:
     """A row as its view."""
-    return Event(seq=row.seq, kind=row.kind, trial=row.trial, payload=row.payload, created_at=row.created_at)
+    return Event.model_validate(row, from_attributes=True)
 
 
 def model_summary(row: StudyRow) -> ModelSummary:

@@ -48,7 +48,6 @@ class Scheduler:
         """The study has something to do now."""
         with self._changed:
             self._queue(study_id)
-            self._changed.notify()
 
     def ready_at(self, study_id: str, moment: float) -> None:
         """The study will have something to do then, by ``time.monotonic``."""
@@ -115,8 +114,7 @@ class Scheduler:
         with self._changed:
             self._served.discard(study_id)
             if study_id in self._queued:
-                self._ready.append(study_id)
-                self._changed.notify()
+                self._put_in_line(study_id)
 
     def _next(self) -> str | None:
         """The first study that is ready and that no thread serves; it is served from now on."""
@@ -135,7 +133,11 @@ class Scheduler:
         if study_id not in self._queued:
             self._queued.add(study_id)
             if study_id not in self._served:
-                self._ready.append(study_id)
+                self._put_in_line(study_id)
+
+    def _put_in_line(self, study_id: str) -> None:
+        self._ready.append(study_id)
+        self._changed.notify()
 
     def _seconds_to_alarm(self) -> float | None:
         return max(self._alarms[0][0] - time.monotonic(), 0.0) if self._alarms else None

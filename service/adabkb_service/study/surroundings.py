@@ -8,6 +8,7 @@ from adabkb_service.inference.pool import Inference
 from adabkb_service.storage.database import Database
 from adabkb_service.study.clock import Clock
 from adabkb_service.study.metrics import Metrics
+from adabkb_service.study.scheduler import Scheduler
 
 
 class Surroundings(Protocol):
@@ -29,11 +30,6 @@ class Surroundings(Protocol):
     def metrics(self) -> Metrics:
         """What is counted."""
 
-    def ready(self, study_id: str) -> None:
-        """The study has something to do."""
-
-    def ready_at(self, study_id: str, moment: float) -> None:
-        """The study will have something to do then."""
-
-    def done(self) -> None:
-        """A future has its result."""
+    @property
+    def scheduler(self) -> Scheduler:
+        """Who is told that a study has something to do."""

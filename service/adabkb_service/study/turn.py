@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy.exc import DBAPIError
+
 from adabkb_service.errors import AdaBKBError, StudyNotFound
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.proposals import Proposal, fallbacks
@@ -50,7 +52,11 @@ class Turn:
         self._take_in_model()
 
     def perform(self, waiting: Waiting, *, is_careful: bool) -> None:
-        """Perform a request, refuse it, or park it."""
+        """Perform a request, refuse it, or park it.
+
+        Raises:
+            DBAPIError: the snapshot cannot be read any more, by no other request either.
+        """
         request, key = waiting.request, waiting.request.key
         try:
             if is_careful and (known := recall(self.draft.connection, key, request.answer)):
@@ -71,6 +77,8 @@ class Turn:
                 self.stores_figures = self.stores_figures or request.stores_figures
         except AdaBKBError as refusal:
             self.finished.append((waiting, self._known_after_all(request, refusal)))
+        except DBAPIError:
+            raise
         except Exception as error:  # a mistake of ours: the other requests have nothing to do with it
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
@@ -82,7 +90,8 @@ class Turn:
     def _take_in_model(self) -> None:
         """Put the model's latest figures, and whether it failed or recovered, into the draft."""
         link, study = self._link, self.draft.study
-        self.draft.set_figures(link.figures)
+        if link.figures is not None and link.figures["position"] >= (study.model or {}).get("position", 0):
+            self.draft.set_figures(link.figures)  # another server may have stored later ones
         if link.error is not None and study.model_error is None:
             self.draft.record("model_failed", {"error": link.error})
         elif link.error is None and link.is_in_order and link.has_followed() and study.model_error is not None:

@@ -59,7 +59,7 @@ class Run:
                     "values": self.values,
                     "cells": list(self.cells.items()),
                     "dictionary": auto.dictionary(self.state),
-                    "learned": auto.report(self.state).learned,
+                    "learned": auto.learned(self.state),
                 }
             )
         )

@@ -162,7 +162,7 @@ def test_a_small_study_learns_at_once() -> None:
         if count <= learning.SMALL:
             assert_equal(old.state, new.state)
             assert auto.prepare(new.state) is new.state or count == learning.SMALL
-    assert auto.report(old.state).learned != auto.report(new.state).learned
+    assert auto.learned(old.state) != auto.learned(new.state)
 
 
 def test_studies_of_the_first_version_learn_at_once(searches: list[int]) -> None:
@@ -190,7 +190,7 @@ def test_what_the_first_version_stored_is_read() -> None:
     result = Run(auto.start(unit_space(2), Config(revision=1), 0))
     for _ in range(25):
         result.step(wave)
-    learned = without_new_fields(dict(auto.report(result.state).learned or {}))
+    learned = without_new_fields(dict(auto.learned(result.state) or {}))
     assert from_json(learned).learned_from == from_json(learned).count
     problem = result.state.problem
     state = auto.restore(problem.space, problem.config, 0, result.state.record, result.cells, (), learned)

@@ -350,7 +350,7 @@ def test_recorded_errors_are_restored_with_the_results() -> None:
         state.record,
         {"0": "leaf"},
         auto.dictionary(state),
-        auto.report(state).learned,
+        auto.learned(state),
     )
     at = rng.random((10, 2))
     np.testing.assert_array_equal(auto.predict(restored, at).mean, auto.predict(state, at).mean)

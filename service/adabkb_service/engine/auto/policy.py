@@ -28,7 +28,7 @@ from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
-from adabkb_service.engine.auto.report import dictionary, predict, recommend, report
+from adabkb_service.engine.auto.report import dictionary, learned, predict, recommend, report
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import maximize_ucb
 from adabkb_service.engine.auto.state import State, incumbent
@@ -184,6 +184,7 @@ class Auto(Policy[Config, State]):
     prepared_alike = staticmethod(prepared_alike)
     rebuild = staticmethod(rebuild)
     dictionary = staticmethod(dictionary)
+    learned = staticmethod(learned)
     exhausted = staticmethod(exhausted)
     report = staticmethod(report)
     predict = staticmethod(predict)

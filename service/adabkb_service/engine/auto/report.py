@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,8 +43,12 @@ def report(state: State) -> Report:
         offset=-warp.middle,
         scale=warp.spread,
         clipped=0,
-        learned={**checkpoint.as_json(), "settled": state.settled},
     )
+
+
+def learned(state: State) -> Mapping[str, object]:
+    """The checkpoint as JSON."""
+    return {**state.checkpoint.as_json(), "settled": state.settled}
 
 
 def dictionary(state: State) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
-"""Batches as in BBKB (Calandriello et al. 2020): results between two draws of the dictionary.
+"""Batches as in BBKB (Calandriello et al. 2020): the results between two draws of the dictionary.
 
-While the variances cannot have changed by more than a factor C since the dictionary was drawn, it is kept and a result
-is a rank-one update. With s2_fb the variance when it was drawn and x_s the points observed since, their factor is at
-most (BBKB, equation 5; ridge-scaled variances)
+The dictionary is kept, and each result is a rank-one update, as long as no variance can have changed by more than a
+factor C since the dictionary was drawn. With s2_fb the variance at that time, divided by lambda, and x_s the points
+observed since then, the factor is at most (BBKB, equation 5)
 
     1 + sum_s s2_fb(x_s) .
 """
@@ -23,22 +23,23 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Where the batch began, and how far it is."""
+    """When the batch began, and how far the variances may have changed since."""
 
     start: int
-    """Results before it."""
+    """Number of results before it."""
     inverse: Array
-    """(M, M) A^-1 when the dictionary was drawn."""
+    """(M, M) A^-1 at the time when the dictionary was drawn."""
     drift: float
-    """The bound: 1 when the dictionary has just been drawn."""
+    """The bound on the factor; 1 when the dictionary has just been drawn."""
 
     def observe(self, features: Array, ridge: float) -> Batch:
-        """With one more result, at a point of these features, (M,), in the range of the sketch's Q."""
+        """The batch with one more result, at a point with features (M,) in the range of the sketch's Q."""
         return replace(self, drift=self.drift + float(_variance(features[None], self.inverse, ridge)[0]))
 
 
 def batch_since(start: int, sketch: Sketch, points: Points, ridge: float) -> Batch:
-    """The batch that began after so many results, from scratch; the sketch is fresh (range of Q = everything)."""
+    """The batch that began after ``start`` results, computed from all points. The sketch must have been built anew, so
+    that Q spans all columns."""
     ids, features = points.evaluated, sketch.features.array
     counts = np.bincount(points.observed[:start], minlength=len(ids))
     observed = features[ids]
@@ -50,7 +51,7 @@ def batch_since(start: int, sketch: Sketch, points: Points, ridge: float) -> Bat
 
 
 def _variance(features: Array, inverse: Array, ridge: float) -> Array:
-    """s2, (k,), at points of these features, (k, M)."""
+    """The variance s2, divided by lambda, (k,), at points with features (k, M)."""
     residual = 1.0 - np.einsum("km,km->k", features, features)
     variance: Array = np.maximum(residual / ridge + np.einsum("km,km->k", features @ inverse, features), 0.0)
     return variance

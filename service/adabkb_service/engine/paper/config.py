@@ -1,4 +1,4 @@
-"""The constants of the paper's systems, and what they mean for one search space."""
+"""The constants of the paper's systems, and what follows from them for a search space."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Config:
-    """Constants of Ada-BKB and of the systems that it is compared with. Lengths are in model coordinates, outputs in
-    model output units.
+    """Constants of Ada-BKB and of its variants. Lengths are in model coordinates, outputs in model output units.
 
-    Model coordinates are the unit cube, or with ``coordinates="raw"`` the user's own (logarithms where
-    log-scaled). Model outputs are standardised with the mean and standard deviation of all results so far, or
-    with ``outputs="raw"`` the user's own. The defaults were chosen on shifted test functions, see
+    Model coordinates are those of the unit cube, or with ``coordinates="raw"`` the user's (logarithms if log-scaled).
+    Model outputs are results standardised with the mean and standard deviation of all results so far, or with
+    ``outputs="raw"`` the results themselves. The defaults were chosen on shifted test functions; see
     docs/decisions/0004-defaults-of-the-paper-profile.md.
     """
 
@@ -35,47 +34,49 @@ class Config:
     smoothness: float = 2.5
     """nu of the Matern kernel: 0.5, 1.5 or 2.5."""
     lengthscale: float | tuple[float, ...] | None = None
-    """One for all axes, or one per axis; by default 0.2 sqrt(d) times the width of the axis."""
+    """One for all axes, or one per axis. By default 0.2 sqrt(d) times the width of the axis."""
     ridge: float = 1e-4
-    """lambda."""
+    """lambda, the ridge of the regression and the noise variance of the Gaussian process."""
     noise_std: float = 0.01
-    """xi, in model output units."""
+    """xi, the standard deviation of the noise, in model output units. Only beta depends on it."""
     output_noise_std: float | None = None
-    """xi in the user's output units; when given it replaces ``noise_std``, divided by the current scale."""
+    """xi in the user's output units. If given, it replaces ``noise_std``, after division by the current scale."""
     norm_bound: float = 2.0
     """F, a bound on the norm of the objective in the RKHS, in model output units."""
     delta: float = 0.05
-    """The bounds hold with probability 1 - delta."""
+    """The confidence bounds hold with probability 1 - delta."""
     epsilon: float = 0.5
-    """Accuracy of the sketch, in beta only."""
+    """Accuracy of the sketch. Only beta depends on it."""
     qbar: float = 3.0
-    """Oversampling of the dictionary: a point is in it with probability min(1, qbar n s2); infinite: all evaluated
-    points are, and the posterior is the exact one."""
+    """Oversampling: a point enters the dictionary with probability min(1, qbar n s2). If infinite, all evaluated points
+    are in the dictionary, and the posterior is exact."""
     batch_drift: float | None = None
-    """C: the dictionary is drawn anew only when the variances may have changed by this factor since (BBKB); None: with
-    each result."""
+    """C: the dictionary is drawn anew once variances may have changed by this factor since it was drawn (BBKB). None:
+    it is drawn anew with each result."""
     points_per_axis: int | None = None
-    """Of a fixed grid, instead of the tree."""
+    """Number of points per axis of a fixed grid, which replaces the tree."""
     points: int | None = None
-    """Number of fixed points that are drawn at random, from the grid if there is one, instead of the tree."""
+    """Number of fixed points, which replace the tree. They are drawn at random: from the grid if there is one, else
+    from the box."""
     branching: int = 2
-    """N, children of a cell."""
+    """N, the number of children of a cell."""
     max_depth: int | None = None
-    """h_max; by default 10 d."""
+    """h_max, the depth at which cells are no longer expanded. By default 10 d."""
     beta: confidence.Beta = "theory"
-    """Form of the confidence width: "theory", "authors" or the width itself."""
+    """Form of the confidence width: "theory", "authors", or the width itself as a number."""
     v1: float | None = None
     rho: float | None = None
-    """With v1 and rho, V_h = F g(v1 rho^h); without, each cell's own radius is used."""
+    """If given, V_h = F g(v1 rho^h). Otherwise V_h = F g(radius of the cell)."""
     chaining: variation.Chaining | None = None
-    """With it, V_h is Ada-GP-UCB's, of the same g."""
+    """If given, V_h is that of Ada-GP-UCB, with the same g."""
     prunes: bool = True
-    """Whether leaves that cannot hold the optimum are dropped."""
+    """Whether leaves that cannot hold the optimum are pruned."""
     index: Literal["ucb", "ei"] = "ucb"
-    """What leaves compete with: their upper bound (paper, eq. 9), or the expected improvement."""
+    """The index of a leaf: its upper bound (paper, eq. 9), or the expected improvement."""
     coordinates: Literal["unit", "raw"] = "unit"
+    """Model coordinates: the unit cube, or the user's coordinates."""
     outputs: Literal["standardized", "raw"] | None = None
-    """By default raw where the coordinates are raw, else standardized."""
+    """Model outputs: standardized, or the user's. By default raw if the coordinates are raw."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,12 @@ class Problem:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """On scaled positions."""
+        """The kernel, as a function of positions divided by the lengthscales."""
         return Gaussian() if self.config.kernel == "gaussian" else Matern(self.config.smoothness)
 
     @cached_property
     def lengthscales(self) -> Array:
-        """Per axis, shape (d,), in model coordinates."""
+        """The lengthscale of each axis, shape (d,), in model coordinates."""
         if self.config.lengthscale is None:
             low, high = self._bounds
             default: Array = 0.2 * math.sqrt(self.space.dimension) * (high - low)
@@ -102,14 +103,14 @@ class Problem:
 
     @cached_property
     def max_depth(self) -> int:
-        """h_max; 0 where the points are fixed."""
+        """h_max; 0 if the points are fixed."""
         if self.fixed is not None:
             return 0
         return 10 * self.space.dimension if self.config.max_depth is None else self.config.max_depth
 
     @cached_property
     def fixed(self) -> Array | None:
-        """The only points to choose from, shape (P, d), in the cube; None where a tree finds them."""
+        """The fixed points, shape (P, d), in the unit cube; None if the system has a tree."""
         return fixed_points(self.space, self.seed, self.config.points_per_axis, self.config.points)
 
     @cached_property
@@ -130,17 +131,22 @@ class Problem:
 
     @cached_property
     def side_scale(self) -> Array:
-        """Unit-cube lengths to the kernel's metric, per axis, shape (d,)."""
+        """Factors from lengths in the unit cube to lengths in the kernel's metric, shape (d,)."""
         scale: Array = (self._bounds[1] - self._bounds[0]) / self.lengthscales
         return scale
 
     def scaled(self, positions: Array) -> Array:
-        """Cube positions (k, d) to the kernel's metric, where distances are in lengthscales."""
+        """Cube positions (k, d) in the kernel's metric: model coordinates divided by the lengthscales, shape (k, d)."""
         origin: Array = self._bounds[0] / self.lengthscales
         return origin + positions * self.side_scale
 
     def variation(self, lows: Array, highs: Array, centroids: Array, depth: int) -> Array:
-        """V_h of k cells of one depth, shape (k,), from their corners and centroids in the cube, (k, d) each."""
+        """V_h of k cells of one depth, shape (k,), in model output units.
+
+        Args:
+            lows, highs, centroids: (k, d) corners and centroids in the unit cube.
+            depth: h of the cells.
+        """
         config = self.config
         if config.v1 is not None and config.rho is not None:
             shortest = float(self.lengthscales.min())

@@ -1,4 +1,4 @@
-"""A growing matrix that is immutable to its readers."""
+"""A matrix that grows by rows and columns, and is immutable for its readers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ Array = NDArray[np.float64]
 
 
 class GrowableMatrix:
-    """A persistent matrix: ``append_rows`` and ``append_columns`` return a new one and leave the old one valid.
+    """A persistent matrix: ``append_rows`` and ``append_columns`` return a new version and leave the old one valid.
 
-    The engine's states are values: an older state must stay usable when a decision is thrown away. Copying a
-    matrix of 20,000 x 300 for each new row would cost more than the whole step, so versions share one buffer:
-    the newest version may write into the spare room beyond everybody's edges; an older one copies first.
-    Appending to the same version from two threads at once is the caller's to prevent (decisions of a study are
-    serial).
+    The engine's states are values: an older state must stay usable when a decision is discarded. To copy a matrix of
+    20,000 x 300 for each new row would cost more than the whole step, so versions share one buffer. The newest version
+    writes new rows and columns into the unused part of the buffer, which no version reads; an older version copies the
+    buffer first. Two threads must not append to the same version at once (decisions of a study are serial).
     """
 
     __slots__ = ("_buffer", "_columns", "_newest", "_rows")
@@ -27,17 +26,17 @@ class GrowableMatrix:
 
     @property
     def array(self) -> Array:
-        """The matrix, shape (rows, columns): a gp, not to be written to."""
+        """The matrix, shape (rows, columns). It is a view of the buffer and must not be written to."""
         return self._buffer[: self._rows, : self._columns]
 
     def append_rows(self, block: Array) -> GrowableMatrix:
-        """This matrix with ``block``, shape (k, columns), below it. Amortised O(k columns)."""
+        """This matrix with ``block``, shape (k, columns), below it. Amortised cost O(k columns)."""
         grown = self._with_room(self._rows + len(block), self._columns)
         grown._buffer[self._rows : grown._rows, : self._columns] = block
         return grown
 
     def append_columns(self, block: Array) -> GrowableMatrix:
-        """This matrix with ``block``, shape (rows, k), to its right. Amortised O(rows k)."""
+        """This matrix with ``block``, shape (rows, k), to its right. Amortised cost O(rows k)."""
         grown = self._with_room(self._rows, self._columns + block.shape[1])
         grown._buffer[: self._rows, self._columns : grown._columns] = block
         return grown

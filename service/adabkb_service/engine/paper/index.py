@@ -1,11 +1,12 @@
-"""The index of the leaves, what is pruned by it, and the certificate.
+"""The index of the leaves, the leaves that can be pruned, and the certificate.
 
-    I(x_hi) = min(f~(x_hi), f~(x_parent) + V_{h-1}) + V_h          (paper, eq. 9; the root: f~ + V_0)
+    I(x_hi) = min(f~(x_hi), f~(x_parent) + V_{h-1}) + V_h          (paper, eq. 9; for the root f~ + V_0)
 
-The parent's value is the current model's. (The authors' code never uses the parent; the paper's form is taken.)
+The upper bound f~ of the parent is that of the current model. (The authors' code leaves the parent out.)
 
-The paper's outlook names expected improvement as another index. Here it is that of the best value in the cell that the
-model thinks likely, mean + V_h; only the choice of the leaf is its, all bounds stay the paper's.
+The paper's outlook names expected improvement as another index. Here the improvement is that of a value with mean
+mean(x_hi) + V_h and the posterior variance at x_hi. Only the choice of the leaf depends on it: pruning and certificate
+use the bounds of the paper in either case.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from adabkb_service.engine.paper.leaves import TIE, Bools, Leaves
 Array = NDArray[np.float64]
 
 SMALLEST = 1e-100
-"""Instead of a deviation of 0; its inverse has a square."""
+"""Replaces a standard deviation of 0; the square of its inverse is still a finite number."""
 FAR = -1e5
-"""Standard deviations from which on the leading term of the improvement's expansion is exact enough."""
+"""Below this u, the leading term of the asymptotic expansion of the expected improvement is exact enough."""
 
 
 def indices(tree: Leaves, ucb: Array) -> Array:
-    """I of every leaf, shape (L,), from the upper bounds f~ of all points, shape (P,)."""
+    """The index I of every leaf, shape (L,), from the upper bounds f~ of all points, shape (P,) (paper, eq. 9)."""
     leaves = tree.leaves
     parents = tree.parent[leaves]
     above = ucb[tree.point[parents]] + tree.variation[parents]
@@ -35,20 +36,22 @@ def indices(tree: Leaves, ucb: Array) -> Array:
 
 
 def expected_improvements(tree: Leaves, mean: Array, std: Array, best_mean: float) -> Array:
-    """ln E[max(0, y - best)] of every leaf, y normal with mean + V_h and the posterior's variance; shape (L,).
+    """ln E[max(0, y - best_mean)] of every leaf, shape (L,), where y is normal with mean mean + V_h and deviation std.
 
-    The logarithm, since the expectation itself is 0 in floating point nearly everywhere (Ament et al. 2023).
+    The logarithm is taken because the expectation underflows nearly everywhere (Ament et al. 2023).
 
     Args:
         tree: the leaves.
-        mean, std: (P,) of all points, in model output units; std is not divided by sqrt(lambda).
+        mean, std: (P,) posterior of all points, in model output units; std is not divided by sqrt(lambda).
         best_mean: the largest mean of an evaluated point.
     """
     points = tree.point[tree.leaves]
     deviation = np.maximum(std[points], SMALLEST)
     u = (mean[points] + tree.variation[tree.leaves] - best_mean) / deviation
     low = np.minimum(u, -1.0)
-    # For u < -1: phi(u) + u Phi(u) = phi(u) (1 - |u| sqrt(pi / 2) erfcx(|u| / sqrt 2)); 1 / u^2 where that cancels.
+    # For u < -1: phi(u) + u Phi(u) = phi(u) (1 - |u| sqrt(pi / 2) erfcx(|u| / sqrt 2)). Where the difference cancels,
+    # it
+    # is 1 / u^2.
     tail = 1.0 + low * np.sqrt(np.pi / 2) * erfcx(-low / np.sqrt(2))
     log_tail = np.where(low < FAR, -2.0 * np.log(-low), np.log(np.maximum(tail, SMALLEST)))
     far = -low * low / 2 - np.log(2 * np.pi) / 2 + log_tail
@@ -59,11 +62,12 @@ def expected_improvements(tree: Leaves, mean: Array, std: Array, best_mean: floa
 
 
 def best(tree: Leaves, values: Array, allowed: Bools | None = None) -> int:
-    """The cell (position) of the largest index, ties by the stated order.
+    """The leaf with the largest index, as a position in the tree's arrays. Ties are broken by ``Leaves.first_of``.
 
     Args:
+        tree: the leaves.
         values: (L,) indices.
-        allowed: (L,) leaves to choose among; all when None.
+        allowed: (L,) mask of the leaves to choose among; None for all.
     """
     if allowed is not None:
         values = np.where(allowed, values, -np.inf)
@@ -73,12 +77,13 @@ def best(tree: Leaves, values: Array, allowed: Bools | None = None) -> int:
 
 
 def prunable(tree: Leaves, ucb: Array, best_lcb: float, incumbent: Array | None) -> Bools:
-    """Which leaves cannot hold an optimum: er(x_hi) of the paper, f~(x_hi) + V_h < l*; mask of shape (L,).
+    """Which leaves cannot hold an optimum, mask of shape (L,): those with f~(x_hi) + V_h < l* (the paper's er(x_hi)).
 
     Args:
-        ucb: (P,) f~ by the observations alone (no pending ones: those would make the bound invalid).
-        best_lcb: l*.
-        incumbent: (d,) cube position of the point that attains l*; the cell that holds it is never pruned.
+        tree: the leaves.
+        ucb: (P,) f~ given the observations only. With pending points in the posterior, the bound would not be valid.
+        best_lcb: l*, the largest lower bound of an evaluated point.
+        incumbent: (d,) cube position of the point that attains l*. The cell that holds it is never pruned.
     """
     bound = ucb[tree.point[tree.leaves]] + tree.variation[tree.leaves]
     mask: Bools = bound < best_lcb - TIE * abs(best_lcb)
@@ -88,5 +93,6 @@ def prunable(tree: Leaves, ucb: Array, best_lcb: float, incumbent: Array | None)
 
 
 def gap(tree: Leaves, ucb: Array, best_lcb: float) -> float:
-    """The certificate max I - l*, in model output units: with probability 1 - delta the incumbent is that good."""
+    """The certificate max I - l*, in model output units; 0 without leaves. With probability 1 - delta, the optimum is
+    at most this much better than the incumbent."""
     return max(float(indices(tree, ucb).max()) - best_lcb, 0.0) if tree.count else 0.0

@@ -1,9 +1,9 @@
 """Stationary kernels of unit variance, on coordinates already divided by the lengthscales.
 
-r is the scaled distance ``sqrt(sum_k ((x_k - x'_k) / l_k)^2)``. Each kernel carries its g (paper, Assumption 1):
-a non-decreasing bound on the distance in the RKHS, ``d_k(x, x') = sqrt(2 - 2 k(r)) <= g(r)``. Two are given:
-``distance``, which is d_k itself and the tightest, and ``slope``, for which ``d_k <= slope * r`` (the paper's
-linear g; for the Gaussian kernel in the form exp(-r^2 / 2) that is r, as in the authors' code).
+r is the scaled distance ``sqrt(sum_k ((x_k - x'_k) / l_k)^2)``. The paper's Assumption 1 asks for a non-decreasing
+bound g on the distance in the RKHS: ``d_k(x, x') = sqrt(2 - 2 k(r)) <= g(r)``. There are two: ``distance`` is d_k
+itself, the tightest g; ``slope * r`` is the paper's linear g. For the Gaussian kernel exp(-r^2 / 2) the slope is 1, as
+in the authors' code.
 """
 
 from __future__ import annotations
@@ -24,22 +24,17 @@ class Kernel(Protocol):
 
     @property
     def slope(self) -> float:
-        """The smallest c with ``d_k <= c r`` for all r; infinite where there is none."""
+        """The smallest c with ``d_k <= c r`` for all r; infinite if there is none."""
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Gram matrix, shape (n, m), of scaled points X (n, d) and Y (m, d)."""
 
     def at(self, r: Array) -> Array:
-        """k at scaled distances r."""
-
-
-def diagonal(X: Array) -> Array:
-    """k(x, x) for each row of X (n, d): ones, as every kernel here has unit variance."""
-    return np.ones(len(X))
+        """k at scaled distances r, of any shape."""
 
 
 def distance(kernel: Kernel, r: Array) -> Array:
-    """d_k(r) = sqrt(2 - 2 k(r)), the exact and tightest g."""
+    """d_k(r) = sqrt(2 - 2 k(r)), the tightest g, at scaled distances r of any shape."""
     return np.sqrt(np.maximum(2.0 - 2.0 * kernel.at(r), 0.0))
 
 
@@ -53,7 +48,8 @@ class Gaussian:
         return 1.0
 
     def __call__(self, X: Array, Y: Array) -> Array:
-        """Gram matrix of scaled points. Squared distances come from differences: near points keep their digits."""
+        """Gram matrix of scaled points. Squared distances are sums of squared differences, which are accurate for near
+        points."""
         K: Array = np.exp(-0.5 * cdist(X, Y, "sqeuclidean"))
         return K
 

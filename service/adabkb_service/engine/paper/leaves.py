@@ -1,7 +1,7 @@
-"""The leaf set, and the cells that its index needs: the leaves' parents. Fixed points are leaves too, without a tree.
+"""The leaves, and their parents, which the index needs. Where points are fixed, they are leaves without a tree.
 
-C    live cells: the leaves and their parents (expanded earlier, or pruned: gone from memory, kept as rows)
-L    leaves
+C    number of live cells: leaves and parents of leaves. All other cells exist only as rows of the database.
+L    number of leaves
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# Two values that differ by less than this, relative to the largest, are equal: rounding decides nothing.
+# Values that differ by less than this, relatively, count as equal, so that no decision depends on rounding errors.
 TIE = 1e-9
 
 
@@ -34,39 +34,40 @@ class Leaves:
     depth: Ints
     """(C,) h."""
     parent: Ints
-    """(C,) position of the parent in these arrays; -1 for the root and for cells whose children are no leaves."""
+    """(C,) position of the parent in these arrays; -1 for the root, and for cells whose parent is not live."""
     point: Ints
-    """(C,) id of the centroid's point."""
+    """(C,) id of the point at the centroid."""
     variation: Array
     """(C,) V_h."""
     leaves: Ints
     """(L,) positions of the leaves in these arrays."""
     listed: bool = False
-    """Whether they are fixed points: cells of no extent, without keys, in their stated order."""
+    """Whether the leaves are fixed points: cells of no extent and without keys."""
 
     @property
     def count(self) -> int:
-        """L."""
+        """L, the number of leaves."""
         return len(self.leaves)
 
     def replace_by_children(self, leaf: int, children: Leaves) -> Leaves:
-        """Expand a cell, at this position: take it out of the leaf set and put its children in."""
+        """Expand the leaf at this position: remove it from the leaves, and add its children to them."""
         grown = joined([self, children])
         born = np.arange(len(self.keys), len(grown.keys))
         return replace(grown, leaves=np.concatenate([self.leaves[self.leaves != leaf], born]))
 
     def without(self, pruned: Bools) -> Leaves:
-        """With these leaves, a mask of shape (L,), pruned."""
+        """Prune leaves, given by a mask of shape (L,)."""
         return replace(self, leaves=self.leaves[~pruned])
 
     def holding(self, position: Array) -> Bools:
-        """Which leaves' boxes hold a cube position, (d,); mask of shape (L,). On an edge, both sides do."""
+        """Which leaves contain a cube position (d,); mask of shape (L,). On a common edge, both leaves do."""
         low, high = self.low.array[self.leaves], self.high.array[self.leaves]
         mask: Bools = np.all((low <= position) & (position <= high), axis=1)
         return mask
 
     def first_of(self, candidates: Ints) -> int:
-        """The stated order of equal leaves: coarser first, then by path. Positions (k,) -> one of them."""
+        """Break a tie between leaves at positions (k,): the shallowest wins, then the one with the smallest path. Of
+        fixed points, the first wins."""
         if self.listed or len(candidates) == 1:
             return int(candidates.min())
         shallow = candidates[self.depth[candidates] == self.depth[candidates].min()]
@@ -78,7 +79,7 @@ class Leaves:
         return np.union1d(self.leaves, parents[parents >= 0])
 
     def keep(self, live: Ints, new_point_ids: Ints) -> Leaves:
-        """Only these cells (from ``live``), with points renumbered: ``new_point_ids[old id]``."""
+        """Drop all cells but those of ``live``, and renumber points: an id becomes ``new_point_ids[id]``."""
         renumbered = np.full(len(self.keys) + 1, -1, dtype=np.int64)
         renumbered[live] = np.arange(len(live))
         return Leaves(
@@ -97,7 +98,7 @@ class Leaves:
 def cells_of_one_depth(
     keys: list[str], lows: Array, highs: Array, depth: int, parent: Ints, point: Ints, variation: Array
 ) -> Leaves:
-    """k cells, none of them a leaf yet; arrays as in ``Leaves``."""
+    """k cells, none of which is a leaf yet; the arrays are as in ``Leaves``, with k in place of C."""
     names = np.empty(len(keys), dtype=object)
     names[:] = keys
     none = np.zeros(0, dtype=np.int64)
@@ -107,7 +108,8 @@ def cells_of_one_depth(
 
 
 def joined(parts: list[Leaves]) -> Leaves:
-    """The cells of all parts in order, with the first part's leaves; parents are positions in the whole already."""
+    """The cells of all parts in order, with the leaves of the first part. The parts' ``parent`` must refer to the
+    result."""
     first, rest = parts[0], parts[1:]
     low, high = first.low, first.high
     if rest:
@@ -126,14 +128,14 @@ def joined(parts: list[Leaves]) -> Leaves:
 
 
 def root(dimension: int, point: int, variation: Array) -> Leaves:
-    """L_0 = {x_{0,1}}: the whole cube, with V_0 of shape (1,)."""
+    """The initial leaf set L_0 = {x_{0,1}}: the whole cube, with V_0 of shape (1,)."""
     corner, nothing = np.zeros((1, dimension)), np.array([-1])
     cell = cells_of_one_depth([ROOT], corner, corner + 1.0, 0, nothing, np.array([point]), variation)
     return replace(cell, leaves=np.array([0]))
 
 
 def listed(positions: Array) -> Leaves:
-    """Fixed points, (P, d), as leaves; their ids are 0, 1, ..."""
+    """Fixed points (P, d), with the ids 0, 1, ..., as leaves."""
     ids, nothing = np.arange(len(positions)), np.zeros(len(positions))
     no_keys, no_parents = np.full(len(positions), None, dtype=object), np.full(len(positions), -1)
     corners = GrowableMatrix(positions)

@@ -1,12 +1,12 @@
-"""The points the engine knows: centroids of live cells, and everything that was evaluated.
+"""The points that the engine knows: centroids of live cells, and everything that was evaluated.
 
-    P    number of points, in the order in which they became known (an id is a position in that order)
-    E    number of evaluated points; their *ordinal* 0..E-1 is the order of first observation
+    P    number of points. A point's id, 0..P-1, is its place in the order in which points became known.
+    E    number of evaluated points. A point's ordinal, 0..E-1, is its place in the order of first observation.
     T    number of observations
 
-Repeats of a point are one row with a count (the paper's arms). A point's identity is its id; coordinates are
-compared only when a position comes from outside (a result, a pending trial), and then bit for bit, because a
-position is a function of the parameters (see ``space``).
+A point that was observed repeatedly is one row with a count (an arm, in the paper). Points are identified by their ids.
+Only positions that come from outside (of results and pending trials) are compared, bit for bit, because a position is a
+function of the parameters (see ``space``).
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Positions, pull counts and results of all known points."""
+    """Positions, counts and results of all known points."""
 
     positions: GrowableMatrix
-    """(P, d) in the unit cube."""
+    """(P, d) positions in the unit cube."""
     scaled: GrowableMatrix
-    """(P, d) the same in the kernel's metric: model coordinates divided by the lengthscales."""
+    """(P, d) the same positions in the kernel's metric: model coordinates divided by the lengthscales."""
     counts: Array
-    """(P,) how often each point was observed."""
+    """(P,) number of observations of each point."""
     evaluated: Ints
-    """(E,) id of each ordinal."""
+    """(E,) id of the point with each ordinal."""
     observed: Ints
     """(T,) ordinal of each observation, in log order."""
     values: Array
-    """(T,) results, in log order, in the engine's sign (larger is better)."""
+    """(T,) results in log order, with the engine's sign: larger is better."""
 
     @property
     def size(self) -> int:
-        """P."""
+        """P, the number of points."""
         return len(self.counts)
 
     def find(self, position: Array) -> int | None:
@@ -55,7 +55,7 @@ class Points:
         return None
 
     def add(self, positions: Array, scaled: Array) -> Points:
-        """With k new points, (k, d) each; their ids follow on."""
+        """Add k points, given both positions (k, d). Their ids are P, P + 1, ..."""
         return replace(
             self,
             positions=self.positions.append_rows(positions),
@@ -64,7 +64,7 @@ class Points:
         )
 
     def observe(self, point: int, value: float) -> Points:
-        """With one more result at a known point."""
+        """Add a result of a known point, given its id."""
         counts = self.counts.copy()
         counts[point] += 1.0
         evaluated = self.evaluated
@@ -82,7 +82,7 @@ class Points:
         )
 
     def keep(self, ids: Ints) -> Points:
-        """Only these points, renumbered in this order; must include every evaluated one."""
+        """Drop all points but these, which are renumbered in this order. All evaluated points must be among them."""
         renumbered = np.full(self.size, -1, dtype=np.int64)
         renumbered[ids] = np.arange(len(ids))
         return replace(
@@ -95,7 +95,7 @@ class Points:
 
 
 def none_yet(dimension: int) -> Points:
-    """No points, in d dimensions."""
+    """No points, in so many dimensions."""
     no_ids = np.zeros(0, dtype=np.int64)
     empty = np.zeros((0, dimension))
     return Points(GrowableMatrix(empty), GrowableMatrix(empty), np.zeros(0), no_ids, no_ids, np.zeros(0))

@@ -1,19 +1,19 @@
-"""Ada-BKB (paper, Algorithm 1), cut at its one blocking line: ``suggest`` is lines 4-6 and 11, repeated until a
-point must be evaluated; ``observe`` is lines 7-11 from the result on.
+"""Ada-BKB (paper, Algorithm 1), split where the algorithm waits for an evaluation: ``suggest`` repeats lines 4-6 and 11
+until a point must be evaluated; ``observe`` does the rest of lines 7-11 once the result is there.
 
-Where the paper is silent or contradicts itself (docs/algorithm.md has the whole list): line 5 is taken as printed
-also for the root, with the prior's width s_0 = 1 / sqrt(lambda); the index uses the parent's current bound; the
-leaf that holds the incumbent is never pruned; equal indices go to the coarser cell, then by path; at most
-``MAX_EXPANSIONS`` expansions per suggestion (reported as ``capped``).
+The paper leaves some questions open and contradicts itself in others; docs/algorithm.md lists all answers. Line 5 holds
+for the root as well, where the prior's width is s_0 = 1 / sqrt(lambda). The index uses the parent's current bound. The
+leaf that holds the incumbent is never pruned. Of leaves with equal indices the shallowest is taken, then the one with
+the smallest path. A suggestion takes at most ``MAX_EXPANSIONS`` expansions; one that reaches them is ``capped``.
 
-Pending points (handed out, no result yet) are hallucinated as in GP-BUCB: they count as observed for the
-variance, the mean does not move. With none pending, every step is the paper's. With some, a leaf whose point is
-pending is expanded rather than handed out twice; only when all leaves are pending and at h_max is one repeated.
+Pending points are hallucinated as in GP-BUCB (Desautels et al. 2014): they reduce the variance as if they had been
+observed, and leave the mean as it is. Without pending points, every step is the paper's. With them, a leaf whose point
+is pending is expanded instead of being handed out twice. Only if all leaves are pending and at h_max, one is repeated.
 
-The systems that the paper compares it with are this one with parts exchanged (``Config``): without the sketch (an
-infinite qbar) and pruning, and with its own V_h, it is Ada-GP-UCB; with fixed points as leaves, V_h = 0 and nothing to
-expand or prune, BKB and Random-BKB, and without the sketch GP-UCB. ``batch_drift`` makes it Ada-BBKB, which the paper
-names in its outlook.
+The systems that the paper compares Ada-BKB with are variants of it (``Config``). Without the sketch (qbar is infinite),
+without pruning and with its own V_h, it is Ada-GP-UCB. With fixed points as leaves and V_h = 0 there is nothing to
+expand or to prune: this is BKB or Random-BKB, and without the sketch GP-UCB. ``batch_drift`` makes it Ada-BBKB, which
+the paper names in its outlook.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.gp import SketchedGP
 from adabkb_service.engine.paper.leaves import TIE
 from adabkb_service.engine.paper.points import Points
-from adabkb_service.engine.paper.report import cell_box, predict, recommend, report
+from adabkb_service.engine.paper.report import cell_box, learned, predict, recommend, report
 from adabkb_service.engine.paper.restore import dictionary, rebuild, restore, start
 from adabkb_service.engine.paper.state import State, absorb, add_points, expand, prune
 from adabkb_service.engine.policy import Policy
@@ -40,15 +40,16 @@ __all__ = ["MAX_EXPANSIONS", "Config", "State", "Suggestion", "Update", "ada_bkb
 Array = NDArray[np.float64]
 
 MAX_EXPANSIONS = 100
+"""Largest number of cells that one suggestion expands."""
 
 
 def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
-    """One point after the other, each pending for the next; without end.
+    """Points to evaluate, one after the other, without end. Each is pending when the next one is decided on.
 
     Args:
         state: of the study.
-        pending: (k, d) cube positions of points handed out and not yet observed.
-        failed: (f, d) those that could not be evaluated; they count as pending for ever.
+        pending: (k, d) cube positions of points that were handed out and have no result yet.
+        failed: (f, d) cube positions of points that could not be evaluated. They are pending for ever.
     """
     pending = pending if failed is None else np.concatenate([pending, failed])
     state, waiting = add_points(state, pending)
@@ -62,7 +63,16 @@ def suggestions(state: State, pending: Array, failed: Array | None = None) -> It
 
 
 def _refine(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[Suggestion[State], SketchedGP]:
-    """Lines 4-6 and 11 until a point must be evaluated; and the imagined posterior that knows the new cells."""
+    """Lines 4-6 and 11, until a point must be evaluated.
+
+    Args:
+        state: of the study.
+        imagined: the posterior as if the pending points had been observed.
+        waiting: ids of the pending points.
+
+    Returns:
+        The suggestion, and ``imagined`` with the points of the new cells.
+    """
     cells: Cells = {}
     for _ in range(MAX_EXPANSIONS):
         leaf, repeat = _choose(state, imagined, waiting)
@@ -80,16 +90,16 @@ def _refine(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[Sug
 
 
 def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:  # noqa: ARG001
-    """Fold a result in: posterior, dictionary, beta, l*, pruning.
+    """Fold a result: update the posterior, the dictionary, beta and l*, and prune.
 
     Args:
         state: of the study.
-        point: (d,) cube position of what was evaluated; any point of the space.
-        value: the result, larger is better.
-        error: its standard error, which this profile has no use for.
+        point: (d,) cube position of the evaluated point, which need not have been suggested.
+        value: the result; larger is better.
+        error: its standard error, which this profile does not use.
 
     Raises:
-        FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
+        FloatingPointError: with this result the model would exceed floating point.
     """
     state, (where,) = add_points(state, point[None])
     state = absorb(state, where, value)
@@ -108,7 +118,7 @@ def stopped(state: State) -> bool:
 
 
 def _with_pending_observed(gp: SketchedGP, points: Points, waiting: list[int]) -> SketchedGP:
-    """The posterior as if these points had been observed (once more): in the dictionary, and counted."""
+    """The posterior as if these points (ids) had been added to the dictionary and observed once more."""
     new = np.setdiff1d(np.array(waiting, dtype=np.int64), gp.sketch.dictionary)
     if len(new):
         gp = gp.include(new, points)
@@ -118,9 +128,9 @@ def _with_pending_observed(gp: SketchedGP, points: Points, waiting: list[int]) -
 
 
 def _choose(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[int | None, bool]:
-    """Line 4: the leaf of the largest index, and whether its point is pending already.
+    """Line 4: the leaf with the largest index (None if no leaf is left), and whether its point is pending.
 
-    A leaf that is pending and cannot be expanded gives way to the next best.
+    A leaf whose point is pending and which cannot be expanded is left out, unless there is no other.
     """
     tree = state.tree
     if not tree.count:
@@ -137,7 +147,7 @@ def _choose(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[int
 
 
 def _index(state: State, deviation: Array) -> Array:
-    """What the leaves compete with, (L,); deviation: (P,) ridge-scaled, with what is imagined."""
+    """The index of every leaf, (L,). ``deviation``, (P,), is s with the pending points observed, over sqrt(lambda)."""
     summary, config = state.summary, state.problem.config
     if config.index == "ucb" or summary.incumbent is None:
         return index.indices(state.tree, summary.mean + summary.beta * deviation)
@@ -146,7 +156,7 @@ def _index(state: State, deviation: Array) -> Array:
 
 
 def _expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
-    """Line 5: beta s <= V_h and h < h_max; a pending point's cell whatever its width."""
+    """Line 5: whether beta s <= V_h and h < h_max. A leaf whose point is pending is expanded whatever its s is."""
     tree = state.tree
     if tree.depth[leaf] >= state.problem.max_depth:
         return False
@@ -154,7 +164,7 @@ def _expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> boo
         return True
     point = tree.point[leaf]
     if state.problem.config.chaining is not None and not len(state.points.values):
-        return False  # Ada-GP-UCB begins with the root
+        return False  # Ada-GP-UCB evaluates the root first
     deviation = np.sqrt(max(imagined.posterior.raw_variance()[point], 0.0))
     bound = tree.variation[leaf]
     return bool(state.summary.beta * deviation <= bound * (1.0 + TIE))
@@ -176,7 +186,7 @@ def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -
 
 
 class AdaBKB(Policy[Config, State]):
-    """Ada-BKB with given constants, and the systems that are it with parts exchanged; points may be repeated."""
+    """Ada-BKB with given constants, and its variants. Points may be suggested repeatedly."""
 
     start = staticmethod(start)
     restore = staticmethod(restore)
@@ -184,6 +194,7 @@ class AdaBKB(Policy[Config, State]):
     observe = staticmethod(observe)
     rebuild = staticmethod(rebuild)
     dictionary = staticmethod(dictionary)
+    learned = staticmethod(learned)
     report = staticmethod(report)
     predict = staticmethod(predict)
     recommend = staticmethod(recommend)

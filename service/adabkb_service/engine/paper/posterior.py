@@ -1,4 +1,4 @@
-"""Mean and variance of the sketched posterior (paper, eq. 5), kept up to date for all points at once.
+"""Mean and variance of the sketched posterior (paper, eq. 5), updated for all points at once.
 
 With features z_i of the evaluated points, counts n_i, reward sums Y_i and ridge lambda:
 
@@ -6,12 +6,13 @@ With features z_i of the evaluated points, counts n_i, reward sums Y_i and ridge
     mean(x) = z(x)'w
     variance(x) = (k(x, x) - z(x)'z(x)) / lambda + z(x)'A^-1 z(x)
 
-The variance is that of ridge lambda divided by lambda: 1 / lambda where nothing is known, about 1 / n at a point
-observed n times. (The paper's eq. 5 mixes kernel vectors of two sizes; this is BKB's form and the authors'
-code's.) The posterior of the GP with noise variance lambda is ``lambda * variance``.
+This variance is that of the Gaussian process with noise variance lambda, divided by lambda: it is 1 / lambda under the
+prior, and about 1 / n at a point that was observed n times. (The paper's eq. 5 mixes kernel vectors of two sizes; this
+is the form of BKB and of the authors' code.)
 
-Held per point: ``residual = 1 - z'z`` and ``quadratic = z'A^-1 z``. Every change is an identity that costs O(P M):
-one more observation (Sherman-Morrison), new feature columns (block inverse), lost directions (Schur complement).
+For each point, ``residual = 1 - z'z`` and ``quadratic = z'A^-1 z`` are stored. Each update is an identity that costs
+O(P M): one more observation (Sherman-Morrison), new feature columns (block inverse), removed directions (Schur
+complement).
 """
 
 from __future__ import annotations
@@ -27,47 +28,47 @@ from adabkb_service.engine.paper.sketch import Sketch
 
 Array = NDArray[np.float64]
 
-# A variance this far below zero, relative to the prior's, is more than rounding: the factorisation is worn out.
+# A variance this far below zero, relative to the prior's, shows that rounding errors have accumulated.
 NEGATIVE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What the variances of all P points need; means follow from ``weights``."""
+    """The inverse, and the parts of the variance of all P points. Operations return a new value."""
 
     ridge: float
     inverse: Array
-    """(M, M) A^-1 on the range of the sketch's Q, zero outside it."""
+    """(M, M) A^-1 on the range of the sketch's Q, zero on its complement."""
     residual: Array
-    """(P,)."""
+    """(P,) 1 - z'z."""
     quadratic: Array
-    """(P,)."""
+    """(P,) z'A^-1 z."""
 
     def raw_variance(self) -> Array:
-        """(P,) the variance as computed; rounding can make it negative."""
+        """The variance as computed, (P,). Rounding errors can make it negative."""
         return self.residual / self.ridge + self.quadratic
 
     def variance(self) -> Array:
-        """(P,) the variance, clipped at 0."""
+        """The variance, clipped at 0, (P,)."""
         return np.maximum(self.raw_variance(), 0.0)
 
     @property
     def needs_refactorization(self) -> bool:
-        """Whether rounding errors call for a factorisation from scratch."""
+        """Whether rounding errors make a factorisation from scratch necessary."""
         return bool(self.raw_variance().min(initial=0.0) < -NEGATIVE / self.ridge)
 
     def at(self, features: Array) -> tuple[Array, Array]:
-        """(residual, quadratic), (k,) each, of points with these features (k, M) in the range of Q."""
+        """Residual and quadratic, (k,) each, of points with features (k, M) in the range of Q."""
         residual = 1.0 - np.einsum("km,km->k", features, features)
         return residual, np.einsum("km,km->k", features @ self.inverse, features)
 
     def variance_at(self, features: Array) -> Array:
-        """Clipped variance, (k,), of points with these features (k, M)."""
+        """The variance, clipped at 0, (k,), of points with features (k, M) in the range of Q."""
         residual, quadratic = self.at(features)
         return np.maximum(residual / self.ridge + quadratic, 0.0)
 
     def add(self, features: Array) -> Posterior:
-        """With k new points that have these features, (k, M)."""
+        """Add k points with features (k, M)."""
         residual, quadratic = self.at(features)
         return Posterior(
             self.ridge,
@@ -77,11 +78,11 @@ class Posterior:
         )
 
     def observe(self, features: Array, point: int) -> Posterior:
-        """After one more observation of a point: (A + z z')^-1 = A^-1 - v v' / (1 + z'v), v = A^-1 z.
+        """Condition on one more observation of a point: (A + z z')^-1 = A^-1 - v v' / (1 + z'v), v = A^-1 z.
 
         Args:
             features: (P, M) of all points.
-            point: id.
+            point: id of the observed point.
         """
         z = features[point]
         v = self.inverse @ z
@@ -95,14 +96,17 @@ class Posterior:
         )
 
     def widen(self, points: Points, old: Array, new: Array) -> Posterior:
-        """After new feature columns.
+        """Add feature columns.
 
-        With T = A^-1 B, B the cross block of A, and H = D - B'T its Schur complement, the quadratic form gains
-        |H^(-1/2) (z_new - T'z_old)|^2 and the residual loses |z_new|^2.
+        The new A has the blocks A, B and D. With T = A^-1 B and the Schur complement H = D - B'T, the quadratic form
+        gains |H^(-1/2) (z_new - T'z_old)|^2, and the residual loses |z_new|^2.
 
         Args:
-            points: for the counts of the evaluated ones.
+            points: all points; their counts are used.
             old, new: (P, M) and (P, k) features of all points.
+
+        Raises:
+            LinAlgError: H is not positive definite.
         """
         if not new.shape[1]:
             return self
@@ -123,11 +127,14 @@ class Posterior:
         )
 
     def narrow(self, features: Array, lost: Array) -> Posterior:
-        """After directions left the sketch: A^-1 becomes the inverse of A compressed to their complement.
+        """Remove directions from the sketch: A^-1 becomes the inverse of A restricted to their complement.
 
         Args:
             features: (P, M) of all points.
-            lost: (M, k) orthonormal directions.
+            lost: (M, k) the orthonormal directions to remove.
+
+        Raises:
+            LinAlgError: A^-1 is not positive definite on these directions.
         """
         BD = self.inverse @ lost
         factor = np.linalg.cholesky(lost.T @ BD)
@@ -142,23 +149,24 @@ class Posterior:
         )
 
     def rotate(self, Q: Array) -> Posterior:
-        """In the coordinates of the orthonormal columns of Q, (M, m), which span the range of the sketch."""
+        """Change to the coordinates of the orthonormal columns of Q, (M, m), which span the range of the sketch."""
         return replace(self, inverse=Q.T @ self.inverse @ Q)
 
     def weights(self, features: Array, points: Points, sums: Array) -> Array:
-        """w, shape (M,): the mean of a point is z'w.
+        """w, shape (M,). The posterior mean at a point is z'w, in model output units.
 
         Args:
-            features: (P, M).
-            points: for the ids of the evaluated ones.
-            sums: (E,) reward sums Y_i by ordinal, in model units.
+            features: (P, M) of all points.
+            points: all points.
+            sums: (E,) reward sums Y_i by ordinal, in model output units.
         """
         w: Array = self.inverse @ (sums @ features[points.evaluated])
         return w
 
 
 def build(sketch: Sketch, points: Points, ridge: float) -> Posterior:
-    """The posterior from scratch, for a sketch that is fresh (range of Q = everything): O(P M^2 + M^3)."""
+    """The posterior, factorised from scratch at cost O(P M^2 + M^3). The sketch must have been built anew, so that Q
+    spans all columns."""
     Z = sketch.features.array
     observed = Z[points.evaluated]
     A = (observed * points.counts[points.evaluated, None]).T @ observed

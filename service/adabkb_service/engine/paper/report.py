@@ -1,6 +1,8 @@
-"""What the model of the ``paper`` profile says."""
+"""What users see of a model: its figures, predictions, the recommended point and the extent of cells."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,10 @@ Array = NDArray[np.float64]
 
 
 def report(state: State) -> Report:
-    """The numbers of the current model."""
+    """The current model in numbers."""
     tree, summary, points = state.tree, state.summary, state.points
     known = summary.incumbent is not None
-    covers = known and not tree.listed  # bounds of fixed points say nothing of what lies between them
+    covers = known and not tree.listed  # bounds at fixed points do not bound the objective between them
     return Report(
         gap=index.gap(tree, summary.ucb, summary.best_lcb) * summary.scale if covers else None,
         best_lcb=summary.offset + summary.scale * summary.best_lcb if known else None,
@@ -33,12 +35,16 @@ def report(state: State) -> Report:
         offset=summary.offset,
         scale=summary.scale,
         clipped=state.clipped,
-        learned=None if state.batch is None else {"drawn_at": state.batch.start},
     )
 
 
+def learned(state: State) -> Mapping[str, object] | None:
+    """With batches, when the dictionary was drawn."""
+    return None if state.batch is None else {"drawn_at": state.batch.start}
+
+
 def predict(state: State, points: Array) -> Prediction:
-    """The posterior at cube positions (k, d); by the observations alone, pending points play no part."""
+    """The posterior at cube positions (k, d), given the observations only: pending points have no part in it."""
     summary = state.summary
     features = state.gp.sketch.embed(state.problem.scaled(points))
     variance = state.gp.posterior.variance_at(features)
@@ -49,7 +55,8 @@ def predict(state: State, points: Array) -> Prediction:
 
 
 def recommend(state: State) -> Recommendation | None:
-    """The evaluated point of best posterior mean, ties to the first observed; None before the first result."""
+    """The evaluated point with the best posterior mean, of equal ones the first observed; None before the first
+    result."""
     ids, summary = state.points.evaluated, state.summary
     if not len(ids):
         return None
@@ -64,7 +71,7 @@ def recommend(state: State) -> Recommendation | None:
 
 
 def cell_box(state: State, key: str) -> CellBox:
-    """A cell's corners and centroid."""
+    """The corners and the centroid of the cell with this key."""
     problem = state.problem
     low, high = box_of(key, problem.config.branching, problem.side_scale)
     return CellBox(low, high, problem.space.snap((low + high)[None] / 2)[0])

@@ -1,4 +1,4 @@
-"""Building a state: of a new study, from what was kept of an older one, or anew after a correction."""
+"""Builds states: of a new study, from what was stored of a study, and after a correction."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Ints = NDArray[np.int64]
 
 
 def start(space: Space, config: Config, seed: int) -> State:
-    """L_0 = {x_{0,1}}, nothing observed.
+    """The initial state: the leaf set is L_0 = {x_{0,1}}, and nothing is observed.
 
     Raises:
-        ValueError: raw coordinates for a space with unordered parameters.
+        ValueError: the coordinates are raw, and the space has parameters without an order.
     """
     return blank(Problem(space, config, seed))
 
@@ -40,15 +40,15 @@ def restore(
     dictionary: Sequence[int],
     learned: Mapping[str, object] | None = None,
 ) -> State:
-    """The state that folding the log gave, from what was kept of it.
+    """The state of a study, from what was stored of it. See ``Policy.restore``.
 
     Args:
         space, config, seed: of the study.
-        record: the results, in log order.
-        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty for
-            a study that never suggested.
-        dictionary: ordinals of evaluated points.
-        learned: as in the report; None where nothing is.
+        record: the results that count, in log order.
+        cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty if there
+            has been no suggestion.
+        dictionary: its points, as ordinals.
+        learned: with batches, ``drawn_at``: the number of results when the dictionary was drawn.
     """
     drawn_at = (learned or {}).get("drawn_at", 0)
     assert isinstance(drawn_at, int)
@@ -56,15 +56,16 @@ def restore(
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
-    """The study with another record of results, after a correction: every pruned cell comes back, the model is
-    fitted anew, and what the corrected bounds exclude is pruned again.
+    """The state after a correction, with another record of results. Pruned cells become leaves, the model is computed
+    anew, and the leaves that the corrected bounds exclude are pruned.
 
-    Ordinals may have moved, so ``dictionary`` of the new state replaces the old one as a whole.
+    The ordinals of points may change, so the dictionary of the new state replaces the stored one as a whole.
 
     Args:
-        state: of the study.
-        record: the results that count, in log order.
-        cells: key -> status of every cell ever created; the expansions stay, as points were handed out for them.
+        state: before the correction.
+        record: the results that count now, in log order.
+        cells: key -> status of every cell ever created. Expanded cells stay expanded, since their children's points
+            were handed out.
     """
     problem = state.problem
     unpruned = {key: "leaf" if status == "pruned" else status for key, status in cells.items()}
@@ -85,7 +86,7 @@ def dictionary(state: State) -> tuple[int, ...]:
 
 
 def blank(problem: Problem) -> State:
-    """A study in which nothing has happened: the root is the only leaf, or the fixed points are all of them."""
+    """The state in which nothing has happened. The leaves are the root, or all fixed points."""
     dimension = problem.space.dimension
     centre = problem.space.snap(np.full((1, dimension), 0.5))
     known = centre if problem.fixed is None else problem.fixed
@@ -107,13 +108,13 @@ def restored(
     dictionary: Sequence[int] | None,
     drawn_at: int = 0,
 ) -> State:
-    """A state with this record, tree and dictionary.
+    """The state with this record, tree and dictionary.
 
     Args:
         problem: space, constants and seed.
-        record: the results, in log order.
+        record: the results that count, in log order.
         cells: key -> status, parents before children.
-        dictionary: ordinals; None draws it anew from the variances of the full dictionary.
+        dictionary: its points, as ordinals; None to draw it by the variances that the full dictionary gives.
         drawn_at: number of results when it was drawn.
     """
     state = _with_results(blank(problem), record.positions, record.values)
@@ -127,7 +128,7 @@ def restored(
 
 
 def _with_results(state: State, positions: Array, values: Array) -> State:
-    """A blank state's points with a whole record of results; the model is left to ``refactorize``."""
+    """A blank state with the points and results of a record. Its model is not valid until ``refactorize``."""
     if not len(values):
         return state
     unique, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
@@ -144,7 +145,7 @@ def _with_results(state: State, positions: Array, values: Array) -> State:
 
 
 def _with_tree(state: State, cells: Mapping[str, str]) -> State:
-    """A blank state with a whole tree, grown level by level; the model is left to ``refactorize``."""
+    """A blank state with a tree, built level by level. Its model is not valid until ``refactorize``."""
     problem, branching = state.problem, state.problem.config.branching
     known = {position.tobytes(): i for i, position in enumerate(state.points.positions.array)}
     level, levels, first = state.tree, [state.tree], 0
@@ -171,12 +172,12 @@ def _with_tree(state: State, cells: Mapping[str, str]) -> State:
 
 
 def _positions(known: Mapping[bytes, int]) -> Array:
-    """Positions, (P, d), from their bytes in the order of their ids."""
+    """Positions (P, d) from their bytes, which are in the order of the ids."""
     return np.frombuffer(b"".join(known)).reshape(len(known), -1)
 
 
 def _redrawn(state: State) -> State:
-    """With a dictionary drawn from the variances that the present one gives."""
+    """The state with a dictionary that is drawn by the variances under the present one."""
     points = state.points
     ids = points.evaluated
     variance = state.summary.deviation[ids] ** 2

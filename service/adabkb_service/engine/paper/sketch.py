@@ -1,20 +1,20 @@
 """The dictionary and its Nystrom features (paper, eq. 4: k~(x, x') = k_S(x)' K_SS^+ k_S(x')).
 
-    S    the dictionary: ids of evaluated points, in the order they were drawn
-    m    size of the basis, the part of S whose features are independent in floating point (m <= |S|)
-    M    number of feature columns; m <= M, as columns of dropped members stay until the next factorisation from scratch
-    z    features of a point, shape (M,):  z(x)'z(x') = k~(x, x') once projected on the range of Q
+    S    the dictionary: ids of evaluated points, in the order in which they were added
+    m    size of the basis, the part of S whose features are linearly independent in floating point (m <= |S|)
+    M    number of feature columns; m <= M, since columns of removed members stay until ``compact``
+    z    features of a point, shape (M,):  z(x)'z(x') = k~(x, x') after projection on the range of Q
 
 The paper's features are Lambda^(-1/2) U' k_S(x). Any Z with Z_S Z_S' = K_SS gives the same k~; here Z grows by
 block Cholesky steps, which makes a change of the dictionary cost O(P M) for P points instead of O(P M^2):
 
-* include s:  a new column ``(k(x, s) - z(x)'z(s)) / pivot``;
-* exclude s:  nothing moves; the one direction that only s spanned leaves the range of Q.
+* include s:  add the column ``(k(x, s) - z(x)'z(s)) / pivot``;
+* exclude s:  keep all columns, and remove from the range of Q the one direction that only s spanned.
 
-With E the (m, M) features of the basis, ``E' = Q R`` (Q orthonormal columns, R upper triangular), so the
-features of a new point solve E z = k_S(x) in the range of E':  z = Q R'^-1 k_S(x), stable without squaring.
-Members whose pivot is below ``PIVOT`` (numerically dependent on the others, e.g. near-duplicates) stay in S but
-add no column: the counterpart of dropping eigenvalues below m * eps * max.
+With E the (m, M) features of the basis, ``E' = Q R`` (Q has orthonormal columns, R is upper triangular). So the
+features of a new point, the solution of E z = k_S(x) in the range of E', are z = Q R'^-1 k_S(x). This avoids E E',
+whose condition number is the square of that of E. Members whose pivot is below ``PIVOT`` depend numerically on the
+others, as near-duplicates do. They stay in S but add no column, as if eigenvalues below m * eps * max were dropped.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PIVOT = 1e-10
-"""A feature that adds less than this to k~(x, x) is made of rounding errors: of 1e-14 to 1e-9, this one brings the
-posterior with a full dictionary closest to the exact one where features are most dependent (Gaussian kernel, 1-d)."""
+"""A feature that adds less than this to k~(x, x) consists of rounding errors. Of the values from 1e-14 to 1e-9, this
+one brings the posterior with a full dictionary closest to the exact one where features are most dependent (Gaussian
+kernel, one dimension)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Dictionary S and the features of all P points."""
+    """The dictionary S, and the features of all P points. Operations return a new value."""
 
     kernel: Kernel
     dictionary: Ints
-    """(|S|,) ids."""
+    """(|S|,) ids of the members."""
     basis: Ints
-    """(m,) ids; the members of S with independent features."""
+    """(m,) ids of the members with independent features."""
     basis_points: Array
     """(m, d) scaled positions of the basis."""
     features: GrowableMatrix
-    """(P, M) z of every point; what lies outside the range of Q does not count."""
+    """(P, M) z of every point; components outside the range of Q have no meaning."""
     Q: Array
-    """(M, m)."""
+    """(M, m) with orthonormal columns."""
     R: Array
     """(m, m) upper triangular."""
 
     @property
     def width(self) -> int:
-        """M."""
+        """M, the number of feature columns."""
         return len(self.Q)
 
     def embed(self, scaled: Array) -> Array:
@@ -69,29 +70,29 @@ class Sketch:
         return Z
 
     def projected(self, point: int) -> Array:
-        """The features (M,) of a known point without what lies outside the range of Q."""
+        """The features (M,) of a known point, given its id, projected on the range of Q."""
         z: Array = self.Q @ (self.Q.T @ self.features.array[point])
         return z
 
     def add(self, features: Array) -> Sketch:
-        """With the features (k, M) of k new points."""
+        """Add k points with features (k, M)."""
         return replace(self, features=self.features.append_rows(features))
 
     def include(self, ids: Ints, scaled: Array) -> tuple[Sketch, Array]:
-        """Draw points into the dictionary.
+        """Add points to the dictionary.
 
         Args:
-            ids: (k,) points that are not in it.
+            ids: (k,) ids of points that are not in it.
             scaled: (P, d) scaled positions of all points.
 
         Returns:
-            The sketch, and its new columns (P, k') with k' <= k: the features of all points in the new directions.
+            The sketch, and its new columns (P, k'), k' <= k: the features of all points in the new directions.
         """
         Z = self.features.array
         coordinates = self.Q.T @ Z[ids].T
         cross = self.kernel(scaled, scaled[ids]) - Z @ (self.Q @ coordinates)
         factor, order, rank, _ = dpstrf(cross[ids], tol=PIVOT)
-        if cross[ids, np.arange(len(ids))].max() <= PIVOT:  # LAPACK takes the first pivot whatever it is
+        if cross[ids, np.arange(len(ids))].max() <= PIVOT:  # LAPACK accepts the first pivot whatever its size
             rank = 0
         kept = order[:rank] - 1
         C = np.triu(factor[:rank, :rank])
@@ -112,16 +113,16 @@ class Sketch:
         return sketch, columns
 
     def exclude(self, ids: Ints) -> tuple[Sketch, Array]:
-        """Drop members of the dictionary.
+        """Remove members from the dictionary.
 
-        Not for a dictionary with dependent members (``has_dependents``): one of them may have to step into the
-        basis; build it anew instead.
+        Not for a dictionary with dependent members (``has_dependents``), one of which might have to enter the basis in
+        place of a removed member. Such a sketch must be built anew.
 
         Args:
-            ids: (k,) members.
+            ids: (k,) ids of members.
 
         Returns:
-            The sketch, and orthonormal directions (M, k) that only those members spanned.
+            The sketch, and the orthonormal directions (M, k) that only the removed members spanned.
         """
         gone = np.isin(self.basis, ids)
         unit = np.zeros((len(self.basis), int(gone.sum())))
@@ -139,21 +140,21 @@ class Sketch:
         return sketch, lost
 
     def compact(self) -> Sketch:
-        """With the columns that are left of dropped members gone: features Z Q, so that Q becomes the identity."""
+        """Remove the columns that removed members have left: the features become Z Q, and Q the identity."""
         return replace(self, features=GrowableMatrix(self.features.array @ self.Q), Q=np.eye(len(self.basis)))
 
     @property
     def has_dependents(self) -> bool:
-        """Whether some member of S adds no feature of its own."""
+        """Whether the features of some members depend on those of the others."""
         return len(self.basis) < len(self.dictionary)
 
 
 def build(kernel: Kernel, dictionary: Ints, scaled: Array) -> Sketch:
-    """The sketch with this dictionary, from scratch: O(P m^2).
+    """The sketch with this dictionary, computed from scratch at cost O(P m^2).
 
     Args:
-        kernel: on scaled positions.
-        dictionary: (|S|,) ids; may be empty.
+        kernel: a function of scaled positions.
+        dictionary: (|S|,) ids of the members; may be empty.
         scaled: (P, d) scaled positions of all points.
     """
     nothing = Sketch(

@@ -1,7 +1,7 @@
-"""The state of a study in the engine, and the moves that change it. Values in, values out.
+"""The state of a study, and the operations on it. States are immutable: each operation returns a new one.
 
-A state is a function of the log alone: the tree's cells, the points with their results, the dictionary, and what
-follows from them. Nothing else decides anything.
+A state consists of the cells of the tree, the points with their results, the dictionary, and what follows from these.
+It is a function of the log, and all decisions are functions of it.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from adabkb_service.engine.randomness import uniforms
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Rank-one and column updates between two factorisations from scratch.
+# Largest number of rank-one and column updates between two factorisations from scratch.
 UPDATES_BEFORE_REFACTORIZATION = 256
-# Share of the dictionary from which on building it anew is cheaper than changing it (docs/benchmarks.md).
+# If a larger share of the dictionary changes, it is cheaper to factorise from scratch (docs/benchmarks.md).
 LARGE_CHANGE = 0.5
-# Spread below which outputs count as constant, relative to the largest.
+# Outputs whose standard deviation is below this, relative to the largest output, count as constant.
 CONSTANT = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class PosteriorSummary:
-    """What the model holds to be true now, in model output units."""
+    """The posterior at all points, and the confidence bounds, in model output units."""
 
     offset: float
     scale: float
     """user's output = offset + scale * model output."""
     beta: float
     effective_dimension: float
-    """d_eff = sum over observations of the current variance (paper, eq. 6)."""
+    """d_eff, the sum of the current variance over the observations (paper, eq. 6)."""
     weights: Array
-    """(M,) w."""
+    """(M,) w, see ``posterior``."""
     mean: Array
-    """(P,)."""
+    """(P,) posterior mean."""
     deviation: Array
-    """(P,) s, the ridge-scaled standard deviation."""
+    """(P,) s, the posterior standard deviation divided by sqrt(lambda)."""
     best_lcb: float
-    """l*, -inf before the first observation."""
+    """l*, the largest lower bound of an evaluated point; -inf before the first observation."""
     incumbent: int | None
-    """id of the evaluated point that attains l*."""
+    """Id of the evaluated point that attains l*; None before the first observation."""
 
     @property
     def ucb(self) -> Array:
-        """(P,) f~ = mean + beta s."""
+        """The upper confidence bounds f~ = mean + beta s, (P,)."""
         return self.mean + self.beta * self.deviation
 
 
@@ -70,17 +70,17 @@ class State:
     gp: SketchedGP
     summary: PosteriorSummary
     batch: Batch | None = None
-    """Where the dictionary is not drawn anew with each result."""
+    """None if the dictionary is drawn anew with each result."""
     updates_since_refactorization: int = 0
-    """Updates since the last factorisation from scratch."""
+    """Number of results that were folded by updates since the last factorisation from scratch."""
     clipped: int = 0
-    """How often a clearly negative variance forced one."""
+    """How often a clearly negative variance forced a factorisation from scratch."""
 
 
 def model_outputs(problem: Problem, points: Points) -> tuple[float, float, Array]:
-    """Offset and scale of the outputs, and the reward sums Y_i, shape (E,), in model output units.
+    """Offset and scale of the outputs, and the reward sums Y_i by ordinal, shape (E,), in model output units.
 
-    Computed relative to the largest magnitude, so that no sum or square of large results can overflow.
+    Results are divided by the largest magnitude first, so that no sum or square of large results can overflow.
     """
     if not problem.standardizes:
         return 0.0, 1.0, _sums(points, points.values)
@@ -93,12 +93,12 @@ def model_outputs(problem: Problem, points: Points) -> tuple[float, float, Array
 
 
 def _sums(points: Points, outputs: Array) -> Array:
-    """Outputs (T,) added up per evaluated point, (E,)."""
+    """The sum of the outputs (T,) at each evaluated point, (E,)."""
     return np.bincount(points.observed, outputs, minlength=len(points.evaluated)).astype(float, copy=False)
 
 
 def summarize(problem: Problem, points: Points, gp: SketchedGP) -> PosteriorSummary:
-    """Mean, deviation, beta, l* and the incumbent from the posterior: O(P M)."""
+    """Mean, deviation, beta, l* and the incumbent, from the posterior at cost O(P M)."""
     config, features = problem.config, gp.sketch.features.array
     offset, scale, sums = model_outputs(problem, points)
     weights = gp.posterior.weights(features, points, sums)
@@ -126,7 +126,7 @@ def summarize(problem: Problem, points: Points, gp: SketchedGP) -> PosteriorSumm
 
 
 def add_points(state: State, positions: Array) -> tuple[State, list[int]]:
-    """Make points known. Cube positions (k, d) -> the state that knows them, and their ids."""
+    """The state with the points at cube positions (k, d), some of which it may know already, and their ids."""
     ids: list[int] = []
     fresh: dict[bytes, int] = {}
     for position in positions:
@@ -150,7 +150,8 @@ def add_points(state: State, positions: Array) -> tuple[State, list[int]]:
 
 
 def expand(state: State, cell: int) -> State:
-    """Replace a leaf by its N children; work for the children only."""
+    """Replace a leaf, given its position in the tree's arrays, by its N children. The posterior is computed for the
+    children only."""
     problem, tree = state.problem, state.tree
     branching = problem.config.branching
     (lows,), (highs,) = split(tree.low.array[[cell]], tree.high.array[[cell]], branching, problem.side_scale)
@@ -168,7 +169,7 @@ def expand(state: State, cell: int) -> State:
 
 
 def prune(state: State) -> tuple[State, list[str]]:
-    """Drop the leaves that cannot hold an optimum. -> the state and the dropped cells' keys."""
+    """Prune the leaves that cannot hold an optimum. Returns the state, and the keys of the pruned cells."""
     tree, summary = state.tree, state.summary
     if summary.incumbent is None or tree.listed or not state.problem.config.prunes:
         return state, []
@@ -180,14 +181,18 @@ def prune(state: State) -> tuple[State, list[str]]:
 
 
 def draw(problem: Problem, step: int, counts: Array, variance: Array) -> NDArray[np.bool_]:
-    """Which evaluated points enter the dictionary: each with probability min(1, qbar n_i s2_i), independently.
+    """Draw the dictionary: each evaluated point is in it with probability min(1, qbar n_i s2_i), independently.
 
-    Never empty: when no point is drawn, the most probable one is taken.
+    If no point is drawn, the most probable one is taken.
 
     Args:
-        step: number of results before this draw; with the seed it determines the random numbers.
-        counts: (E,) n_i by ordinal, the newest result included.
-        variance: (E,) s2_i by ordinal.
+        problem: constants and seed.
+        step: number of results before this draw. With the seed, it determines the random numbers.
+        counts: (E,) n_i by ordinal, including the newest result.
+        variance: (E,) s2_i by ordinal, divided by lambda.
+
+    Returns:
+        A mask of shape (E,).
     """
     if math.isinf(problem.config.qbar):
         return np.ones(len(counts), dtype=np.bool_)
@@ -201,14 +206,14 @@ def draw(problem: Problem, step: int, counts: Array, variance: Array) -> NDArray
 
 
 def resampled(state: State, point: int) -> Ints:
-    """The next dictionary, from the variances before the newest result (BKB).
+    """The next dictionary, drawn by the variances before the newest result (as in BKB).
 
     Args:
         state: before the newest result.
-        point: id of the newest result's point.
+        point: id of the point of the newest result.
 
     Returns:
-        ids, in order of first observation.
+        Ids, in order of first observation.
     """
     points = state.points
     ids = points.evaluated if points.counts[point] else np.append(points.evaluated, point)
@@ -217,8 +222,8 @@ def resampled(state: State, point: int) -> Ints:
 
 
 def refactorize(state: State, dictionary: Ints, batch_start: int, clipped: int = 0) -> State:
-    """The same study factorised from scratch, with this dictionary, which was drawn after so many results; forgets
-    points that nothing refers to."""
+    """The state with this dictionary (ids), drawn after ``batch_start`` results, factorised from scratch. Points that
+    are neither evaluated nor centroids of live cells are dropped."""
     tree, points = state.tree, state.points
     live = tree.live()
     kept = np.unique(np.concatenate([tree.point[live], points.evaluated]))
@@ -240,7 +245,8 @@ def refactorize(state: State, dictionary: Ints, batch_start: int, clipped: int =
 
 
 def absorb(state: State, point: int, value: float) -> State:
-    """Fold one result in: posterior, dictionary, summary. Rank-one and column updates; from scratch when worn."""
+    """Fold a result of a known point, given its id: by rank-one and column updates, or by a factorisation from scratch
+    if that is cheaper or rounding errors require it."""
     batch = _batch_with(state, point)
     present = state.gp.sketch.dictionary
     dictionary = resampled(state, point) if batch is None else present
@@ -283,7 +289,7 @@ def absorb(state: State, point: int, value: float) -> State:
 
 
 def _batch_with(state: State, point: int) -> Batch | None:
-    """The batch that one more result is a part of; None where the dictionary is to be drawn anew."""
+    """The batch with one more result, at this point; None if the dictionary must be drawn anew."""
     most, batch = state.problem.config.batch_drift, state.batch
     if most is None or batch is None or not len(state.gp.sketch.dictionary):
         return None

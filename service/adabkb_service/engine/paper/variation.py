@@ -1,10 +1,10 @@
-"""The variation bound V_h of a cell, in two forms.
+"""V_h, a bound on how much the objective varies in a cell, in two forms.
 
-Both are made of g, which bounds the kernel's distance between a cell's centroid and its points: the kernel's own at
-the cell's scaled radius, or ``distance_at_depth``. Ada-BKB's V_h is F g. (The lemma's V_h bounds f over pairs of points
-of a cell with the radius, although two of them may be twice as far apart; what the index needs is the distance from the
-centroid, for which the radius is right.) Ada-GP-UCB's comes from chaining, holds for draws of the Gaussian process,
-and is larger by a factor that hardly falls with h.
+Both depend on g, a bound on the distance in the RKHS between the centroid of a cell and its other points: the kernel's
+``distance`` at the radius of the cell, or ``distance_at_depth``. Ada-BKB's V_h is F g. (The paper's lemma bounds the
+difference of f between any two points of a cell by means of the radius, although two points may be twice as far apart.
+The index needs only the difference from the centroid, for which the radius is right.) Ada-GP-UCB's V_h comes from
+chaining and holds for draws from the Gaussian process. It is larger, by a factor that hardly decreases with h.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from adabkb_service.engine.paper.kernels import Kernel
 
 Array = NDArray[np.float64]
 TINY = 1e-300
-"""Instead of a g of 0, where a logarithm is taken."""
+"""Replaces a g of 0 in a logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chaining:
-    """The constants of Ada-GP-UCB's V_h (Shekhar and Javidi 2018) that Ada-BKB has no use for."""
+    """The constants of Ada-GP-UCB's V_h (Shekhar and Javidi 2018) that Ada-BKB does not have."""
 
     horizon: int
-    """T, the number of results that the bound is to hold for."""
+    """T, the number of results for which the bound holds."""
     c1: float
-    """C_1: how many balls of radius r cover the box, times r^d."""
+    """C_1: the box can be covered by C_1 r^-d balls of radius r."""
 
 
 def distance_at_depth(kernel: Kernel, v1: float, rho: float, shortest: float, depth: int) -> float:
@@ -37,7 +37,7 @@ def distance_at_depth(kernel: Kernel, v1: float, rho: float, shortest: float, de
 
     Args:
         kernel: with a finite ``slope``.
-        v1, rho: as configured, in model coordinates (the authors' do not depend on the size of the box).
+        v1, rho: the constants, in model coordinates (those of the authors do not depend on the size of the box).
         shortest: the smallest lengthscale, which gives the largest bound.
         depth: h.
     """
@@ -49,16 +49,16 @@ def variation_by_chaining(
 ) -> Array:
     """Ada-GP-UCB's V_h of k cells of one depth, shape (k,), in standard deviations of the process.
 
-        V_h = g_h (sqrt(2 delta + C_4 + h ln N + 4 d ln(1 / g_h)) + C_3)
+        V_h = g_h (sqrt(2 ln(1 / delta) + C_4 + h ln N + 4 d ln(1 / g_h)) + C_3)
         C_4 = 2 ln(C_1^2 pi^2 / 3) + 2 ln(T^2 pi^2 / 6)
         C_3 = sum over i <= h_max of 2^(1 - i) (sqrt(ln i) + sqrt(2 d ln 2) sqrt(i))
 
-    as in the code of Ada-BKB's authors, but with ln(1 / delta) where their code has delta itself; a negative root,
-    where g is large, counts as 0 (theirs is nan).
+    This is the code of Ada-BKB's authors with two differences: it has ln(1 / delta) where theirs has delta, and where g
+    is so large that the root would be of a negative number (theirs is nan), the root is 0.
 
     Args:
         form: T and C_1.
-        g: (k,) bound on the kernel's distance between the centroid and a point of the cell.
+        g: (k,) bound on the distance in the RKHS between the centroid and a point of the cell.
         dimension: d.
         depth: h.
         max_depth: h_max.

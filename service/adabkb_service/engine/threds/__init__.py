@@ -1,1 +1,1 @@
-"""GP-ThreDS: threshold tests down a dyadic tree."""
+"""GP-ThreDS: threshold tests on a dyadic tree of cells."""

@@ -1,19 +1,21 @@
-"""GP-ThreDS (Salgia, Vakili and Zhao 2021): threshold tests down a dyadic tree, as the code of its authors has it.
+"""GP-ThreDS (Salgia, Vakili and Zhao 2021): threshold tests on a dyadic tree of cells, as in the code of its authors.
 
-An epoch tests each of its cells for whether the objective passes a threshold tau in it: a Gaussian process of the
-test's own results alone, on a grid of the cell, is asked where its upper bound is largest, until each of the children,
-half as long, is accepted (a lower bound passes tau, or ``patience`` results brought no decision) or what is left is
-rejected (no upper bound comes near tau). The accepted children are the next epoch's cells and tau rises towards the
-largest value that the optimum may have; if there are none, tau is lowered and the same cells are tested again.
+An epoch tests each of its cells for whether the objective exceeds a threshold tau in it. A test is GP-UCB on a grid of
+the cell, with a Gaussian process of the results of this test only. A child of the cell, half as long per axis, is
+accepted if a lower bound in it exceeds tau, or if ``patience`` results have brought no decision. The remaining children
+are rejected once all their upper bounds are below tau by a margin. The accepted children are the cells of the next
+epoch, and tau rises towards the largest possible value of the optimum. If no child was accepted, tau is lowered and the
+same cells are tested again.
 
-Taken differently from their code: the next point is looked for after a child was accepted, among what is left, not
-before; bounds below 0 count as they are. A result outside the cell under test is kept, but decides nothing.
+Two things differ from the authors' code: the next point is chosen after a child was accepted, among the remaining
+children, and not before; and bounds below 0 are not replaced. A result outside the tested cell is recorded but has no
+part in the test.
 
-What a result does to the cells is told with the next suggestion, so that the cells that are kept are a function of the
-suggestions: a result may be corrected before anybody asks what to make of it. At the end of the tree no suggestion
-follows, and the result itself tells.
+Changed cells are reported with the next suggestion and not with the result that changes them, because a result may be
+corrected before the next suggestion. So the reported cells are a function of the suggestions. When the tree has reached
+its last level, no suggestion follows, and the result reports them.
 
-A test is GP-UCB on fixed points: everything about it is ``ada_bkb``'s.
+The implementation of a test is ``ada_bkb`` with fixed points.
 """
 
 from __future__ import annotations
@@ -47,13 +49,13 @@ from adabkb_service.engine.threds.state import Config, State, Test
 Array = NDArray[np.float64]
 
 LARGEST = 1e100
-"""Of a result: the sum of many squares stays within floating point."""
+"""Largest magnitude of a result, so that the sum of many squares does not overflow."""
 STEP_BACK = 0.4
-"""How far tau's interval begins below the last tau, as a share of its first length and per halving."""
+"""After an epoch, the interval of tau begins this much below the last tau, times its first length and 2^-depth."""
 
 
 def start(space: Space, config: Config, seed: int) -> State:
-    """The root is to be tested, nothing is observed."""
+    """The initial state: the root is being tested, and nothing is observed."""
     problem = constants.Problem(space, config.model, seed)
     nothing, test = results.empty(space.dimension), _new_test(problem, config, ROOT)
     cells = {ROOT: "leaf"}
@@ -69,25 +71,26 @@ def restore(
     dictionary: Sequence[int],  # noqa: ARG001
     learned: Mapping[str, object] | None = None,  # noqa: ARG001
 ) -> State:
-    """The state that the results gave, one after the other: O(T) steps."""
+    """The state of a study, by folding its T results one after the other. See ``Policy.restore``."""
     return _replayed(start(space, config, seed), record, cells)
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
-    """The study with another record of results."""
-    return _told(_replayed(start(state.problem.space, state.config, state.problem.seed), record, cells))
+    """The state after a correction, with another record of results. See ``Policy.rebuild``."""
+    return _reported_at_the_end(_replayed(start(state.problem.space, state.config, state.problem.seed), record, cells))
 
 
 def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
-    """One point after the other, each pending for the next; without end. At the end of the tree, the best one.
+    """Points to evaluate, one after the other, without end. Each is pending when the next one is decided on. When the
+    tree has reached its last level, the best evaluated point is repeated.
 
     Args:
         state: of the study.
-        pending: (k, d) cube positions of points handed out and not yet observed.
-        failed: (f, d) those that could not be evaluated; they count as pending for ever.
+        pending: (k, d) cube positions of points that were handed out and have no result yet.
+        failed: (f, d) cube positions of points that could not be evaluated. They are pending for ever.
     """
     cells = _changes(state)
-    state = replace(state, kept={**state.kept, **cells})
+    state = replace(state, reported={**state.reported, **cells})
     key = None if state.test is None else state.test.key
     for point in _points(state, pending, failed):
         yield Suggestion(state, point, key, depth_of(key or ROOT), cells, capped=False)
@@ -103,16 +106,16 @@ def _points(state: State, pending: Array, failed: Array | None) -> Iterator[Arra
 
 
 def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:
-    """Take a result in; it may end the test, and that the epoch.
+    """Fold a result. It may end the test, and with it the epoch.
 
     Args:
         state: of the study.
-        point: (d,) cube position of what was evaluated; any point of the space.
-        value: the result, larger is better.
+        point: (d,) cube position of the evaluated point, which need not have been suggested.
+        value: the result; larger is better.
         error: its standard error, which is not used.
 
     Raises:
-        FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
+        FloatingPointError: the magnitude of the value exceeds ``LARGEST``.
     """
     if abs(value) > LARGEST:
         raise FloatingPointError("results too large for floating point: rescale them")
@@ -125,21 +128,22 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
         return Update(state, {})
     study, (where,) = add_points(test.study, point[None])
     study = absorb(study, where, value)
-    return _told(_judged(state, replace(test, study=study, waited=test.waited + 1)))
+    test = replace(test, study=study, undecided=test.undecided + 1)
+    return _reported_at_the_end(_decided(state, test))
 
 
 def dictionary(state: State) -> tuple[int, ...]:  # noqa: ARG001
-    """None: the posterior is exact."""
+    """No ordinals: the posterior is exact."""
     return ()
 
 
 def stopped(state: State) -> bool:
-    """Whether cells are as small as they may be."""
+    """Whether the tree has reached its last level."""
     return state.test is None
 
 
 def report(state: State) -> Report:
-    """The numbers of the current test. There is no certificate."""
+    """The model of the current test in numbers. There is no certificate."""
     study = None if state.test is None else state.test.study
     return Report(
         gap=None,
@@ -159,46 +163,46 @@ def report(state: State) -> Report:
 
 
 def predict(state: State, points: Array) -> Prediction:
-    """The posterior of all results, tests or not, at cube positions (k, d)."""
+    """The posterior at cube positions (k, d), given all results, not only those of the current test."""
     return reports.predict(_of_all_results(state), points)
 
 
 def recommend(state: State) -> Recommendation | None:
-    """The evaluated point of best mean by all results; None before the first."""
+    """The evaluated point with the best posterior mean, given all results; None before the first result."""
     return reports.recommend(_of_all_results(state))
 
 
 def cell_box(state: State, key: str) -> CellBox:
-    """A cell's corners and centroid."""
+    """The corners and the centroid of the cell with this key."""
     low, high = _box(key, state.problem.space.dimension)
     return CellBox(low, high, state.problem.space.snap((low + high)[None] / 2)[0])
 
 
 def _replayed(state: State, record: Record, cells: Mapping[str, str]) -> State:
-    """The state after these results, with these cells kept."""
+    """The state after these results, if these cells have been reported."""
     for position, value, error in zip(record.positions, record.values, record.errors, strict=True):
         state = observe(state, position, float(value), float(error)).state
-    return replace(state, kept=cells)
+    return replace(state, reported=cells)
 
 
-def _told(state: State) -> Update[State]:
-    """With what there is to tell now."""
+def _reported_at_the_end(state: State) -> Update[State]:
+    """The update after a result. It reports changed cells only if no suggestion will follow."""
     if state.test is not None:
         return Update(state, {})
     cells = _changes(state)
-    return Update(replace(state, kept={**state.kept, **cells}), cells)
+    return Update(replace(state, reported={**state.reported, **cells}), cells)
 
 
 def _changes(state: State) -> Cells:
-    """What is to be told of the cells. Those that there would not be without a result that was corrected count as
-    pruned, but stay, as points were handed out for them."""
-    left = {key: "pruned" if status == "leaf" else status for key, status in state.kept.items()}
+    """The changes of cells that have not been reported. Reported cells that no longer exist after a correction are
+    marked as pruned, since points were handed out for them."""
+    left = {key: "pruned" if status == "leaf" else status for key, status in state.reported.items()}
     now = left | {key: status for key, status in state.tree.items() if left.get(key) != "expanded"}
-    return {key: status for key, status in now.items() if state.kept.get(key) != status}
+    return {key: status for key, status in now.items() if state.reported.get(key) != status}
 
 
-def _judged(state: State, test: Test) -> State:
-    """After a result: accept a child, reject what is left, or neither."""
+def _decided(state: State, test: Test) -> State:
+    """After a result, accept a child, reject all remaining children, or neither."""
     study = test.study
     points, summary = study.tree.point[study.tree.leaves], study.summary
     width = summary.beta * summary.deviation[points]
@@ -207,18 +211,18 @@ def _judged(state: State, test: Test) -> State:
         return _concluded(state, test)
     lower = summary.mean[points] - width
     best = lower.max()
-    if best <= state.tau and test.waited < state.config.patience:
+    if best <= state.tau and test.undecided < state.config.patience:
         return replace(state, test=test)
     low, high = _box(test.key, state.problem.space.dimension)
     children = (study.points.positions.array[points] > (low + high) / 2) @ 2 ** np.arange(len(low))
     child = int(children[np.argmax(lower >= best - TIE * abs(best))])
     tree = study.tree.without(children == child)
-    test = replace(test, study=replace(study, tree=tree), accepted=(*test.accepted, child), waited=0)
+    test = replace(test, study=replace(study, tree=tree), accepted=(*test.accepted, child), undecided=0)
     return replace(state, test=test) if tree.count else _concluded(state, test)
 
 
 def _concluded(state: State, test: Test) -> State:
-    """The test is over; with the last one the epoch is, too."""
+    """End the test, and after the last test of the epoch the epoch as well."""
     problem, config = state.problem, state.config
     children = child_keys(test.key, 2**problem.space.dimension)
     chosen = tuple(children[child] for child in sorted(test.accepted))
@@ -240,7 +244,7 @@ def _next_epoch(state: State) -> State:
 
 
 def _new_test(problem: constants.Problem, config: Config, key: str) -> Test:
-    """A test without results; its grid's middle comes first."""
+    """A test without results. The middle of its grid is the first point."""
     space = problem.space
     low, high = _box(key, space.dimension)
     positions = distinct(space.snap(product(list(np.linspace(low, high, config.grid).T))))
@@ -254,7 +258,8 @@ def _new_test(problem: constants.Problem, config: Config, key: str) -> Test:
 
 
 def _box(key: str, dimension: int) -> tuple[Array, Array]:
-    """Corners, (d,) each: bit k of a child's number says which half of axis k it is, 1 for the upper one."""
+    """The low and high corner of a cell, (d,) each. In the number of a child, bit k is 1 if it is the upper half on
+    axis k."""
     low, side = np.zeros(dimension), 1.0
     for child in path_of(key)[1:]:
         side /= 2
@@ -267,7 +272,7 @@ def _of_all_results(state: State) -> ada_bkb_module.State:
 
 
 class GPThreDS(Policy[Config, State]):
-    """GP-ThreDS; a grid's points may be repeated."""
+    """GP-ThreDS. Points may be suggested repeatedly."""
 
     start = staticmethod(start)
     restore = staticmethod(restore)

@@ -1,11 +1,10 @@
-"""What a study tells GP-ThreDS, and its state between two requests."""
+"""The configuration and the state of GP-ThreDS."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from adabkb_service.engine.paper import config as constants
 from adabkb_service.engine.paper.state import State as TestStudy
@@ -14,64 +13,66 @@ from adabkb_service.engine.record import Record
 
 @dataclass(frozen=True)
 class Config:
-    """What a study tells GP-ThreDS."""
+    """The constants of GP-ThreDS. Outputs are in the user's units, with the engine's sign."""
 
     model: constants.Config
-    """Of a test, from ``of_a_test``."""
+    """The constants of a test, from ``of_a_test``."""
     lowest: float
     highest: float
-    """Where the largest value of the objective is looked for, in the engine's sign."""
+    """The interval in which the optimum of the objective is expected."""
     grid: int
-    """Points per axis of a cell's grid."""
+    """Number of points per axis of the grid of a cell."""
     patience: int
-    """Results of a test without a decision, after which a child is accepted."""
+    """Number of results of a test without a decision after which a child is accepted."""
     slack: float
-    """How far below tau, per side of the cell, an upper bound must be for a rejection."""
+    """The remaining children are rejected if all upper bounds are below tau by this times the side of the cell."""
     max_depth: int
-    """Halvings of the box."""
+    """Depth of the last level of the tree."""
 
 
-def of_a_test(**given: Any) -> constants.Config:
-    """A test's constants: some are given, the others make it what it is."""
-    return constants.Config(**given, qbar=math.inf, beta="igp", outputs="raw", max_depth=0, prunes=False)
+def of_a_test(given: constants.Config) -> constants.Config:
+    """The constants of a test: those given, with the ones replaced that make it GP-UCB on fixed points."""
+    return replace(given, qbar=math.inf, beta="igp", outputs="raw", max_depth=0, prunes=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A cell that is being tested."""
+    """The test of a cell."""
 
     key: str
+    """Key of the cell."""
     study: TestStudy
-    """The grid as fixed points, without those of accepted children; with the test's results."""
+    """The results of the test. Its fixed points are those of the grid, without those in accepted children."""
     accepted: tuple[int, ...] = ()
-    waited: int = 0
-    """Results since the last decision."""
+    """Numbers of the accepted children."""
+    undecided: int = 0
+    """Number of results since a child was last accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A study between two requests: a function of its results."""
+    """The state of a study. All but ``reported`` is a function of the results."""
 
     problem: constants.Problem
     config: Config
     record: Record
     lowest: float
     highest: float
-    """Of tau's interval."""
+    """The interval whose middle is tau."""
     cells: tuple[str, ...]
-    """Of this epoch."""
+    """Keys of the cells of this epoch."""
     chosen: tuple[str, ...]
-    """Children that the tests of this epoch accepted."""
+    """Keys of the children that were accepted in this epoch."""
     tested: int
-    """Cells of this epoch whose test is over."""
+    """Number of cells of this epoch whose tests have ended."""
     test: Test | None
-    """Of the next cell; None when the tree is at its end."""
+    """The current test; None when the tree has reached its last level."""
     tree: Mapping[str, str]
-    """The cells as the results have made them, key -> status, ..."""
-    kept: Mapping[str, str]
-    """... and as the suggestions have told."""
+    """All cells according to the results, key -> status."""
+    reported: Mapping[str, str]
+    """All cells as suggestions have reported them, key -> status."""
 
     @property
     def tau(self) -> float:
-        """The threshold."""
+        """The threshold of the tests."""
         return (self.lowest + self.highest) / 2

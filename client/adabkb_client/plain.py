@@ -1,0 +1,77 @@
+"""Numbers as JSON takes them, from Python, numpy or torch, and the refusal of what is no number."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, SupportsFloat
+
+
+class NotANumber(TypeError):
+    """A program gave something else where a number is needed: a mistake of the program, not of one evaluation."""
+
+
+def plain(value: Any) -> Any:
+    """Return a scalar or an array of one element as the Python value it stands for, anything else as it is."""
+    is_scalar = hasattr(value, "item") and math.prod(_shape(value)) == 1
+    return value.item() if is_scalar else value
+
+
+def finite(name: str, number: SupportsFloat) -> float:
+    """Return a plain float.
+
+    Raises:
+        NotANumber: it is no number, such as None, a text or a dict.
+        ValueError: it is infinite or NaN.
+    """
+    scalar = plain(number)
+    if isinstance(scalar, str | bytes) or not hasattr(type(scalar), "__float__") or _shape(scalar):
+        raise NotANumber(f"{name} must be a number, not {_shown(number)}")
+    value = float(scalar)
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, not {value}; report a failed run with fail()")
+    return value
+
+
+def point(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of parameters as JSON takes them.
+
+    Raises:
+        ValueError: a value is infinite or NaN.
+    """
+    return {name: _value(name, value) for name, value in parameters.items()}
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """Return a request's body as JSON.
+
+    Raises:
+        TypeError: it holds something that JSON has no form for.
+        ValueError: it holds a number that is infinite or NaN.
+    """
+    return json.dumps(body, allow_nan=False, default=_scalar).encode()
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    shape: tuple[int, ...] = getattr(value, "shape", ())
+    return shape
+
+
+def _value(name: str, value: Any) -> Any:
+    scalar = plain(value)
+    if isinstance(scalar, float) and not math.isfinite(scalar):
+        raise ValueError(f"parameter {name!r} must be a finite number, not {scalar}")
+    return scalar
+
+
+def _scalar(value: Any) -> Any:
+    scalar = plain(value)
+    if scalar is value:
+        raise TypeError(f"{_shown(value)} cannot be sent; give numbers, texts, booleans, or lists and dicts of them")
+    return scalar
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "None"
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"

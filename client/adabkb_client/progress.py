@@ -1,0 +1,103 @@
+"""The progress of a run: a bar in a terminal or notebook, and one line of the log for each result."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from tqdm.asyncio import tqdm_asyncio
+from tqdm.auto import tqdm
+
+from adabkb_client.errors import NoTrialAvailable
+from adabkb_client.models import StudyInfo, StudySummary
+from adabkb_client.resource import StudyResource
+
+log = logging.getLogger("adabkb_client")
+
+IN_NOTEBOOK = tqdm is not tqdm_asyncio
+LOOK_EVERY = 30.0
+"""Seconds between two looks at whom a run waits for."""
+
+
+class Progress:
+    """Shows how far a study is, trials of other workers included. Threads may share it, in a ``with`` block."""
+
+    def __init__(self, study: StudyResource, info: StudyInfo, *, visible: bool) -> None:
+        self._study = study
+        self._budget = info.budget
+        self._visible = visible
+        self._said = ""
+        self._looked = -LOOK_EVERY
+        self._looking = threading.Lock()
+        self._open = ExitStack()
+        # tqdm takes a notebook for a file, and would show nothing there.
+        hidden = (False if IN_NOTEBOOK else None) if visible else True
+        self._bar: tqdm[Any] = tqdm(total=info.budget, unit="trial", desc=study.id, disable=hidden)
+        self._show(info)
+
+    def __enter__(self) -> Self:
+        self._open.enter_context(self._bar)
+        if self._visible and self._bar.disable:
+            self._open.enter_context(_lines_on_standard_error())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def result(self, trial: int, value: float, study: StudySummary) -> None:
+        """Show a result, and the state of the study after it."""
+        self._show(study)
+        total = "" if self._budget is None else f"/{self._budget}"
+        log.info("trial %d: %.6g, best %s, %d%s", trial, value, _best(study), _finished(study), total)
+
+    def waiting(self, none: NoTrialAvailable) -> None:
+        """Say what the run waits for: somebody who paused the study, or workers that hold trials."""
+        with self._looking:
+            if time.monotonic() < self._looked + LOOK_EVERY:
+                return
+            said = f"waiting: {none}" if none.reason == "paused" else self._holders()
+            if said and said != self._said:
+                log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)
+            self._said, self._looked = said, time.monotonic()
+
+    def _holders(self) -> str:
+        holders = [
+            f"{trial.worker or 'a worker without a name'} until {trial.leased_until.astimezone():%H:%M}"
+            for trial in self._study.trials("active")
+            if trial.leased_until
+        ]
+        return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
+
+    def _show(self, study: StudySummary) -> None:
+        self._bar.n = _finished(study)
+        self._bar.set_postfix(best=_best(study), failed=study.counts.failed)
+
+
+@contextmanager
+def _lines_on_standard_error() -> Iterator[None]:
+    """Print the client's log inside the block, unless the program has set up logging."""
+    if log.hasHandlers():
+        yield
+        return
+    handler, level = logging.StreamHandler(), log.level
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+def _best(study: StudySummary) -> str:
+    return f"{study.best.value:.6g}" if study.best else "none"
+
+
+def _finished(study: StudySummary) -> int:
+    return study.counts.completed + study.counts.failed

@@ -1,0 +1,71 @@
+"""The OpenAPI document: FastAPI's, with our problems, with examples, and in terms that generators of clients know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from adabkb_service.api.problems import Problem
+
+REFERENCE = "#/components/schemas/{model}"
+JSON = "application/json"
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The document of an app. It is made once and then kept by the app."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        schemas = made["components"]["schemas"]
+        schemas.pop("HTTPValidationError", None)
+        schemas.pop("ValidationError", None)
+        schemas["Problem"] = Problem.model_json_schema(ref_template=REFERENCE, mode="serialization")
+        schemas["Fault"] = schemas["Problem"].pop("$defs")["Fault"]
+        for schema in schemas.values():
+            del schema["title"]  # some generators name types by it, and it is the same for a request and an answer
+            for field in schema.get("properties", {}).values():
+                field.pop("title", None)
+                _tell_default(field)
+        for operation in _operations(made):
+            _give_examples(operation)
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _tell_default(field: dict[str, Any]) -> None:
+    """Move the default of a field from its schema to its description. Some generators make a field with a default a
+    required one, and others send the default as if the user had set it."""
+    if "default" not in field:
+        return
+    default = field.pop("default")
+    if default is not None and "const" not in field:
+        told = f"by default {json.dumps(default)}"
+        field["description"] = f"{field['description']}; {told}" if "description" in field else told
+
+
+def _operations(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for methods in made["paths"].values():
+        yield from methods.values()
+
+
+def _give_examples(operation: dict[str, Any]) -> None:
+    """Give the request body and the answers of an operation their examples."""
+    example = examples().get(operation["operationId"], {})
+    if "request" in example:
+        operation["requestBody"]["content"][JSON]["example"] = example["request"]
+    for status, answer in operation["responses"].items():
+        if int(status) < 400 and JSON in answer.get("content", {}):
+            answer["content"][JSON]["example"] = example["answer"]
+
+
+@cache
+def examples() -> dict[str, dict[str, Any]]:
+    """The body of a request and the answer to it, by operation, as a server once gave them.
+    ``python -m tests.api.examples`` records them anew."""
+    found: dict[str, dict[str, Any]] = json.loads(files(__package__).joinpath("examples.json").read_text("utf-8"))
+    return found

@@ -1,0 +1,90 @@
+"""Records the examples of the OpenAPI document: what a server answers to one small study.
+
+``python -m tests.api.examples`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi.routing import APIRoute
+
+from adabkb_service.api import document
+from adabkb_service.app import ROUTERS
+from tests.servers import server_on
+
+FILE = Path(document.__file__).with_name("examples.json")
+ROUTES = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+
+DEFINITION: dict[str, Any] = {
+    "id": "svm",
+    "direction": "maximize",
+    "budget": 60,
+    "seed": 7,
+    "parameters": [
+        {"name": "C", "kind": "float", "low": 0.001, "high": 1000.0, "scale": "log"},
+        {"name": "kernel", "kind": "categorical", "choices": ["linear", "rbf"]},
+    ],
+}
+POINT = {"C": 10.0, "kernel": "rbf"}
+CALLS: list[tuple[str, str, Any]] = [
+    ("GET", "/healthz", None),
+    ("GET", "/readyz", None),
+    ("GET", "/version", None),
+    ("POST", "/v1/studies", DEFINITION),
+    ("POST", "/v1/studies/svm/suggest", {"count": 2, "worker": "gpu-1"}),
+    ("POST", "/v1/studies/svm/trials/1/heartbeat", {"attempt": 1, "lease_seconds": 7200.0}),
+    ("POST", "/v1/studies/svm/observe", {"trial": 1, "value": 0.91, "std_error": 0.01}),
+    ("POST", "/v1/studies/svm/trials/2/release", {"attempt": 1}),
+    ("POST", "/v1/studies/svm/observations", {"items": [{"parameters": POINT, "value": 0.87}], "dry_run": False}),
+    ("POST", "/v1/studies/svm/trials", {"parameters": {"C": 0.5, "kernel": "linear"}}),
+    ("PATCH", "/v1/studies/svm/observations/2", {"value": 0.88, "reason": "the first value was of another fold"}),
+    ("PATCH", "/v1/studies/svm", {"budget": 80, "tags": {"team": "vision"}}),
+    ("GET", "/v1/studies/svm", None),
+    ("GET", "/v1/studies?limit=1", None),
+    ("GET", "/v1/studies/svm/trials?limit=2", None),
+    ("GET", "/v1/studies/svm/trials/1", None),
+    ("GET", "/v1/studies/svm/trials/1/why", None),
+    ("GET", "/v1/studies/svm/observations?limit=2", None),
+    ("GET", "/v1/studies/svm/recommendation", None),
+    ("POST", "/v1/studies/svm/predict", {"points": [POINT]}),
+    ("GET", "/v1/studies/svm/model", None),
+    ("GET", "/v1/studies/svm/tree?limit=2", None),
+    ("GET", "/v1/studies/svm/dictionary?limit=2", None),
+    ("GET", "/v1/studies/svm/events?limit=2", None),
+    ("DELETE", "/v1/studies/svm/observations/2?reason=wrong%20data", None),
+    ("DELETE", "/v1/studies/svm", None),
+]
+
+
+def recorded() -> dict[str, dict[str, Any]]:
+    """For each operation with JSON, the body of the request and the answer."""
+    with tempfile.TemporaryDirectory() as folder, server_on(f"sqlite:///{folder}/adabkb.db") as address:
+        return dict(_answers(address))
+
+
+def _answers(address: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    with httpx.Client(base_url=address, timeout=60) as client:
+        for method, path, body in CALLS:
+            answer = client.request(method, path, json=body)
+            assert answer.is_success, (method, path, answer.text)
+            example = {} if body is None else {"request": body}
+            if answer.content:
+                example["answer"] = answer.json()
+            if example:
+                yield _operation(method, path.partition("?")[0]), example
+
+
+def _operation(method: str, path: str) -> str:
+    (name,) = {r.operation_id for r in ROUTES if method in (r.methods or ()) and r.path_regex.fullmatch(path)}
+    assert name is not None
+    return name
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(recorded(), indent=2) + "\n")

@@ -1,0 +1,15 @@
+"""``adabkb serve`` that replaces a model process after seconds without a word, and not after minutes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adabkb_service import app
+from adabkb_service.cli import main
+from adabkb_service.inference.pool import WorkerPool
+
+SILENT_SECONDS = 8.0
+
+if __name__ == "__main__":
+    vars(app)["WorkerPool"] = partial(WorkerPool, silent_seconds=SILENT_SECONDS)
+    main()

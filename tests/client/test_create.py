@@ -1,0 +1,76 @@
+"""Creating studies, and opening those that exist."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_client import Client, Conflict, Float, Invalid, Ordinal
+from adabkb_client import client as client_module
+from adabkb_service.contract.study import CHANGEABLE
+
+
+def test_creating_again_opens_the_same_study_and_another_definition_is_a_conflict(client: Client) -> None:
+    space = {"x": Float(0, 1)}
+    first = client.create_study("s", space, direction="minimize", seed=1, budget=3)
+    first.observe(first.suggest(), 1.0)
+    again = client.create_study("s", space, direction="minimize", seed=1, budget=3)
+    assert again.info().counts.completed == 1
+    with pytest.raises(Conflict):
+        client.create_study("s", {"x": Float(0, 2)}, direction="minimize", seed=1, budget=3)
+
+
+def test_a_script_that_asks_for_another_budget_learns_how_to_change_it(client: Client) -> None:
+    space = {"x": Float(0, 1)}
+    study = client.create_study("s", space, direction="minimize", seed=1, budget=16, tags={"a": "1"})
+    with pytest.raises(Conflict, match=r"budget 16, not 20; change it by study\.update\(budget=20\).*update=True"):
+        client.create_study("s", space, direction="minimize", seed=1, budget=np.int64(20))
+    assert study.info().budget == 16
+    client.create_study("s", space, direction="minimize", seed=1, budget=np.int64(20), tags={"a": "2"}, update=True)
+    assert (study.info().budget, study.info().tags) == (20, {"a": "2"})
+
+
+def test_settings_are_compared_with_what_they_are_now(client: Client) -> None:
+    space = {"x": Float(0, 1)}
+    study = client.create_study("s", space, direction="minimize", seed=1, budget=3)
+    study.update(budget=5, failure_limit=2)
+    client.create_study("s", space, direction="minimize", seed=1, budget=5)
+    with pytest.raises(Conflict, match=r"update\(budget=3\)"):
+        client.create_study("s", space, direction="minimize", seed=1, budget=3)
+
+
+def test_an_update_changes_nothing_of_a_study_that_differs_in_more(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, budget=3)
+    with pytest.raises(Conflict, match=r"parameters\.0\.high is 1\.0, not 2\.0"):
+        client.create_study("s", {"x": Float(0, 2)}, direction="minimize", seed=1, budget=5, update=True)
+    assert study.info().budget == 3
+
+
+def test_the_client_knows_which_settings_can_be_changed() -> None:
+    assert set(client_module.CHANGEABLE) == set(CHANGEABLE)
+
+
+def test_a_wrong_definition_is_refused_with_the_place_of_the_error(client: Client) -> None:
+    with pytest.raises(Invalid) as caught:
+        client.create_study("bad", {"x": Float(2, 1)}, direction="minimize")
+    assert any(pointer.startswith("/parameters/0") for pointer in caught.value.pointers)
+    assert "parameter 'x', high: must be greater than low" in str(caught.value)
+    assert str(caught.value).count("must be greater than low") == 1
+    assert caught.value.request_id
+    assert not list(client.studies())
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "message"),
+    [
+        (Float(0, math.nan), ValueError, "parameter 'x': high must be finite, not nan"),
+        (Ordinal([1.0, math.inf]), ValueError, "parameter 'x': values must be finite, not inf"),
+        ((0, 1), TypeError, r"parameter 'x' must be declared by Float\(low, high\)"),
+    ],
+)
+def test_a_parameter_that_cannot_be_sent_is_named_with_the_remedy(
+    client: Client, spec: Any, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        client.create_study("bad", {"x": spec}, direction="minimize")

@@ -1,0 +1,43 @@
+"""Errors speak of the client's methods and arguments, and say each thing once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from adabkb_client import APIError, Client, Study
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda study: study.observe_point({"x": 3, "y": 2}, 1.0), ["parameter 'x': is 3, outside [0.0, 1.0]"]),
+        (lambda study: study.predict([{"x": 7, "y": 2}]), ["points[0], parameter 'x': is 7, outside [0.0, 1.0]"]),
+        (lambda study: study.update(budget=-1), ["budget: must be at least 1"]),
+        (lambda study: study.update(bugdet=1), ["bugdet: is not a field here; did you mean budget?"]),
+        (lambda study: list(study.trials("done")), ["state: must be 'active'"]),
+        (lambda study: study.observe(99, 1.0), ["has no trial 99", "study.trials() yields"]),
+        (lambda study: study.exclude(99), ["has no observation 99", "study.observations() yields"]),
+    ],
+)
+def test_a_refusal_names_arguments_and_methods(study: Study, call: Callable[[Study], Any], said: list[str]) -> None:
+    with pytest.raises(APIError) as caught:
+        call(study)
+    text = str(caught.value)
+    for part in said:
+        assert text.count(part) == 1
+    assert "/" not in text
+    assert "\n  ?" not in text
+
+
+def test_another_value_for_a_trial_names_the_method_that_corrects_it(study: Study) -> None:
+    trial = study.suggest()
+    study.observe(trial, 1.0)
+    with pytest.raises(APIError, match=r"study\.correct\(seq, value\)") as caught:
+        study.observe(trial, 2.0)
+    assert "PATCH" not in str(caught.value)
+
+
+def test_an_unknown_study_names_the_methods_that_find_or_create_one(client: Client) -> None:
+    with pytest.raises(APIError, match=r"no study 'nowhere'.*client\.studies\(\).*client\.create_study\(\)"):
+        client.study("nowhere")

@@ -1,0 +1,58 @@
+"""What a run says while it goes on."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from adabkb_client import Client, Float, Study
+
+
+@pytest.fixture
+def study(client: Client) -> Study:
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=3, seed=1)
+
+
+def test_each_result_is_one_line_of_the_log(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "adabkb_client")
+    values = iter([0.5, 0.25, 0.75])
+    study.run(lambda **_: next(values))
+    assert [record.message for record in caplog.records] == [
+        "trial 1: 0.5, best 0.5, 1/3",
+        "trial 2: 0.25, best 0.5, 2/3",
+        "trial 3: 0.75, best 0.75, 3/3",
+    ]
+
+
+PROGRAM = """
+import sys, logging
+from adabkb_client import Client
+if sys.argv[2] == "own":
+    logging.basicConfig(level=logging.WARNING)
+with Client(sys.argv[1]) as client:
+    client.study("s").run(lambda x: x, progress=sys.argv[2] != "silent")
+"""
+
+
+@pytest.mark.parametrize(("mode", "lines"), [("usual", 3), ("silent", 0), ("own", 0)])
+def test_without_a_terminal_each_result_is_one_line_on_standard_error(
+    server: str, study: Study, mode: str, lines: int
+) -> None:
+    """Not if the program asks for silence, nor against its own logging."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM, server, mode], capture_output=True, text=True, check=True)
+    assert len(done.stderr.splitlines()) == lines
+    assert done.stderr.count("/3\n") == lines
+    assert study.info().state == "complete"
+
+
+def test_a_run_says_whom_it_waits_for(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "adabkb_client")
+    held = study.suggest(worker="node7:123")
+    assert held.leased_until is not None
+    timer = threading.Timer(1.5, study.observe, (held, 0.0))
+    timer.start()
+    study.run(lambda x: x)
+    timer.join()
+    waits = [record.message for record in caplog.records if record.message.startswith("waiting")]
+    assert waits == [f"waiting for node7:123 until {held.leased_until.astimezone():%H:%M}"]
