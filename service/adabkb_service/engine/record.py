@@ -45,6 +45,10 @@ class Record:
             np.append(self.ordinals, ordinal),
         )
 
+    def first(self, count: int) -> Record:
+        """The first results, so many."""
+        return Record(self.positions[:count], self.values[:count], self.errors[:count], self.ordinals[:count])
+
     def first_rows(self) -> Ints:
         """The row of the first result of each distinct point, by ordinal."""
         return np.unique(self.ordinals, return_index=True)[1]

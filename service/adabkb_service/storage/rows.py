@@ -31,7 +31,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 2
+ENGINE_REVISION = 3
 """The engine revision of new studies. A study keeps the revision under which it was created, so that a replay of its
 log gives the same suggestions."""
 

@@ -223,7 +223,7 @@ def test_a_failing_region_is_left() -> None:
     evaluations 11 to 30 more than a tenth fail, of the last 20 less than a twentieth; and the hill is found."""
     spurious, hill = np.array([0.3, 0.35]), np.array([0.8, 0.75])
     outcomes = []
-    for seed in range(4):
+    for seed in range(10):
         result = Run(auto.start(unit_space(2), Config(), seed))
         failed, fails = np.zeros((0, 2)), []
         for _ in range(50):

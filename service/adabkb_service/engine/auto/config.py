@@ -18,9 +18,20 @@ class Config:
     """The certificate holds with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
-    revision: int = 2
-    """When learned hyperparameters take effect: 2, with the result after those that they were learned from; 1, at once,
-    as in studies of the first version."""
+    revision: int = 3
+    """Of the algorithm: a study keeps that of its creation. 3 is the present one. In 2, a stalled search used a model
+    of thinned data (``thinned``) instead of restarts (``exploration``). In 1, besides, what was learned took effect
+    at once, not with the next result."""
+
+    @property
+    def learns_behind(self) -> bool:
+        """Whether what is learned takes effect one result later."""
+        return self.revision > 1
+
+    @property
+    def restarts(self) -> bool:
+        """Whether a stalled search is restarted elsewhere."""
+        return self.revision > 2
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.likelihood import Evidence
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit, to_learn_from
-from adabkb_service.engine.auto.state import Prepared, State, absorb, fitted, mean_and_std
+from adabkb_service.engine.auto.state import Prepared, State, absorb, fitted, mean_and_std, restart_of
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
 
@@ -54,20 +54,20 @@ def learn_at_once(state: State, position: Array, value: float, error: float) -> 
 
 
 def learn_behind(state: State, position: Array, value: float, error: float) -> State:
-    """With one more result; first a checkpoint that the results before made due takes effect (revision 2)."""
+    """With one more result; first a checkpoint that the results before made due takes effect (from revision 2 on)."""
     if state.record.size < SMALL:
         return learn_at_once(state, position, value, error)
     state = _adopted(prepare(state))
     if not _is_outlier(state, value):
         return absorb(state, position, value, error)
     record = state.record.add(position, value, error)
-    checkpoint = replace(state.checkpoint, count=record.size)
+    checkpoint = replace(state.checkpoint, count=record.size, restart=restart_of(state, record))
     return _checked(fitted(state.problem, record, state.tree, checkpoint))
 
 
 def prepare(state: State) -> State:
     """The same state, with the checkpoint computed that the next result will bring, if there will be one."""
-    delayed = state.problem.config.revision > 1 and state.record.size >= SMALL
+    delayed = state.problem.config.learns_behind and state.record.size >= SMALL
     if not delayed or state.prepared is not None or not _is_due(state):
         return state
     seen = replace(state, tree=state.tree.as_of(state.settled))
@@ -144,9 +144,9 @@ def _searched(state: State, record: Record) -> State:
             starts.append(likelihood.prior(problem.domain.dimension))
         hyperparameters = likelihood.learn(evidence, starts)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
-    checkpoint = Checkpoint(
-        record.size, hyperparameters, dictionary=dictionary, thinned=thinned.learn(problem, record, rows)
-    )
+    restart = state.restart if record.size == state.record.size else restart_of(state, record)
+    overview = None if problem.config.restarts else thinned.learn(problem, record, rows)
+    checkpoint = Checkpoint(record.size, hyperparameters, dictionary=dictionary, restart=restart, thinned=overview)
     return fitted(problem, record, state.tree, checkpoint)
 
 

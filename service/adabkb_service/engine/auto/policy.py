@@ -1,6 +1,6 @@
 """Ada-BKB with learned hyperparameters: the ``auto`` profile.
 
-The algorithm is a loop that the service cuts into three moves, because the evaluation happens elsewhere:
+The algorithm is a loop that the service cuts into three moves, because workers do the evaluation:
 
 ``suggest``: condition the posterior on pending points as if they had been observed at their means; find the position
     x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``search``); cut the tree around x*
@@ -10,6 +10,8 @@ The algorithm is a loop that the service cuts into three moves, because the eval
     takes effect with the next result.
 ``prepare``: compute a checkpoint that is due ahead of that result, while a worker evaluates. It changes no answer.
 
+Once the search has stalled, two of three suggestions belong to restarts, which look elsewhere (``exploration``).
+
 A failed point counts as a vague result on the worse side of the record: its region loses what made it attractive, but a
 single failure does not close it. No point is suggested twice, except as a replicate where results are declared to be
 noisy. docs/algorithm.md describes the parts, docs/decisions/0005 says how the constants were chosen.
@@ -17,7 +19,7 @@ noisy. docs/algorithm.md describes the parts, docs/decisions/0005 says how the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,12 +27,13 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
 from adabkb_service.engine.answers import CellBox
+from adabkb_service.engine.auto import exploration
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import dictionary, learned, predict, recommend, report
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
-from adabkb_service.engine.auto.search import maximize_ucb
+from adabkb_service.engine.auto.search import maximize_ucb, scattered
 from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
@@ -47,7 +50,8 @@ EARLY_BETA, EARLY_STEPS = 1.5, 20
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Confidence widths of the search from then on, in turn: from greedy to curious."""
 THINNED_BETA = 2.0
-"""Confidence width of the curious steps once the search has stalled, which use the model of thinned data."""
+"""Confidence width of the curious steps once the search has stalled, which use the model of thinned data (revision 2
+and earlier)."""
 FAILED_QUANTILE = 0.25
 """Quantile of the results so far that a failed point counts as."""
 FAILED_NOISE = 0.1
@@ -63,12 +67,22 @@ def suggestions(state: State, pending: Array, failed: Array | None = None) -> It
         failed: (f, d) those that could not be evaluated.
     """
     failed = np.zeros((0, state.problem.space.dimension)) if failed is None else failed
-    view = _with_pending_observed(_with_failures_imputed(state.surrogate, state.warp, state, failed), state, pending)
+    search = _aware(state, state.surrogate, state.warp, state.record.values, pending, failed)
+    restart, elsewhere = None, search
     while not exhausted(state, np.concatenate([pending, failed])):
-        suggestion = _decide(state, view, pending, failed)
+        if state.restart is None or (state.record.size + len(pending) + len(failed)) % exploration.PERIOD == 0:
+            suggestion = _decide(state, search, pending, failed)
+        else:
+            if restart is None:
+                restart = exploration.known(state.problem, state.record, _seen(state))
+                values = state.record.values[restart.rows]
+                elsewhere = _aware(state, restart.posterior, restart.warp, values, pending, failed)
+            suggestion = _decide_elsewhere(state, restart, elsewhere, pending, failed)
         yield suggestion
         state, point = suggestion.state, suggestion.point[None]
-        view = _with_pending_observed(view, state, point)
+        search = _with_pending_observed(search, state, point)
+        if restart is not None:
+            elsewhere = _with_pending_observed(elsewhere, state, point)
         pending = np.concatenate([pending, point])
 
 
@@ -84,7 +98,7 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
     """
-    learn = learn_at_once if state.problem.config.revision == 1 else learn_behind
+    learn = learn_behind if state.problem.config.learns_behind else learn_at_once
     after = learn(state, point, value, error)
     return Update(after, marks_changed(state.tree, after.tree))
 
@@ -104,37 +118,82 @@ def cell_box(state: State, key: str) -> CellBox:
 
 
 def _decide(state: State, view: Surrogate, pending: Array, failed: Array) -> Suggestion[State]:
-    """The next point: search for the largest upper confidence bound, then refine the tree there."""
-    problem, record = state.problem, state.record
-    awaited = np.concatenate([pending, failed])
+    """The next point of the search."""
+    record, awaited = state.record, np.concatenate([pending, failed])
     step = record.size + len(awaited)
-    beta = EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
+    beta = _beta(step) if state.restart is None else BETAS[step // exploration.PERIOD % len(BETAS)]
     thinned = state.checkpoint.thinned
     if thinned is not None and beta == max(BETAS):
-        beta = THINNED_BETA
-        view = _with_pending_observed(
-            _with_failures_imputed(*thinned.surrogate(problem, record), state, failed), state, pending
-        )
-
-    def evaluated(point: Array) -> bool:
-        return records.holds(record.positions, point)
-
-    def handed_out(point: Array) -> bool:
-        return records.holds(awaited, point)
-
-    def taken(point: Array) -> bool:
-        return evaluated(point) or handed_out(point)
-
-    def barred(point: Array) -> bool:
-        return handed_out(point) or (evaluated(point) and not state.declares_noise)
-
+        model = thinned.surrogate(state.problem, record)
+        beta, view = THINNED_BETA, _aware(state, *model, record.values, pending, failed)
     best = incumbent(state)
-    around = None if best is None else record.positions[best]
-    target = maximize_ucb(problem.domain, view, beta, around, (problem.seed, step), barred)
+    target = _largest(state, view, beta, None if best is None else record.positions[best], awaited)
+    return _refined(state, view, beta, target, awaited)
+
+
+def _decide_elsewhere(
+    state: State, known: exploration.Known, view: Surrogate, pending: Array, failed: Array
+) -> Suggestion[State]:
+    """The next point of the present restart: where its bound is largest, or a random one."""
+    record, awaited = state.record, np.concatenate([pending, failed])
+    best, categorical = _best(state), state.problem.domain.categorical
+    step = len(known.rows) + int(exploration.is_apart(pending, best, categorical).sum())
+    beta = _beta(step)
+    if step >= exploration.FIRST:
+        target = _largest(state, view, beta, known.best(record), awaited)
+        if exploration.is_apart(target[None], best, categorical)[0]:
+            return _refined(state, view, beta, target, awaited)
+    random = _random(state, awaited, failed)
+    if random is None:
+        random = _largest(state, view, beta, known.best(record), awaited)
+    return _refined(state, view, beta, random, awaited)
+
+
+def _random(state: State, awaited: Array, failed: Array) -> Array | None:
+    """A random position, (d,), that is free and not where evaluations fail; None if none is found."""
+    record, taken = state.record, _is_taken(state.record.positions, awaited)
+    draw = state.problem.seed, record.size + len(awaited)
+    return scattered(
+        state.problem.domain, draw, lambda point: taken(point) or exploration.fails(point, record.positions, failed)
+    )
+
+
+def _seen(state: State) -> NDArray[np.int64]:
+    """The rows that the present restart sees."""
+    assert state.restart is not None
+    return exploration.seen(state.restart, state.record, _best(state), state.problem.domain.categorical)
+
+
+def _best(state: State) -> Array:
+    """The position, (d,), of the best point by the posterior mean."""
+    position: Array = state.record.positions[incumbent(state)]
+    return position
+
+
+def _beta(step: int) -> float:
+    """Confidence width of a step of the search, or of a restart."""
+    return EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
+
+
+def _largest(state: State, view: Surrogate, beta: float, around: Array | None, awaited: Array) -> Array:
+    """Where the upper confidence bound is largest, but for points that are out of the question."""
+    problem, record = state.problem, state.record
+    barred = _is_taken(awaited) if state.declares_noise else _is_taken(record.positions, awaited)
+    return maximize_ucb(problem.domain, view, beta, around, (problem.seed, record.size + len(awaited)), barred)
+
+
+def _refined(state: State, view: Surrogate, beta: float, target: Array, awaited: Array) -> Suggestion[State]:
+    """The centroid of a cell that is almost as good as the target: the tree is cut there."""
     tolerance = TOLERANCE * beta * float(view.mean_and_std(target[None])[1][0])
-    found = refine(state.tree, problem.root, target, tolerance, UpperBound(view, beta), taken)
+    taken = _is_taken(state.record.positions, awaited)
+    found = refine(state.tree, state.problem.root, target, tolerance, UpperBound(view, beta), taken)
     tree, key, cells = _cells_changed(found)
     return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
+
+
+def _is_taken(*positions: Array) -> Callable[[Array], bool]:
+    """Whether a point, (d,), is among these positions, (k, d) each."""
+    return lambda point: any(records.holds(each, point) for each in positions)
 
 
 def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
@@ -152,6 +211,11 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     return tree, key, cells
 
 
+def _aware(state: State, view: Surrogate, warp: Warp, values: Array, pending: Array, failed: Array) -> Surrogate:
+    """A posterior, given results (n,) under a warp, that also takes account of failed and pending points."""
+    return _with_pending_observed(_with_failures_imputed(view, warp, values, failed), state, pending)
+
+
 def _with_pending_observed(view: Surrogate, state: State, points: Array) -> Surrogate:
     """The posterior as if these points had been observed at their means: the variance falls, the mean stays.
 
@@ -163,11 +227,10 @@ def _with_pending_observed(view: Surrogate, state: State, points: Array) -> Surr
     return view
 
 
-def _with_failures_imputed(view: Surrogate, warp: Warp, state: State, failed: Array) -> Surrogate:
-    """The posterior with the failed points as vague results on the worse side of the record."""
+def _with_failures_imputed(view: Surrogate, warp: Warp, values: Array, failed: Array) -> Surrogate:
+    """The posterior with the failed points as vague results on the worse side of these results, (n,)."""
     if not len(failed):
         return view
-    values = state.record.values
     imputed = np.quantile(values, FAILED_QUANTILE, keepdims=True) if len(values) else np.array([-1.0])
     outputs = np.repeat(warp.forward(imputed), len(failed))
     return view.condition(failed, outputs, np.full(len(failed), FAILED_NOISE))

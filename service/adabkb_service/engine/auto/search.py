@@ -70,6 +70,18 @@ def maximize_ucb(
     return _best(ends, view.ucb(ends, beta))
 
 
+def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
+    """A random position, (d,), that is not taken; None if none is found.
+
+    Args:
+        domain: the space.
+        draw: (seed, step) of the random numbers.
+        taken: whether a point is out of the question.
+    """
+    found = domain.snap(uniforms(*draw, ATTEMPTS * domain.dimension).reshape(ATTEMPTS, domain.dimension))
+    return next((point for point in found if not taken(domain.exact(point))), None)
+
+
 def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> Array:
     """Positions scattered over the box and, if there is one, around a point, (d,)."""
     d = domain.dimension

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.checkpoint import Certificate, Checkpoint
 from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.exploration import restart_after
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.rows import frontrunners, noise_ratios, to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -52,6 +53,8 @@ class State:
     surrogate: Surrogate
     settled: int
     """Cells of the tree as of the last result: what a checkpoint learns from it does not see later suggestions."""
+    restart: int | None = None
+    """The result at which the present restart began (``exploration``); None unless the search has stalled."""
     prepared: Prepared | None = None
     """A cache: the checkpoint that the next result will bring."""
 
@@ -64,8 +67,8 @@ class State:
 def absorb(state: State, position: Array, value: float, error: float) -> State:
     """Condition the posterior on one more result."""
     record = state.record.add(position, value, error)
-    posterior = _conditioned(state, record, record.size - 1)
-    return replace(state, record=record, surrogate=posterior, settled=state.tree.size, prepared=None)
+    posterior, restart = _conditioned(state, record, record.size - 1), restart_of(state, record)
+    return replace(state, record=record, surrogate=posterior, settled=state.tree.size, restart=restart, prepared=None)
 
 
 def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint, settled: int | None = None) -> State:
@@ -82,10 +85,19 @@ def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint,
     else:
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
         posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
-    state = State(problem, record, tree, checkpoint, warped, posterior, tree.size if settled is None else settled)
+    settled = tree.size if settled is None else settled
+    before = record.first(checkpoint.count)
+    state = State(problem, before, tree, checkpoint, warped, posterior, settled, checkpoint.restart)
     for row in range(checkpoint.count, record.size):
-        state = replace(state, surrogate=_conditioned(state, record, row))
+        so_far = record.first(row + 1)
+        restart, posterior = restart_of(state, so_far), _conditioned(state, record, row)
+        state = replace(state, record=so_far, surrogate=posterior, restart=restart)
     return state
+
+
+def restart_of(state: State, record: Record) -> int | None:
+    """Where the present restart began, as of a record of one more result than the state's."""
+    return restart_after(state.restart, record) if state.problem.config.restarts else None
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:

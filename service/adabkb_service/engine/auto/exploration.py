@@ -1,0 +1,122 @@
+"""Restarts: looking elsewhere once the search has stalled.
+
+A posterior that has seen an optimum from many sides stays there: its lengthscales are those of that neighbourhood, and
+the rest of the box seems to offer nothing. So while the search has stalled, two of three suggestions belong to a
+*restart*: the same search on the same tree, under a posterior that is given only the results since the restart began,
+and of these none around the best point. The first points of a restart are random, and so is a later one if the restart
+has come back to the best point. After some results the next restart begins. If one finds a better point, the search
+gains by it, and restarts pause until it stalls again.
+
+Because each restart begins with random points, the evaluated points become dense in the box with probability 1,
+whatever the objective is (docs/algorithm.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import likelihood, surrogate, warp
+from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.likelihood import Evidence
+from adabkb_service.engine.auto.rows import noise_ratios
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.warp import Warp
+from adabkb_service.engine.record import Record
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+STALL, STALL_PER_AXIS = 20, 5
+"""Results without a gain after which the search has stalled: 20, or 5 per axis if that is more."""
+GAIN = 0.05
+"""Of the way from the median result to the best one: less is no gain."""
+PERIOD = 3
+"""While the search has stalled, one of so many suggestions is its own; the others belong to restarts."""
+FIRST = 8
+"""Random points that a restart begins with."""
+RESULTS, RESULTS_PER_AXIS = 12, 6
+"""Results from one restart to the next, those of the search included: 12, and 6 per axis."""
+APART = 0.05
+"""Radius of the neighbourhood of the best point, times sqrt(d), in the cube. A restart does not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a restart knows: rows of the record, ascending, and what follows from them alone."""
+
+    rows: Ints
+    posterior: Surrogate
+    warp: Warp
+
+    def best(self, record: Record) -> Array | None:
+        """The position, (d,), of the best result by the posterior mean; None before the first."""
+        if not len(self.rows):
+            return None
+        positions = record.positions[self.rows]
+        best: Array = positions[np.argmax(self.posterior.mean(positions))]
+        return best
+
+
+def restart_after(restart: int | None, record: Record) -> int | None:
+    """The number of results that there were when the present restart began; None unless the search has stalled.
+
+    Args:
+        restart: the same as of the result before.
+        record: all results.
+    """
+    if not _has_stalled(record):
+        return None
+    if restart is None or record.size - restart >= RESULTS + RESULTS_PER_AXIS * record.positions.shape[1]:
+        return record.size
+    return restart
+
+
+def seen(restart: int, record: Record, best: Array, categorical: Bools) -> Ints:
+    """The rows, ascending, that a restart sees."""
+    rows: Ints = restart + np.flatnonzero(is_apart(record.positions[restart:], best, categorical))
+    return rows
+
+
+def is_apart(positions: Array, best: Array, categorical: Bools) -> Bools:
+    """Which positions, (k, d), are not around the best point, (d,); one in another category never is."""
+    away = positions - best
+    away[:, categorical] = away[:, categorical] != 0.0
+    apart: Bools = (away**2).sum(axis=1) >= APART**2 * len(best)
+    return apart
+
+
+def fails(point: Array, positions: Array, failed: Array) -> bool:
+    """Whether the nearest neighbour of a point, (d,), is a failed one (f, d), and not one with a result (n, d)."""
+    if not len(failed):
+        return False
+    nearest: list[float] = [((each - point) ** 2).sum(axis=1).min() for each in (failed, positions)]
+    return nearest[0] < nearest[1]
+
+
+def known(problem: Problem, record: Record, rows: Ints) -> Known:
+    """What some results alone say: their warp, hyperparameters learned from them, and the posterior."""
+    hyperparameters = likelihood.prior(problem.domain.dimension)
+    positions, values, errors = record.positions[rows], record.values[rows], record.errors[rows]
+    warped = warp.fit(values)
+    outputs = warped.forward(values)
+    if len(rows) >= likelihood.FEWEST:
+        declared = noise_ratios(problem, hyperparameters, warped, values, errors) - hyperparameters.noise_ratio
+        evidence = Evidence(positions, outputs, declared, problem.domain.categorical)
+        hyperparameters = likelihood.learn(evidence, [hyperparameters])
+    noises = noise_ratios(problem, hyperparameters, warped, values, errors)
+    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical)
+    return Known(rows, surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises), warped)
+
+
+def _has_stalled(record: Record) -> bool:
+    """Whether the last results brought no gain."""
+    last = max(STALL, STALL_PER_AXIS * record.positions.shape[1])
+    if record.size <= last:
+        return False
+    best = record.values.max()
+    return bool(best - record.values[:-last].max() <= GAIN * (best - np.median(record.values)))

@@ -1,0 +1,163 @@
+"""Restarts of a stalled search under the ``auto`` profile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine import record as records
+from adabkb_service.engine.auto import exploration
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.exploration import PERIOD, STALL, fails, restart_after, seen
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.record import Record
+from adabkb_service.engine.space import ChoiceAxis, FloatAxis, Space
+from tests.engine.auto.drive import run
+from tests.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
+
+NO_CATEGORIES = np.zeros(2, dtype=bool)
+
+
+def bowl(point: Array) -> float:
+    return -float(((point - 0.4) ** 2).sum())
+
+
+def two_peaks(point: Array) -> float:
+    """A wide peak of 0.7, and a narrow one of 1 in a corner."""
+    wide = 0.7 * np.exp(-((point - [0.3, 0.35]) ** 2).sum() / 0.08)
+    narrow = np.exp(-((point - [0.85, 0.8]) ** 2).sum() / 0.012)
+    return float(max(wide, narrow))
+
+
+def mixed(point: Array) -> float:
+    """The value of the first axis depends on a category."""
+    choice = int(3.0 * point[2])
+    return -float((point[0] - (0.2, 0.8, 0.5)[choice]) ** 2 + 0.1 * point[1]) + (0.0, 0.05, 0.1)[choice]
+
+
+def record_of(values: list[float], positions: Array | None = None) -> Record:
+    if positions is None:
+        positions = np.random.default_rng(0).uniform(size=(len(values), 2))
+    return records.of(positions, np.array(values), np.zeros(len(values)))
+
+
+@pytest.mark.parametrize(("gain", "stalled"), [(0.0, True), (0.04, True), (0.06, False), (1.0, False)])
+def test_a_search_stalls_when_its_last_results_gain_too_little(gain: float, stalled: bool) -> None:
+    """The best result is 1 above the median, and the last one gains a share of that."""
+    found = record_of([0.0] * 30 + [1.0 - gain] + [0.0] * (STALL - 1) + [1.0])
+    assert (restart_after(None, found) is not None) is stalled
+
+
+@pytest.mark.parametrize(("axes", "last"), [(1, 20), (4, 20), (5, 25), (12, 60)])
+def test_more_axes_need_more_results_before_a_search_has_stalled(axes: int, last: int) -> None:
+    positions = np.random.default_rng(0).uniform(size=(last + 1, axes))
+    values = [1.0] + [0.0] * last
+    assert restart_after(None, record_of(values[:-1], positions[:-1])) is None
+    assert restart_after(None, record_of(values, positions)) == last + 1
+
+
+def test_a_restart_begins_with_the_stall_and_ends_after_some_results_or_a_gain() -> None:
+    values, restart, begun = [0.0] * 15 + [1.0] + [0.0] * 55, None, []
+    for count in range(1, len(values) + 1):
+        restart = restart_after(restart, record_of(values[:count]))
+        begun.append(restart)
+    assert begun == [None] * 35 + [36] * 24 + [60] * 12
+    assert restart_after(restart, record_of([*values, 1.1])) is None
+
+
+def test_a_restart_sees_what_came_since_and_lies_apart_from_the_best_point() -> None:
+    positions = np.array([[0.9, 0.9], [0.5, 0.5], [0.52, 0.52], [0.6, 0.5], [0.1, 0.1]])
+    assert list(seen(1, record_of([0.0] * 5, positions), positions[1], NO_CATEGORIES)) == [3, 4]
+
+
+def test_another_category_is_never_around_the_best_point() -> None:
+    positions = np.array([[0.5, 0.0], [0.5, 0.25]])
+    assert list(exploration.is_apart(positions, positions[0], np.array([False, True]))) == [False, True]
+    assert list(exploration.is_apart(positions, positions[0] + 0.01, NO_CATEGORIES)) == [False, True]
+
+
+def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> None:
+    """On a bowl its own suggestions stay at the minimum; the others are all over the box."""
+    result = run(unit_space(2), bowl, 90)
+    assert result.state.restart is not None
+    far = np.linalg.norm(np.array(result.points[60:]) - 0.4, axis=1) > 0.1
+    assert far.sum() >= 15
+    assert (~far[[step % PERIOD == 0 for step in range(60, 90)]]).mean() > 0.7
+    assert np.ptp(np.array(result.points[60:]), axis=0).min() > 0.7
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_peak_that_the_search_has_missed_is_found(seed: int) -> None:
+    """Without restarts, as in studies of revision 2, the search stays at the lower peak."""
+    before = run(unit_space(2), two_peaks, 300, config=Config(revision=2), seed=seed)
+    after = run(unit_space(2), two_peaks, 300, seed=seed)
+    assert max(before.values) < 0.71
+    assert max(after.values) > 0.99
+
+
+def test_every_part_of_the_box_is_visited_in_the_end() -> None:
+    """The largest empty ball shrinks as results come in, though the optimum was found at once."""
+    result = run(unit_space(2), bowl, 250)
+    grid = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 41)] * 2), axis=-1).reshape(-1, 2)
+
+    def largest_gap(count: int) -> float:
+        points = np.array(result.points[:count])
+        return float(np.linalg.norm(grid[:, None] - points[None], axis=2).min(axis=1).max())
+
+    assert largest_gap(250) < 0.5 * largest_gap(40)
+    assert largest_gap(250) < 0.2
+
+
+SPACES = [
+    pytest.param(unit_space(2), bowl, id="real"),
+    pytest.param(
+        Space((FloatAxis("a", 0.0, 1.0), FloatAxis("b", 0.0, 1.0), ChoiceAxis("c", ("x", "y", "z")))), mixed, id="mixed"
+    ),
+]
+
+
+@pytest.mark.parametrize(("space", "objective"), SPACES)
+@pytest.mark.parametrize("steps", [44, 56, 73])
+def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objective: object, steps: int) -> None:
+    assert callable(objective)
+    lived = run(space, objective, steps)
+    assert lived.state.restart is not None
+    restored = lived.restored()
+    assert restored.state.restart == lived.state.restart
+    for _ in range(12):
+        lived.step(objective)
+        restored.step(objective)
+    assert np.array_equal(lived.points, restored.points)
+    assert restored.state.restart == lived.state.restart
+
+
+@pytest.mark.parametrize(("space", "objective"), SPACES)
+def test_many_at_once_are_those_of_one_after_the_other_while_restarts_run(space: Space, objective: object) -> None:
+    assert callable(objective)
+    state = run(space, objective, 61).state
+    assert state.restart is not None
+    nothing = np.zeros((0, space.dimension))
+    together = auto.suggestions(state, nothing)
+    pending = nothing
+    for _ in range(9):
+        suggestion = auto.suggest(state, pending)
+        assert np.array_equal(suggestion.point, next(together).point)
+        state, pending = suggestion.state, np.vstack([pending, suggestion.point])
+    assert len(np.unique(pending, axis=0)) == 9
+
+
+def test_a_correction_begins_another_restart() -> None:
+    result = run(unit_space(2), bowl, 60)
+    kept = result.state.record.first(55)
+    assert result.state.restart is not None
+    assert auto.rebuild(result.state, kept, result.cells).state.restart == 55
+
+
+def test_random_points_of_a_restart_avoid_where_evaluations_fail() -> None:
+    positions, failed = np.array([[0.2, 0.2], [0.9, 0.9]]), np.array([[0.2, 0.8]])
+    assert fails(np.array([0.3, 0.7]), positions, failed)
+    assert not fails(np.array([0.3, 0.3]), positions, failed)
+    assert not fails(np.array([0.3, 0.7]), positions, failed[:0])
