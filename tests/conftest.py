@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -20,6 +21,10 @@ from tests.servers import server_on
 from tests.spares import Spares, address, created, drop
 
 BACKENDS = ["sqlite", "postgresql"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in its background so, and the programs that the tests start would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

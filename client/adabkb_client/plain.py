@@ -16,8 +16,13 @@ def plain(value: Any) -> Any:
     return value.item() if is_scalar else value
 
 
-def finite(name: str, number: SupportsFloat) -> float:
+def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
     """Return a plain float.
+
+    Args:
+        name: of the number, for the error.
+        number: of any type that has a float.
+        remedy: what else to do about one that is not finite.
 
     Raises:
         NotANumber: it is no number, such as None, a text or a dict.
@@ -28,7 +33,7 @@ def finite(name: str, number: SupportsFloat) -> float:
         raise NotANumber(f"{name} must be a number, not {_shown(number)}")
     value = float(scalar)
     if not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, not {value}; report a failed run with fail()")
+        raise ValueError(f"{name} must be a finite number, not {value}{remedy}")
     return value
 
 

@@ -282,7 +282,7 @@ def _mark_settled(trial: LeasedTrial | Trial | int) -> None:
 
 
 def _result(value: SupportsFloat, std_error: SupportsFloat | None) -> dict[str, float]:
-    result = {"value": finite("value", value)}
+    result = {"value": finite("value", value, "; report a failed run with fail()")}
     if std_error is not None:
         result["std_error"] = finite("std_error", std_error)
     return result

@@ -26,6 +26,7 @@ MAX_DEPTH = 32
 MAX_VALUES = 200_000
 """Values of a body: twice as many as a batch of 1,000 results has that each give 100 parameters."""
 SMALL = 2**16
+"""Bytes of a body from which on it is worked on in a thread: it would hold up everybody else's requests."""
 
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 """A text, or a character that stands before a value: so commas in texts do not count. It goes through a body once,
@@ -113,7 +114,6 @@ class StrictRequest(Request):
         """The parsed body."""
         if not hasattr(self, "_json"):
             raw = await self.body()
-            # A large body would hold up everybody else's requests while it is parsed.
             self._json = parse(raw) if len(raw) < SMALL else await run_sync(parse, raw)
         return self._json
 

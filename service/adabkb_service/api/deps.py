@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Path, Query, Request, Response
 
+from adabkb_service.api.body import SMALL
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.contract.study import STUDY_ID
@@ -55,10 +57,15 @@ async def _key(
 ) -> Key | None:
     if idempotency_key is None:
         return None
-    body = await request.json() if await request.body() else None
-    canonical = json.dumps([request.method, request.url.path, body], sort_keys=True)
-    fingerprint = hashlib.sha256(canonical.encode()).hexdigest()
+    raw = await request.body()
+    parts = request.method, request.url.path, await request.json() if raw else None
+    fingerprint = _fingerprint(parts) if len(raw) < SMALL else await run_sync(_fingerprint, parts)
     return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint)
+
+
+def _fingerprint(parts: tuple[str, str, Any]) -> str:
+    """Of a request's method, path and body: the same whatever the order of names and the spaces are."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 KeyDep = Annotated[Key | None, Depends(_key)]

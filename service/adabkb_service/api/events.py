@@ -43,20 +43,25 @@ def list_events(
     after = page.after if last_event_id is None else last_event_id
     items = read.list_events(service, study_id, after, page.limit)
     if STREAM in request.headers.get("accept", ""):
-        stream = _stream(service, study_id, after, page.limit)
+        stream = _stream(service, study_id, items, after, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].seq if items else 0))
 
 
-async def _stream(service: Service, study_id: str, after: int, limit: int) -> AsyncIterator[str]:
-    """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq."""
+async def _stream(
+    service: Service, study_id: str, found: list[history.Event], after: int, limit: int
+) -> AsyncIterator[str]:
+    """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq.
+
+    Args:
+        service, study_id: whose log it is.
+        found: the first events.
+        after: the seq before them.
+        limit: events that are read at a time.
+    """
     yield "retry: 1000\n\n"
     silent = 0.0
     while not service.stopping.is_set():
-        try:
-            found = await run_sync(read.list_events, service, study_id, after, limit)
-        except StudyNotFound:
-            return
         for event in found:
             after = event.seq
             yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
@@ -66,6 +71,10 @@ async def _stream(service: Service, study_id: str, after: int, limit: int) -> As
             yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
         if not found:
             await anyio.sleep(POLL_SECONDS)
+        try:
+            found = await run_sync(read.list_events, service, study_id, after, limit)
+        except StudyNotFound:
+            return
 
 
 @router.get(
