@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from adabkb_service.inference import host
 from adabkb_service.inference.model import Model
 from adabkb_service.operations import predict
 from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from tests.operations.conftest import definition
 from tests.operations.verbs import Ask, Failure, Value, correct, get, observe, suggest
@@ -153,3 +156,37 @@ def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
     assert len(searched) == len(set(searched))
     assert steps[0] == "decide"
     assert "search search" not in " ".join(steps)
+
+
+MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
+    "float": ({"kind": "float", "low": 0, "high": 10}, round),
+    "log": (
+        {"kind": "float", "low": 0.01, "high": 100, "scale": "log"},
+        lambda value: 10.0 ** round(math.log10(value)),
+    ),
+    "int": ({"kind": "int", "low": 0, "high": 1000}, lambda n: n // 50 * 50),
+    "ordinal": ({"kind": "ordinal", "values": [1, 2, 4, 8, 16, 32]}, lambda _: 4),
+    "categorical": ({"kind": "categorical", "choices": ["a", "b", "c", "d", "e", "f"]}, lambda _: "c"),
+}
+
+
+@pytest.mark.parametrize("kind", MOVES)
+@pytest.mark.parametrize("noise_std", [None, 0.1])
+def test_a_point_is_suggested_once_also_if_something_a_little_different_was_run(
+    running: Service, kind: str, noise_std: float | None
+) -> None:
+    """A person rounds what was suggested, or takes what is at hand. The result is of what was run, which may be
+    repeated if noise is declared."""
+    parameter, moved = MOVES[kind]
+    parameters = [{"name": "p", **parameter}, SIX_POINTS[1]]
+    create(running, definition(parameters=parameters, noise_std=noise_std))
+    replaced: list[dict[str, Any]] = []
+    for _ in range(12):
+        for trial in suggest(running, "s", Ask()).view.trials:
+            assert trial.parameters not in replaced
+            run = {**trial.parameters, "p": moved(trial.parameters["p"])}
+            if run != trial.parameters:
+                replaced.append(trial.parameters)
+            observe(running, "s", Value(float(len(str(run["p"]))) + run["bias"], trial.number, parameters=run))
+    assert len(replaced) >= 4
+    assert replay(running, "s").diverged == []

@@ -53,13 +53,17 @@ class Policy(ABC, Generic[C, S]):
         """
 
     @abstractmethod
-    def suggestions(self, state: S, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[S]]:
+    def suggestions(
+        self, state: S, pending: Array, failed: Array | None = None, moved: Array | None = None
+    ) -> Iterator[Suggestion[S]]:
         """Points to evaluate, one after the other. Each is pending when the next one is decided on.
 
         Args:
             state: of the study.
             pending: (k, d) cube positions of points that were handed out and have no result yet.
             failed: (f, d) cube positions of points that could not be evaluated.
+            moved: (m, d) cube positions of points that were handed out, where another point was evaluated in their
+                place. A system that repeats points anyway may suggest them again.
 
         Returns:
             The points. The iterator ends when no point is left.

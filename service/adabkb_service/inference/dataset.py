@@ -39,6 +39,8 @@ class Dataset:
     space: Space
     sign: float
     """+1 if the study maximises, -1 if it minimises."""
+    counts_moved: bool = True
+    """Whether a point in whose place another one was evaluated counts as taken: from engine revision 3 on."""
     results: dict[int, Result] = field(default_factory=dict)
     """By observation seq."""
     awaited: dict[int, Array] = field(default_factory=dict)
@@ -46,6 +48,8 @@ class Dataset:
     point that cannot be evaluated, or it would be the next suggestion again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
+    moved: dict[int, Array] = field(default_factory=dict)
+    """Trial number -> (d,) position that was handed out, of every trial whose result is of another point."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> the parameters it was encoded from: a user's own may be finer than what decoding gives."""
 
@@ -56,10 +60,12 @@ class Dataset:
             assert event.trial is not None
             self.awaited[event.trial] = self._encoded(payload["parameters"])
         elif event.kind in ("observed", "corrected"):
-            self.results[payload["observation"]] = self.result(event)
+            result = self.results[payload["observation"]] = self.result(event)
             if event.trial is not None:
-                self.awaited.pop(event.trial, None)
+                handed_out = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
+                if self.counts_moved and handed_out is not None and not np.array_equal(handed_out, result.position):
+                    self.moved[event.trial] = handed_out
         elif event.kind == "failed" and event.trial in self.awaited:
             self.failed.add(event.trial)
 
@@ -85,9 +91,13 @@ class Dataset:
         """Positions of the awaited points that failed, by trial number, shape (f, d)."""
         return self._stack([self.awaited[number] for number in sorted(self.failed)])
 
-    def awaited_points(self) -> Array:
-        """Both."""
-        return np.concatenate([self.pending(), self.failed_points()])
+    def moved_points(self) -> Array:
+        """Positions of the points in whose place another one was evaluated, by trial number, shape (m, d)."""
+        return self._stack([self.moved[number] for number in sorted(self.moved)])
+
+    def handed_out(self) -> Array:
+        """All three: what was handed out and has no result."""
+        return np.concatenate([self.pending(), self.failed_points(), self.moved_points()])
 
     def record(self) -> Record:
         """The results that count, in log order."""

@@ -128,7 +128,8 @@ class Model:
         if self.decided:
             state = self.decided[-1].state
             pending = np.concatenate([pending, [decision.point for decision in self.decided]])
-        for suggestion in islice(self.policy.suggestions(state, pending, self.dataset.failed_points()), count):
+        failed, moved = self.dataset.failed_points(), self.dataset.moved_points()
+        for suggestion in islice(self.policy.suggestions(state, pending, failed, moved), count):
             parameters = self.dataset.parameters_at(suggestion.point)
             proposal = Proposal(parameters, "policy", suggestion.cell, suggestion.capped)
             self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
@@ -147,8 +148,8 @@ class Model:
         """Whether no point of a finite space is left beyond those handed out and decided on."""
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
-        awaited = self.dataset.awaited_points()
-        return self.policy.exhausted(state, np.concatenate([awaited, points]) if points else awaited)
+        handed_out = self.dataset.handed_out()
+        return self.policy.exhausted(state, np.concatenate([handed_out, points]) if points else handed_out)
 
     def figures(self) -> dict[str, Any]:
         """The state in numbers: finite, in the objective's units and sign.
@@ -163,7 +164,7 @@ class Model:
             **numbers,
             "position": self.position,
             "stopped": self.policy.stopped(self.state),
-            "exhausted": self.policy.exhausted(self.state, self.dataset.awaited_points()),
+            "exhausted": self.policy.exhausted(self.state, self.dataset.handed_out()),
         }
 
     def _count(self, event: EventRow) -> None:
@@ -213,7 +214,7 @@ def start(study: StudyRow) -> Model:
     definition = definition_of(study.definition)
     space = definition.space()
     state = definition.policy.start(space, definition.config(study.engine_revision), study.seed)
-    dataset = Dataset(space, definition.sign)
+    dataset = Dataset(space, definition.sign, counts_moved=study.engine_revision >= 3)
     model = Model(definition, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset())
     model.has_moved = study.model is None
     return model

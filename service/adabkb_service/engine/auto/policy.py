@@ -20,7 +20,7 @@ noisy. docs/algorithm.md describes the parts, docs/decisions/0005 says how the c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,32 +58,58 @@ FAILED_NOISE = 0.1
 """Noise ratio of a failed point."""
 
 
-def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """Points without a result, as cube positions."""
+
+    pending: Array
+    """(k, d) awaited."""
+    failed: Array
+    """(f, d) could not be evaluated."""
+    moved: Array
+    """(m, d) had something else evaluated in their place."""
+
+    @property
+    def awaited(self) -> int:
+        """Number of pending and failed points."""
+        return len(self.pending) + len(self.failed)
+
+    @property
+    def positions(self) -> Array:
+        """All of them."""
+        return np.concatenate([self.pending, self.failed, self.moved])
+
+
+def suggestions(
+    state: State, pending: Array, failed: Array | None = None, moved: Array | None = None
+) -> Iterator[Suggestion[State]]:
     """One point after the other, each pending for the next; ends when every point of a finite space is taken.
 
     Args:
         state: of the study.
         pending: (k, d) cube positions of points handed out and not yet observed.
         failed: (f, d) those that could not be evaluated.
+        moved: (m, d) those in whose place another point was evaluated.
     """
-    failed = np.zeros((0, state.problem.space.dimension)) if failed is None else failed
-    search = _aware(state, state.surrogate, state.warp, state.record.values, pending, failed)
+    none = np.zeros((0, state.problem.space.dimension))
+    out = HandedOut(pending, none if failed is None else failed, none if moved is None else moved)
+    search = _aware(state, state.surrogate, state.warp, state.record.values, out)
     restart, elsewhere = None, search
-    while not exhausted(state, np.concatenate([pending, failed])):
-        if state.restart is None or (state.record.size + len(pending) + len(failed)) % exploration.PERIOD == 0:
-            suggestion = _decide(state, search, pending, failed)
+    while not exhausted(state, out.positions):
+        if state.restart is None or (state.record.size + out.awaited) % exploration.PERIOD == 0:
+            suggestion = _decide(state, search, out)
         else:
             if restart is None:
                 restart = exploration.known(state.problem, state.record, _seen(state))
                 values = state.record.values[restart.rows]
-                elsewhere = _aware(state, restart.posterior, restart.warp, values, pending, failed)
-            suggestion = _decide_elsewhere(state, restart, elsewhere, pending, failed)
+                elsewhere = _aware(state, restart.posterior, restart.warp, values, out)
+            suggestion = _decide_elsewhere(state, restart, elsewhere, out)
         yield suggestion
         state, point = suggestion.state, suggestion.point[None]
         search = _with_pending_observed(search, state, point)
         if restart is not None:
             elsewhere = _with_pending_observed(elsewhere, state, point)
-        pending = np.concatenate([pending, point])
+        out = replace(out, pending=np.concatenate([out.pending, point]))
 
 
 def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:
@@ -117,44 +143,40 @@ def cell_box(state: State, key: str) -> CellBox:
     return CellBox(*box.ends(), box.centroid())
 
 
-def _decide(state: State, view: Surrogate, pending: Array, failed: Array) -> Suggestion[State]:
+def _decide(state: State, view: Surrogate, out: HandedOut) -> Suggestion[State]:
     """The next point of the search."""
-    record, awaited = state.record, np.concatenate([pending, failed])
-    step = record.size + len(awaited)
+    record = state.record
+    step = record.size + out.awaited
     beta = _beta(step) if state.restart is None else BETAS[step // exploration.PERIOD % len(BETAS)]
     thinned = state.checkpoint.thinned
     if thinned is not None and beta == max(BETAS):
-        model = thinned.surrogate(state.problem, record)
-        beta, view = THINNED_BETA, _aware(state, *model, record.values, pending, failed)
+        beta, view = THINNED_BETA, _aware(state, *thinned.surrogate(state.problem, record), record.values, out)
     best = incumbent(state)
-    target = _largest(state, view, beta, None if best is None else record.positions[best], awaited)
-    return _refined(state, view, beta, target, awaited)
+    target = _largest(state, view, beta, None if best is None else record.positions[best], out)
+    return _refined(state, view, beta, target, out)
 
 
-def _decide_elsewhere(
-    state: State, known: exploration.Known, view: Surrogate, pending: Array, failed: Array
-) -> Suggestion[State]:
+def _decide_elsewhere(state: State, known: exploration.Known, view: Surrogate, out: HandedOut) -> Suggestion[State]:
     """The next point of the present restart: where its bound is largest, or a random one."""
-    record, awaited = state.record, np.concatenate([pending, failed])
     best, categorical = _best(state), state.problem.domain.categorical
-    step = len(known.rows) + int(exploration.is_apart(pending, best, categorical).sum())
-    beta = _beta(step)
+    step = len(known.rows) + int(exploration.is_apart(out.pending, best, categorical).sum())
+    beta, around = _beta(step), known.best(state.record)
     if step >= exploration.FIRST:
-        target = _largest(state, view, beta, known.best(record), awaited)
+        target = _largest(state, view, beta, around, out)
         if exploration.is_apart(target[None], best, categorical)[0]:
-            return _refined(state, view, beta, target, awaited)
-    random = _random(state, awaited, failed)
+            return _refined(state, view, beta, target, out)
+    random = _random(state, out)
     if random is None:
-        random = _largest(state, view, beta, known.best(record), awaited)
-    return _refined(state, view, beta, random, awaited)
+        random = _largest(state, view, beta, around, out)
+    return _refined(state, view, beta, random, out)
 
 
-def _random(state: State, awaited: Array, failed: Array) -> Array | None:
+def _random(state: State, out: HandedOut) -> Array | None:
     """A random position, (d,), that is free and not where evaluations fail; None if none is found."""
-    record, taken = state.record, _is_taken(state.record.positions, awaited)
-    draw = state.problem.seed, record.size + len(awaited)
+    positions, taken = state.record.positions, _is_taken(state.record.positions, out.positions)
+    draw = state.problem.seed, state.record.size + out.awaited
     return scattered(
-        state.problem.domain, draw, lambda point: taken(point) or exploration.fails(point, record.positions, failed)
+        state.problem.domain, draw, lambda point: taken(point) or exploration.fails(point, positions, out.failed)
     )
 
 
@@ -175,17 +197,17 @@ def _beta(step: int) -> float:
     return EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
 
 
-def _largest(state: State, view: Surrogate, beta: float, around: Array | None, awaited: Array) -> Array:
+def _largest(state: State, view: Surrogate, beta: float, around: Array | None, out: HandedOut) -> Array:
     """Where the upper confidence bound is largest, but for points that are out of the question."""
     problem, record = state.problem, state.record
-    barred = _is_taken(awaited) if state.declares_noise else _is_taken(record.positions, awaited)
-    return maximize_ucb(problem.domain, view, beta, around, (problem.seed, record.size + len(awaited)), barred)
+    barred = _is_taken(out.positions) if state.declares_noise else _is_taken(record.positions, out.positions)
+    return maximize_ucb(problem.domain, view, beta, around, (problem.seed, record.size + out.awaited), barred)
 
 
-def _refined(state: State, view: Surrogate, beta: float, target: Array, awaited: Array) -> Suggestion[State]:
+def _refined(state: State, view: Surrogate, beta: float, target: Array, out: HandedOut) -> Suggestion[State]:
     """The centroid of a cell that is almost as good as the target: the tree is cut there."""
     tolerance = TOLERANCE * beta * float(view.mean_and_std(target[None])[1][0])
-    taken = _is_taken(state.record.positions, awaited)
+    taken = _is_taken(state.record.positions, out.positions)
     found = refine(state.tree, state.problem.root, target, tolerance, UpperBound(view, beta), taken)
     tree, key, cells = _cells_changed(found)
     return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
@@ -211,9 +233,9 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     return tree, key, cells
 
 
-def _aware(state: State, view: Surrogate, warp: Warp, values: Array, pending: Array, failed: Array) -> Surrogate:
+def _aware(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Surrogate:
     """A posterior, given results (n,) under a warp, that also takes account of failed and pending points."""
-    return _with_pending_observed(_with_failures_imputed(view, warp, values, failed), state, pending)
+    return _with_pending_observed(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
 
 
 def _with_pending_observed(view: Surrogate, state: State, points: Array) -> Surrogate:

@@ -43,7 +43,12 @@ MAX_EXPANSIONS = 100
 """Largest number of cells that one suggestion expands."""
 
 
-def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
+def suggestions(
+    state: State,
+    pending: Array,
+    failed: Array | None = None,
+    moved: Array | None = None,  # noqa: ARG001
+) -> Iterator[Suggestion[State]]:
     """Points to evaluate, one after the other, without end. Each is pending when the next one is decided on.
 
     Args:

@@ -80,7 +80,12 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     return _reported_at_the_end(_replayed(start(state.problem.space, state.config, state.problem.seed), record, cells))
 
 
-def suggestions(state: State, pending: Array, failed: Array | None = None) -> Iterator[Suggestion[State]]:
+def suggestions(
+    state: State,
+    pending: Array,
+    failed: Array | None = None,
+    moved: Array | None = None,  # noqa: ARG001
+) -> Iterator[Suggestion[State]]:
     """Points to evaluate, one after the other, without end. Each is pending when the next one is decided on. When the
     tree has reached its last level, the best evaluated point is repeated.
 
