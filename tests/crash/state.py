@@ -9,7 +9,7 @@ from typing import Any
 from tests.crash.server import Call, Server
 
 VIEWS = ("export", "tree?limit=1000", "dictionary?limit=1000", "model")
-ROUNDED = {"gap", "beta", "effective_dimension"}
+ROUNDED = {"gap", "beta", "effective_dimension", "mean", "std", "lcb", "ucb"}
 
 
 async def aftermath(server: Server) -> dict[str, Any]:
