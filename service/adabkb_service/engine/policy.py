@@ -121,9 +121,9 @@ class Policy(ABC, Generic[C, S]):
         """Whether the algorithm has come to its own end. By default it never does."""
         return False
 
-    def exhausted(self, state: S, awaited: Array) -> bool:  # noqa: ARG002
-        """Whether every point is evaluated or awaited (cube positions (k, d)). By default never, as points may be
-        suggested repeatedly."""
+    def exhausted(self, state: S, handed_out: Array) -> bool:  # noqa: ARG002
+        """Whether every point is evaluated or was handed out (cube positions (k, d)). By default never, as points may
+        be suggested repeatedly."""
         return False
 
     @abstractmethod

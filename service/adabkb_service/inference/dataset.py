@@ -18,6 +18,9 @@ from adabkb_service.storage.rows import EventRow
 
 Array = NDArray[np.float64]
 
+COUNTS_MOVED_SINCE = 3
+"""The first engine revision in which ``Dataset.counts_moved`` holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -40,7 +43,7 @@ class Dataset:
     sign: float
     """+1 if the study maximises, -1 if it minimises."""
     counts_moved: bool = True
-    """Whether a point in whose place another one was evaluated counts as taken: from engine revision 3 on."""
+    """Whether a point in whose place another one was evaluated counts as taken."""
     results: dict[int, Result] = field(default_factory=dict)
     """By observation seq."""
     awaited: dict[int, Array] = field(default_factory=dict)

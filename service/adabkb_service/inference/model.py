@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from adabkb_service.contract.study import StudyDefinition, definition_of
 from adabkb_service.engine.cells import ROOT
 from adabkb_service.engine.policy import Policy
-from adabkb_service.inference.dataset import Dataset
+from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
 
@@ -214,7 +214,7 @@ def start(study: StudyRow) -> Model:
     definition = definition_of(study.definition)
     space = definition.space()
     state = definition.policy.start(space, definition.config(study.engine_revision), study.seed)
-    dataset = Dataset(space, definition.sign, counts_moved=study.engine_revision >= 3)
+    dataset = Dataset(space, definition.sign, counts_moved=study.engine_revision >= COUNTS_MOVED_SINCE)
     model = Model(definition, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset())
     model.has_moved = study.model is None
     return model

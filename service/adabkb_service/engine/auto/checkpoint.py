@@ -39,8 +39,8 @@ class Checkpoint:
     """Results that the hyperparameters were learned from, with all that follows; by default the same ones."""
     dictionary: tuple[int, ...] | None = None
     """Rows of the record that are inducing points; None for all of them."""
-    restart: int | None = None
-    """The result at which the present restart began, while the search has stalled."""
+    restarted_at: int | None = None
+    """As in ``State``."""
     thinned: ThinnedModel | None = None
     """While the search has stalled, in studies of earlier revisions."""
     beta: float = 0.0
@@ -64,7 +64,7 @@ class Checkpoint:
             "count": self.count,
             "learned_from": self.learned_from,
             **_hyperparameters_as_json(self.hyperparameters),
-            "restart": self.restart,
+            "restarted_at": self.restarted_at,
             "dictionary": None if self.dictionary is None else list(self.dictionary),
             "overview": None
             if self.thinned is None
@@ -83,7 +83,7 @@ def from_json(kept: Mapping[str, Any]) -> Checkpoint:
         _hyperparameters(kept),
         kept.get("learned_from", kept["count"]),  # the first version had no such field
         None if rows is None else tuple(rows),
-        kept.get("restart"),  # earlier revisions had none
+        kept.get("restarted_at"),  # earlier revisions had none
         None if thinned is None else ThinnedModel(tuple(thinned["rows"]), _hyperparameters(thinned)),
         kept["beta"],
         kept["effective_dimension"],

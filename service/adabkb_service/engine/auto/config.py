@@ -20,7 +20,7 @@ class Config:
     """Of one result, in the user's output units, where a result does not bring its own."""
     revision: int = 3
     """Of the algorithm: a study keeps that of its creation. 3 is the present one. In 2, a stalled search used a model
-    of thinned data (``thinned``) instead of restarts (``exploration``). In 1, besides, what was learned took effect
+    of thinned data (``thinned``) instead of restarts (``restarts``). In 1, besides, what was learned took effect
     at once, not with the next result."""
 
     @property

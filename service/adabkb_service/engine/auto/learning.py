@@ -23,7 +23,7 @@ from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.likelihood import Evidence
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit, to_learn_from
-from adabkb_service.engine.auto.state import Prepared, State, absorb, fitted, mean_and_std, restart_of
+from adabkb_service.engine.auto.state import Prepared, State, absorb, fitted, mean_and_std, restarted_at
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
 
@@ -61,7 +61,7 @@ def learn_behind(state: State, position: Array, value: float, error: float) -> S
     if not _is_outlier(state, value):
         return absorb(state, position, value, error)
     record = state.record.add(position, value, error)
-    checkpoint = replace(state.checkpoint, count=record.size, restart=restart_of(state, record))
+    checkpoint = replace(state.checkpoint, count=record.size, restarted_at=restarted_at(state, record))
     return _checked(fitted(state.problem, record, state.tree, checkpoint))
 
 
@@ -87,7 +87,7 @@ def prepared_alike(state: State, prepared: State) -> State:
 
 def relearned(state: State, record: Record) -> State:
     """A state with another record, everything learned from it, starting from the present hyperparameters."""
-    learned = _searched(state, record)
+    learned = _searched(replace(state, restarted_at=restarted_at(state, record)), record)
     certificate = certify(learned)
     checkpoint = learned.checkpoint.certified(certificate)
     return _checked(replace(learned, tree=pruned(learned, certificate), checkpoint=checkpoint))
@@ -144,9 +144,10 @@ def _searched(state: State, record: Record) -> State:
             starts.append(likelihood.prior(problem.domain.dimension))
         hyperparameters = likelihood.learn(evidence, starts)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
-    restart = state.restart if record.size == state.record.size else restart_of(state, record)
     overview = None if problem.config.restarts else thinned.learn(problem, record, rows)
-    checkpoint = Checkpoint(record.size, hyperparameters, dictionary=dictionary, restart=restart, thinned=overview)
+    checkpoint = Checkpoint(
+        record.size, hyperparameters, dictionary=dictionary, restarted_at=state.restarted_at, thinned=overview
+    )
     return fitted(problem, record, state.tree, checkpoint)
 
 

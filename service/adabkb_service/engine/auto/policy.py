@@ -10,7 +10,7 @@ The algorithm is a loop that the service cuts into three moves, because workers 
     takes effect with the next result.
 ``prepare``: compute a checkpoint that is due ahead of that result, while a worker evaluates. It changes no answer.
 
-Once the search has stalled, two of three suggestions belong to restarts, which look elsewhere (``exploration``).
+Once the search has stalled, two of three suggestions belong to restarts, which look elsewhere (``restarts``).
 
 A failed point counts as a vague result on the worse side of the record: its region loses what made it attractive, but a
 single failure does not close it. No point is suggested twice, except as a replicate where results are declared to be
@@ -21,17 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
 from adabkb_service.engine.answers import CellBox
-from adabkb_service.engine.auto import exploration
+from adabkb_service.engine.auto import restarts
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import dictionary, learned, predict, recommend, report
+from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import maximize_ucb, scattered
 from adabkb_service.engine.auto.state import State, incumbent
@@ -58,7 +60,7 @@ FAILED_NOISE = 0.1
 """Noise ratio of a failed point."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HandedOut:
     """Points without a result, as cube positions."""
 
@@ -69,12 +71,7 @@ class HandedOut:
     moved: Array
     """(m, d) had something else evaluated in their place."""
 
-    @property
-    def awaited(self) -> int:
-        """Number of pending and failed points."""
-        return len(self.pending) + len(self.failed)
-
-    @property
+    @cached_property
     def positions(self) -> Array:
         """All of them."""
         return np.concatenate([self.pending, self.failed, self.moved])
@@ -93,22 +90,19 @@ def suggestions(
     """
     none = np.zeros((0, state.problem.space.dimension))
     out = HandedOut(pending, none if failed is None else failed, none if moved is None else moved)
-    search = _aware(state, state.surrogate, state.warp, state.record.values, out)
-    restart, elsewhere = None, search
+    search: Surrogate | None = None
+    restart: Restart | None = None
     while not exhausted(state, out.positions):
-        if state.restart is None or (state.record.size + out.awaited) % exploration.PERIOD == 0:
+        if state.restarted_at is None or _step(state, out) % PERIOD == 0:
+            search = search or _aware(state, state.surrogate, state.warp, state.record.values, out)
             suggestion = _decide(state, search, out)
         else:
-            if restart is None:
-                restart = exploration.known(state.problem, state.record, _seen(state))
-                values = state.record.values[restart.rows]
-                elsewhere = _aware(state, restart.posterior, restart.warp, values, out)
-            suggestion = _decide_elsewhere(state, restart, elsewhere, out)
+            restart = restart or _restart(state, state.restarted_at, out)
+            suggestion = _decide_elsewhere(state, restart, out)
         yield suggestion
         state, point = suggestion.state, suggestion.point[None]
-        search = _with_pending_observed(search, state, point)
-        if restart is not None:
-            elsewhere = _with_pending_observed(elsewhere, state, point)
+        search = search and _with_pending_observed(search, state, point)
+        restart = restart and replace(restart, posterior=_with_pending_observed(restart.posterior, state, point))
         out = replace(out, pending=np.concatenate([out.pending, point]))
 
 
@@ -129,12 +123,12 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     return Update(after, marks_changed(state.tree, after.tree))
 
 
-def exhausted(state: State, awaited: Array) -> bool:
-    """Whether every point of a finite space is evaluated or awaited (k, d), and repeats are of no use."""
+def exhausted(state: State, handed_out: Array) -> bool:
+    """Whether every point of a finite space is evaluated or was handed out (k, d), and repeats are of no use."""
     size = state.problem.domain.size
-    if state.declares_noise or state.record.size + len(awaited) < size:
+    if state.declares_noise or state.record.size + len(handed_out) < size:
         return False
-    return len(np.unique(np.concatenate([state.record.positions, awaited]), axis=0)) >= size
+    return len(np.unique(np.concatenate([state.record.positions, handed_out]), axis=0)) >= size
 
 
 def cell_box(state: State, key: str) -> CellBox:
@@ -145,9 +139,8 @@ def cell_box(state: State, key: str) -> CellBox:
 
 def _decide(state: State, view: Surrogate, out: HandedOut) -> Suggestion[State]:
     """The next point of the search."""
-    record = state.record
-    step = record.size + out.awaited
-    beta = _beta(step) if state.restart is None else BETAS[step // exploration.PERIOD % len(BETAS)]
+    step, record = _step(state, out), state.record
+    beta = _beta(step) if state.restarted_at is None else BETAS[step // PERIOD % len(BETAS)]
     thinned = state.checkpoint.thinned
     if thinned is not None and beta == max(BETAS):
         beta, view = THINNED_BETA, _aware(state, *thinned.surrogate(state.problem, record), record.values, out)
@@ -156,40 +149,41 @@ def _decide(state: State, view: Surrogate, out: HandedOut) -> Suggestion[State]:
     return _refined(state, view, beta, target, out)
 
 
-def _decide_elsewhere(state: State, known: exploration.Known, view: Surrogate, out: HandedOut) -> Suggestion[State]:
-    """The next point of the present restart: where its bound is largest, or a random one."""
-    best, categorical = _best(state), state.problem.domain.categorical
-    step = len(known.rows) + int(exploration.is_apart(out.pending, best, categorical).sum())
-    beta, around = _beta(step), known.best(state.record)
-    if step >= exploration.FIRST:
-        target = _largest(state, view, beta, around, out)
-        if exploration.is_apart(target[None], best, categorical)[0]:
+def _decide_elsewhere(state: State, restart: Restart, out: HandedOut) -> Suggestion[State]:
+    """The next point of a restart: where its bound is largest, or a random one."""
+    view, categorical = restart.posterior, state.problem.domain.categorical
+    size = restart.size(out.pending, categorical)
+    beta = _beta(size)
+    if size >= FIRST:
+        target = _largest(state, view, beta, restart.best, out)
+        if is_apart(target[None], restart.avoided, categorical)[0]:
             return _refined(state, view, beta, target, out)
     random = _random(state, out)
     if random is None:
-        random = _largest(state, view, beta, around, out)
+        random = _largest(state, view, beta, restart.best, out)
     return _refined(state, view, beta, random, out)
+
+
+def _restart(state: State, start: int, out: HandedOut) -> Restart:
+    """The present restart, which also takes account of failed and pending points."""
+    restart = restarts.restart(state.problem, state.record, start, state.record.positions[incumbent(state)])
+    values = state.record.values[restart.rows]
+    return replace(restart, posterior=_aware(state, restart.posterior, restart.warp, values, out))
 
 
 def _random(state: State, out: HandedOut) -> Array | None:
     """A random position, (d,), that is free and not where evaluations fail; None if none is found."""
     positions, taken = state.record.positions, _is_taken(state.record.positions, out.positions)
-    draw = state.problem.seed, state.record.size + out.awaited
     return scattered(
-        state.problem.domain, draw, lambda point: taken(point) or exploration.fails(point, positions, out.failed)
+        state.problem.domain,
+        (state.problem.seed, _step(state, out)),
+        lambda point: taken(point) or fails(point, positions, out.failed),
     )
 
 
-def _seen(state: State) -> NDArray[np.int64]:
-    """The rows that the present restart sees."""
-    assert state.restart is not None
-    return exploration.seen(state.restart, state.record, _best(state), state.problem.domain.categorical)
-
-
-def _best(state: State) -> Array:
-    """The position, (d,), of the best point by the posterior mean."""
-    position: Array = state.record.positions[incumbent(state)]
-    return position
+def _step(state: State, out: HandedOut) -> int:
+    """Number of the decision: of the results, pending and failed points before it."""
+    return state.record.size + len(out.pending) + len(out.failed)
 
 
 def _beta(step: int) -> float:
@@ -201,7 +195,7 @@ def _largest(state: State, view: Surrogate, beta: float, around: Array | None, o
     """Where the upper confidence bound is largest, but for points that are out of the question."""
     problem, record = state.problem, state.record
     barred = _is_taken(out.positions) if state.declares_noise else _is_taken(record.positions, out.positions)
-    return maximize_ucb(problem.domain, view, beta, around, (problem.seed, record.size + out.awaited), barred)
+    return maximize_ucb(problem.domain, view, beta, around, (problem.seed, _step(state, out)), barred)
 
 
 def _refined(state: State, view: Surrogate, beta: float, target: Array, out: HandedOut) -> Suggestion[State]:

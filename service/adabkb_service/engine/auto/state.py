@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.checkpoint import Certificate, Checkpoint
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.exploration import restart_after
 from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.restarts import start_after
 from adabkb_service.engine.auto.rows import frontrunners, noise_ratios, to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
@@ -53,8 +53,8 @@ class State:
     surrogate: Surrogate
     settled: int
     """Cells of the tree as of the last result: what a checkpoint learns from it does not see later suggestions."""
-    restart: int | None = None
-    """The result at which the present restart began (``exploration``); None unless the search has stalled."""
+    restarted_at: int | None = None
+    """Number of results before the present restart (``restarts``); None unless the search has stalled."""
     prepared: Prepared | None = None
     """A cache: the checkpoint that the next result will bring."""
 
@@ -66,9 +66,8 @@ class State:
 
 def absorb(state: State, position: Array, value: float, error: float) -> State:
     """Condition the posterior on one more result."""
-    record = state.record.add(position, value, error)
-    posterior, restart = _conditioned(state, record, record.size - 1), restart_of(state, record)
-    return replace(state, record=record, surrogate=posterior, settled=state.tree.size, restart=restart, prepared=None)
+    after = _conditioned(state, state.record.add(position, value, error))
+    return replace(after, settled=state.tree.size, prepared=None)
 
 
 def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint, settled: int | None = None) -> State:
@@ -85,19 +84,16 @@ def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint,
     else:
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
         posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
-    settled = tree.size if settled is None else settled
-    before = record.first(checkpoint.count)
-    state = State(problem, before, tree, checkpoint, warped, posterior, settled, checkpoint.restart)
-    for row in range(checkpoint.count, record.size):
-        so_far = record.first(row + 1)
-        restart, posterior = restart_of(state, so_far), _conditioned(state, record, row)
-        state = replace(state, record=so_far, surrogate=posterior, restart=restart)
+    settled, before = tree.size if settled is None else settled, record.first(checkpoint.count)
+    state = State(problem, before, tree, checkpoint, warped, posterior, settled, checkpoint.restarted_at)
+    for count in range(checkpoint.count + 1, record.size + 1):
+        state = _conditioned(state, record.first(count))
     return state
 
 
-def restart_of(state: State, record: Record) -> int | None:
-    """Where the present restart began, as of a record of one more result than the state's."""
-    return restart_after(state.restart, record) if state.problem.config.restarts else None
+def restarted_at(state: State, record: Record) -> int | None:
+    """``State.restarted_at`` as of a record of more results."""
+    return start_after(state.restarted_at, record) if state.problem.config.restarts else None
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
@@ -114,8 +110,10 @@ def incumbent(state: State) -> int | None:
     return int(rows[np.argmax(state.surrogate.mean(state.record.positions[rows]))])
 
 
-def _conditioned(state: State, record: Record, row: int) -> Surrogate:
-    one = slice(row, row + 1)
-    values = record.values[one]
-    noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, values, record.errors[one])
-    return state.surrogate.condition(record.positions[one], state.warp.forward(values), noises)
+def _conditioned(state: State, record: Record) -> State:
+    """With the posterior conditioned on the last result of a record, which is the state's and that one more."""
+    last = slice(record.size - 1, record.size)
+    values = record.values[last]
+    noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, values, record.errors[last])
+    posterior = state.surrogate.condition(record.positions[last], state.warp.forward(values), noises)
+    return replace(state, record=record, surrogate=posterior, restarted_at=restarted_at(state, record))

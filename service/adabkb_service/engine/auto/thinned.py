@@ -1,4 +1,4 @@
-"""A surrogate on thinned data: one result per neighbourhood, the best one.
+"""A surrogate on thinned data: one result per neighbourhood, the best one. Studies of revisions 1 and 2 use it.
 
 Late in a study most results lie close to the best point, and they dominate what is learned: the warp resolves small
 differences between good results, the lengthscales are those of that neighbourhood, and the rest of the box seems to
@@ -13,11 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, surrogate, warp
+from adabkb_service.engine.auto import likelihood, subset
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.kernel import Kernel
-from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
-from adabkb_service.engine.auto.rows import noise_ratios
+from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.compiled import compiled
@@ -44,10 +42,7 @@ class ThinnedModel:
 
     def surrogate(self, problem: Problem, record: Record) -> tuple[Surrogate, Warp]:
         """The posterior given these rows, and their warp."""
-        rows = np.array(self.rows, dtype=np.int64)
-        warped, outputs, noises = _warped(problem, record, rows, self.hyperparameters)
-        kernel = Kernel(self.hyperparameters.lengthscales, problem.domain.categorical)
-        return surrogate.exact(kernel, self.hyperparameters.variance, record.positions[rows], outputs, noises), warped
+        return subset.fit(problem, record, np.array(self.rows, dtype=np.int64), self.hyperparameters)
 
 
 def learn(problem: Problem, record: Record, rows: Ints) -> ThinnedModel | None:
@@ -64,22 +59,7 @@ def learn(problem: Problem, record: Record, rows: Ints) -> ThinnedModel | None:
     best = record.values.max()
     if best - record.values[:-WINDOW].max() > GAIN * (best - np.median(record.values[apart])):
         return None
-    start = likelihood.prior(problem.domain.dimension)
-    if len(apart) < likelihood.FEWEST:
-        return ThinnedModel(tuple(apart.tolist()), start)
-    _, outputs, noises = _warped(problem, record, apart, start)
-    evidence = Evidence(record.positions[apart], outputs, noises - start.noise_ratio, problem.domain.categorical)
-    return ThinnedModel(tuple(apart.tolist()), likelihood.learn(evidence, [start]))
-
-
-def _warped(
-    problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters
-) -> tuple[Warp, Array, Array]:
-    """The warp of some rows alone, their model outputs under it, and their noise ratios."""
-    values = record.values[rows]
-    warped = warp.fit(values)
-    noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
-    return warped, warped.forward(values), noises
+    return ThinnedModel(tuple(apart.tolist()), subset.learn(problem, record, apart))
 
 
 def _apart(record: Record, rows: Ints, categorical: Bools) -> Ints:

@@ -7,10 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
-from adabkb_service.engine.auto import exploration
-from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.exploration import PERIOD, STALL, fails, restart_after, seen
+from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.restarts import PERIOD, STALL, fails, is_apart, restart, start_after
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import ChoiceAxis, FloatAxis, Space
 from tests.engine.auto.drive import run
@@ -48,41 +47,42 @@ def record_of(values: list[float], positions: Array | None = None) -> Record:
 def test_a_search_stalls_when_its_last_results_gain_too_little(gain: float, stalled: bool) -> None:
     """The best result is 1 above the median, and the last one gains a share of that."""
     found = record_of([0.0] * 30 + [1.0 - gain] + [0.0] * (STALL - 1) + [1.0])
-    assert (restart_after(None, found) is not None) is stalled
+    assert (start_after(None, found) is not None) is stalled
 
 
 @pytest.mark.parametrize(("axes", "last"), [(1, 20), (4, 20), (5, 25), (12, 60)])
 def test_more_axes_need_more_results_before_a_search_has_stalled(axes: int, last: int) -> None:
     positions = np.random.default_rng(0).uniform(size=(last + 1, axes))
     values = [1.0] + [0.0] * last
-    assert restart_after(None, record_of(values[:-1], positions[:-1])) is None
-    assert restart_after(None, record_of(values, positions)) == last + 1
+    assert start_after(None, record_of(values[:-1], positions[:-1])) is None
+    assert start_after(None, record_of(values, positions)) == last + 1
 
 
 def test_a_restart_begins_with_the_stall_and_ends_after_some_results_or_a_gain() -> None:
-    values, restart, begun = [0.0] * 15 + [1.0] + [0.0] * 55, None, []
+    values, start, starts = [0.0] * 15 + [1.0] + [0.0] * 55, None, []
     for count in range(1, len(values) + 1):
-        restart = restart_after(restart, record_of(values[:count]))
-        begun.append(restart)
-    assert begun == [None] * 35 + [36] * 24 + [60] * 12
-    assert restart_after(restart, record_of([*values, 1.1])) is None
+        start = start_after(start, record_of(values[:count]))
+        starts.append(start)
+    assert starts == [None] * 35 + [36] * 24 + [60] * 12
+    assert start_after(start, record_of([*values, 1.1])) is None
 
 
 def test_a_restart_sees_what_came_since_and_lies_apart_from_the_best_point() -> None:
     positions = np.array([[0.9, 0.9], [0.5, 0.5], [0.52, 0.52], [0.6, 0.5], [0.1, 0.1]])
-    assert list(seen(1, record_of([0.0] * 5, positions), positions[1], NO_CATEGORIES)) == [3, 4]
+    problem = Problem(unit_space(2), Config(), 0)
+    assert list(restart(problem, record_of([0.0] * 5, positions), 1, positions[1]).rows) == [3, 4]
 
 
 def test_another_category_is_never_around_the_best_point() -> None:
     positions = np.array([[0.5, 0.0], [0.5, 0.25]])
-    assert list(exploration.is_apart(positions, positions[0], np.array([False, True]))) == [False, True]
-    assert list(exploration.is_apart(positions, positions[0] + 0.01, NO_CATEGORIES)) == [False, True]
+    assert list(is_apart(positions, positions[0], np.array([False, True]))) == [False, True]
+    assert list(is_apart(positions, positions[0] + 0.01, NO_CATEGORIES)) == [False, True]
 
 
 def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> None:
     """On a bowl its own suggestions stay at the minimum; the others are all over the box."""
     result = run(unit_space(2), bowl, 90)
-    assert result.state.restart is not None
+    assert result.state.restarted_at is not None
     far = np.linalg.norm(np.array(result.points[60:]) - 0.4, axis=1) > 0.1
     assert far.sum() >= 15
     assert (~far[[step % PERIOD == 0 for step in range(60, 90)]]).mean() > 0.7
@@ -124,21 +124,21 @@ SPACES = [
 def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objective: object, steps: int) -> None:
     assert callable(objective)
     lived = run(space, objective, steps)
-    assert lived.state.restart is not None
+    assert lived.state.restarted_at is not None
     restored = lived.restored()
-    assert restored.state.restart == lived.state.restart
+    assert restored.state.restarted_at == lived.state.restarted_at
     for _ in range(12):
         lived.step(objective)
         restored.step(objective)
     assert np.array_equal(lived.points, restored.points)
-    assert restored.state.restart == lived.state.restart
+    assert restored.state.restarted_at == lived.state.restarted_at
 
 
 @pytest.mark.parametrize(("space", "objective"), SPACES)
 def test_many_at_once_are_those_of_one_after_the_other_while_restarts_run(space: Space, objective: object) -> None:
     assert callable(objective)
     state = run(space, objective, 61).state
-    assert state.restart is not None
+    assert state.restarted_at is not None
     nothing = np.zeros((0, space.dimension))
     together = auto.suggestions(state, nothing)
     pending = nothing
@@ -152,8 +152,8 @@ def test_many_at_once_are_those_of_one_after_the_other_while_restarts_run(space:
 def test_a_correction_begins_another_restart() -> None:
     result = run(unit_space(2), bowl, 60)
     kept = result.state.record.first(55)
-    assert result.state.restart is not None
-    assert auto.rebuild(result.state, kept, result.cells).state.restart == 55
+    assert result.state.restarted_at is not None
+    assert auto.rebuild(result.state, kept, result.cells).state.restarted_at == 55
 
 
 def test_random_points_of_a_restart_avoid_where_evaluations_fail() -> None:

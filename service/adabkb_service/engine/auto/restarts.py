@@ -18,11 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, surrogate, warp
+from adabkb_service.engine.auto import subset
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.kernel import Kernel
-from adabkb_service.engine.auto.likelihood import Evidence
-from adabkb_service.engine.auto.rows import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
@@ -46,40 +43,44 @@ APART = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What a restart knows: rows of the record, ascending, and what follows from them alone."""
+class Restart:
+    """What a restart knows."""
 
     rows: Ints
+    """Of the record, ascending: the results that it sees."""
+    avoided: Array
+    """(d,) the best point of the study, around which it sees nothing."""
+    best: Array | None
+    """(d,) the point of its best result by the posterior mean; None before the first result."""
     posterior: Surrogate
     warp: Warp
 
-    def best(self, record: Record) -> Array | None:
-        """The position, (d,), of the best result by the posterior mean; None before the first."""
-        if not len(self.rows):
-            return None
-        positions = record.positions[self.rows]
-        best: Array = positions[np.argmax(self.posterior.mean(positions))]
-        return best
+    def size(self, pending: Array, categorical: Bools) -> int:
+        """Number of its results and of its pending points, of all those (k, d)."""
+        return len(self.rows) + int(is_apart(pending, self.avoided, categorical).sum())
 
 
-def restart_after(restart: int | None, record: Record) -> int | None:
-    """The number of results that there were when the present restart began; None unless the search has stalled.
+def restart(problem: Problem, record: Record, start: int, avoided: Array) -> Restart:
+    """The restart that began after so many results. Warp, hyperparameters and posterior are those of its rows alone."""
+    apart = is_apart(record.positions[start:], avoided, problem.domain.categorical)
+    rows: Ints = start + np.flatnonzero(apart)
+    posterior, warp = subset.fit(problem, record, rows, subset.learn(problem, record, rows))
+    best = record.positions[rows[np.argmax(posterior.mean(record.positions[rows]))]] if len(rows) else None
+    return Restart(rows, avoided, best, posterior, warp)
+
+
+def start_after(start: int | None, record: Record) -> int | None:
+    """The number of results before the present restart; None unless the search has stalled.
 
     Args:
-        restart: the same as of the result before.
+        start: the same as of the result before.
         record: all results.
     """
     if not _has_stalled(record):
         return None
-    if restart is None or record.size - restart >= RESULTS + RESULTS_PER_AXIS * record.positions.shape[1]:
+    if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * record.positions.shape[1]:
         return record.size
-    return restart
-
-
-def seen(restart: int, record: Record, best: Array, categorical: Bools) -> Ints:
-    """The rows, ascending, that a restart sees."""
-    rows: Ints = restart + np.flatnonzero(is_apart(record.positions[restart:], best, categorical))
-    return rows
+    return start
 
 
 def is_apart(positions: Array, best: Array, categorical: Bools) -> Bools:
@@ -96,21 +97,6 @@ def fails(point: Array, positions: Array, failed: Array) -> bool:
         return False
     nearest: list[float] = [((each - point) ** 2).sum(axis=1).min() for each in (failed, positions)]
     return nearest[0] < nearest[1]
-
-
-def known(problem: Problem, record: Record, rows: Ints) -> Known:
-    """What some results alone say: their warp, hyperparameters learned from them, and the posterior."""
-    hyperparameters = likelihood.prior(problem.domain.dimension)
-    positions, values, errors = record.positions[rows], record.values[rows], record.errors[rows]
-    warped = warp.fit(values)
-    outputs = warped.forward(values)
-    if len(rows) >= likelihood.FEWEST:
-        declared = noise_ratios(problem, hyperparameters, warped, values, errors) - hyperparameters.noise_ratio
-        evidence = Evidence(positions, outputs, declared, problem.domain.categorical)
-        hyperparameters = likelihood.learn(evidence, [hyperparameters])
-    noises = noise_ratios(problem, hyperparameters, warped, values, errors)
-    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical)
-    return Known(rows, surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises), warped)
 
 
 def _has_stalled(record: Record) -> bool:
