@@ -67,12 +67,13 @@ def about(databases: Mapping[str, Fresh], options: argparse.Namespace) -> dict[s
 def measured(databases: Mapping[str, Fresh], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Every method under every setting, over and over."""
     cells = [
-        {"backend": backend, "servers": servers, "clients": clients}
+        {"backend": backend, "servers": servers, "clients": clients, "routing": routing}
         for backend in databases
         for clients in options.clients
         for servers in sorted({1, 1 if backend == "sqlite" else options.servers})
+        for routing in (("any", "study") if servers > 1 else ("any",))
     ]
-    settings = [Setting(cell["servers"], cell["clients"], options.results) for cell in cells]
+    settings = [Setting(cell["servers"], cell["clients"], options.results, cell["routing"]) for cell in cells]
     runs: list[dict[str, list[dict[str, Any]]]] = [{} for _ in cells]
     for cell, setting in zip(cells, settings, strict=True):
         cell["counts"] = counted(databases[cell["backend"]](), setting)

@@ -1,9 +1,9 @@
-"""``python -m benchmarks.service.load CLIENTS RESULTS PROFILE ADDRESS...``: the clients of a server.
+"""``python -m benchmarks.service.load CLIENTS RESULTS PROFILE ROUTING ADDRESS...``: the clients of a server.
 
 A process of their own, with a thread and a kept connection per client and server, and no more HTTP than that takes:
 what the clients use of the machine the server does not have. As our own client does, each call carries an idempotency
 key, and is made again when the server asks for it; that time counts. With several servers each call goes to one of them
-by chance.
+by chance (``any``), or all calls about a study go to the same one (``study``), as a load balancer can arrange.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import random
 import sys
 import time
 import uuid
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
+
+import psutil
 
 from benchmarks.service.measured import Pair, summary
 from benchmarks.service.workload import BOUNDS, STUDIES, WARM_UP, dealt, value
@@ -28,13 +31,16 @@ Json = dict[str, Any]
 class Worker:
     """One client."""
 
-    def __init__(self, number: int, clients: int, addresses: Sequence[str], evaluation: float = 0.0) -> None:
+    def __init__(
+        self, number: int, clients: int, addresses: Sequence[str], evaluation: float = 0.0, routing: str = "any"
+    ) -> None:
         """``evaluation`` is how many seconds the worker takes for each result."""
         self.retries = 0
         self._evaluation = evaluation
         self._number = number
         self._clients = clients
         self._servers = [HTTPConnection(urlsplit(address).netloc, timeout=60) for address in addresses]
+        self._routing = routing
         self._chance = random.Random(number)
 
     def create(self, study: str, seed: int, profile: str) -> None:
@@ -74,7 +80,7 @@ class Worker:
     def _post(self, path: str, body: Json) -> Json:
         headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
         while True:
-            server = self._chance.choice(self._servers)
+            server = self._server(path)
             try:
                 server.request("POST", path, json.dumps(body).encode(), headers)
                 response = server.getresponse()
@@ -89,21 +95,34 @@ class Worker:
             self.retries += 1
             time.sleep(float(response.headers.get("Retry-After", "0")))
 
+    def _server(self, path: str) -> HTTPConnection:
+        if self._routing == "any":
+            return self._chance.choice(self._servers)
+        study = path.split("/")[3:4]  # none where one is created
+        return self._servers[zlib.crc32("".join(study).encode()) % len(self._servers)]
+
+
+def busy_seconds() -> float:
+    """Processor time that the whole machine has used: of servers, models, the database and clients."""
+    times = psutil.cpu_times()
+    return sum(times) - times.idle - getattr(times, "iowait", 0.0)
+
 
 def main() -> None:
-    clients, results, profile, addresses = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
-    workers = [Worker(number, clients, addresses) for number in range(clients)]
+    clients, results, profile, routing, *addresses = sys.argv[1:]
+    workers = [Worker(number, int(clients), addresses, routing=routing) for number in range(int(clients))]
     for seed in range(STUDIES):
         workers[0].create(f"warm-up-{seed}", seed, profile)
         workers[0].create(f"study-{seed}", seed, profile)
-    with ThreadPoolExecutor(clients) as pool:
+    with ThreadPoolExecutor(int(clients)) as pool:
         list(pool.map(lambda worker: worker.run("warm-up", WARM_UP), workers))
-        before = time.process_time()
-        pairs = [pair for done in pool.map(lambda worker: worker.run("study", results), workers) for pair in done]
-        used = time.process_time() - before
+        before, busy_before = time.process_time(), busy_seconds()
+        pairs = [pair for done in pool.map(lambda worker: worker.run("study", int(results)), workers) for pair in done]
+        used, busy = time.process_time() - before, busy_seconds() - busy_before
     measured = summary(pairs)
     retries = sum(worker.retries for worker in workers)
-    print(json.dumps({**measured, "client_cores": used / measured["seconds"], "retries": retries}))
+    cores = {"client_cores": used / measured["seconds"], "busy_cores": busy / measured["seconds"]}
+    print(json.dumps({**measured, **cores, "retries": retries}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.request import urlopen
@@ -28,6 +28,8 @@ class Setting:
     clients: int
     results: int
     """Per study."""
+    routing: str = "any"
+    """Which of the servers a call goes to: see ``load``."""
 
 
 Method = Callable[[sa.URL, Setting, Counts], dict[str, Any]]
@@ -40,7 +42,7 @@ def ours(profile: str) -> Method:
     def run(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
         del counts
         with serving([[*SERVE, text(url)]] * setting.servers) as addresses:
-            return measured(module("load", setting.clients, setting.results, profile, *addresses))
+            return measured(_load(setting, profile, addresses))
 
     return run
 
@@ -49,7 +51,7 @@ def floor(url: sa.URL, setting: Setting, counts: Counts) -> dict[str, Any]:
     """As many commits of one row by the same web stack."""
     command = module("floor", text(url), counts["commits"], counts["commits"])
     with serving([command] * setting.servers) as addresses:
-        return measured(module("load", setting.clients, setting.results, DEFAULT, *addresses))
+        return measured(_load(setting, DEFAULT, addresses))
 
 
 def optuna(sampler: str) -> Method:
@@ -69,7 +71,11 @@ PEERS: dict[str, Method] = {"tpe": optuna("tpe"), "random": optuna("random")}
 def counted(url: sa.URL, setting: Setting) -> Counts:
     """What a call of ours does in the database, on average over a run."""
     with serving([module("counted", text(url))] * setting.servers) as addresses:
-        measured(module("load", setting.clients, setting.results, DEFAULT, *addresses))
+        measured(_load(setting, DEFAULT, addresses))
         found = [json.load(urlopen(f"{address}/counts")) for address in addresses]
     total = sum(map(Counter, found), Counter[str]())
     return {name: round(total[name] / total["calls"], 3) for name in ("commits", "statements")}
+
+
+def _load(setting: Setting, profile: str, addresses: Sequence[str]) -> list[str]:
+    return module("load", setting.clients, setting.results, profile, setting.routing, *addresses)

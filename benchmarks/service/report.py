@@ -11,7 +11,7 @@ import numpy as np
 FLOOR_SHARE = 0.5
 PEER_RATIO = 5.0
 CALL_MS, CALL_CLIENTS = 250.0, 32
-MEDIANS = ("pairs_per_second", "halves", "suggest_ms", "observe_ms", "pair_ms", "client_cores")
+MEDIANS = ("pairs_per_second", "halves", "suggest_ms", "observe_ms", "pair_ms", "client_cores", "busy_cores")
 INCIDENTS = ("retries", "workers_lost", "error")
 
 Cell = Mapping[str, Any]
@@ -56,7 +56,7 @@ def ratio(cell: Cell, method: str, of: str = "ours") -> float | None:
 def bars(cells: Sequence[Cell]) -> Iterator[Bar]:
     """Each bar under each setting that it is for."""
     for cell in cells:
-        where = f"{cell['backend']}, {cell['clients']} clients, {cell['servers']} server(s)"
+        where = f"{cell['backend']}, {cell['clients']} clients, server(s): {_servers(cell)}"
         for method, least in (("floor", FLOOR_SHARE), ("tpe", PEER_RATIO), ("random", PEER_RATIO)):
             reached = ratio(cell, method)
             if reached is not None:
@@ -100,22 +100,26 @@ def throughput(cells: Sequence[Cell]) -> Iterator[list[str]]:
 
 CALLS = (
     *("database", "servers", "clients", "first half", "last half", "suggest ms", "99%", "observe ms", "99%"),
-    *("pair ms", "99%", "commits", "statements"),
+    *("pair ms", "99%", "commits", "statements", "cores"),
 )
 
 
 def calls(cells: Sequence[Cell]) -> Iterator[list[str]]:
-    """Of ours: pairs per second in either half of the results, milliseconds of calls, and what a pair of calls does
-    in the database."""
+    """Of ours: pairs per second in either half of the results, milliseconds of calls, what a pair of calls does in
+    the database, and how many cores of the machine are busy."""
     for cell in cells:
         ours = cell["methods"]["ours"]
         times = [f"{ms:.0f}" for call in ("suggest", "observe", "pair") for ms in ours[f"{call}_ms"]]
         done = [f"{2 * cell['counts'][name]:.3g}" for name in ("commits", "statements")]
-        yield [*_setting(cell), *(f"{rate:.0f}" for rate in ours["halves"]), *times, *done]
+        yield [*_setting(cell), *(f"{rate:.0f}" for rate in ours["halves"]), *times, *done, f"{ours['busy_cores']:.2g}"]
 
 
 def _setting(cell: Cell) -> list[str]:
-    return [cell["backend"], str(cell["servers"]), str(cell["clients"])]
+    return [cell["backend"], _servers(cell), str(cell["clients"])]
+
+
+def _servers(cell: Cell) -> str:
+    return f"{cell['servers']}, by study" if cell["routing"] == "study" else str(cell["servers"])
 
 
 def _rates(cell: Cell, method: str) -> list[str]:

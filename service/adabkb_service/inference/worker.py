@@ -1,7 +1,8 @@
 """The main function of a model process: two threads that do the work of a ``ModelHost``.
 
-Most steps take a few milliseconds. A study whose last step took long goes to the second thread, the slow one, until its
-steps are short again. So many heavy studies share one thread, and the others do not wait for them.
+Most steps take a few milliseconds. A study whose steps take longer goes to the second thread, the slow one, until its
+steps are short again. So many heavy studies share one thread, and the others do not wait for them. The slow thread has
+a low priority.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +30,12 @@ if TYPE_CHECKING:
 
     Pipe = Connection[Any, Any]
 
-LONG_SECONDS = 0.02
-"""Of processor time. A step that takes longer sends its study to the slow thread."""
+LONG_SECONDS = 0.008
+"""Mean processor time of a study's steps from which on the slow thread does them."""
+LATEST = 0.1
+"""Weight of the latest step in that mean: a single long one, as when something is learned, changes little."""
+SLOW_NICENESS = 10
+"""Of the slow thread, on Linux: its share of a busy core is a tenth of another thread's."""
 WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
 """How long one thread may keep the interpreter from the other."""
@@ -42,13 +48,14 @@ CLOSE_SECONDS = 2.0
 class Lane:
     """A thread, and the studies that wait for it."""
 
-    def __init__(self, worker: Worker, name: str) -> None:
+    def __init__(self, worker: Worker, name: str, niceness: int = 0) -> None:
         self.started: float | None = None
         """When the present step began."""
         self._worker = worker
         self._studies: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._at_work: str | None = None
         self._is_ending = False
+        self._niceness = niceness
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
@@ -67,6 +74,8 @@ class Lane:
         return self._at_work
 
     def _work(self) -> None:
+        if sys.platform == "linux":  # elsewhere a thread has no priority of its own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._niceness)
         while (study_id := self._studies.get()) is not None and not self._is_ending:
             self._at_work, self.started, before = study_id, time.monotonic(), time.thread_time()
             has_more = self._worker.host.step(study_id)
@@ -84,8 +93,9 @@ class Worker:
         self._sending = threading.Lock()
         self._guard = threading.Lock()
         self._scheduled: set[str] = set()
-        self._slow: set[str] = set()
-        self._lanes = Lane(self, "quick"), Lane(self, "slow")
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        """Mean processor time of the steps of each study."""
+        self._lanes = Lane(self, "quick"), Lane(self, "slow", SLOW_NICENESS)
 
     def serve(self) -> None:
         """Take messages until the server sends None, or is gone."""
@@ -113,21 +123,20 @@ class Worker:
             if study_id in self._scheduled:
                 return
             self._scheduled.add(study_id)
-            lane = self._lanes[study_id in self._slow]
-        lane.put(study_id)
+            self._put_in_lane(study_id)
 
     def stepped(self, study_id: str, seconds: float, *, has_more: bool) -> None:
         """A lane has done a step."""
         with self._guard:
-            if seconds > LONG_SECONDS:
-                self._slow.add(study_id)
-            elif has_more:  # the last step finds nothing to do, and says nothing of the study
-                self._slow.discard(study_id)
-            lane = self._lanes[study_id in self._slow]
-            if not has_more and not self.host.has_messages(study_id):
+            if has_more:  # the last step finds nothing to do, and says nothing of the study
+                self._seconds[study_id] += LATEST * (seconds - self._seconds[study_id])
+            if has_more or self.host.has_messages(study_id):
+                self._put_in_lane(study_id)
+            else:
                 self._scheduled.discard(study_id)
-                return
-        lane.put(study_id)
+
+    def _put_in_lane(self, study_id: str) -> None:
+        self._lanes[self._seconds[study_id] > LONG_SECONDS].put(study_id)
 
     def watch(self) -> None:
         """Let models be stored that are not in use, and end the process if a step never ends."""
