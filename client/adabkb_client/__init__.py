@@ -31,7 +31,7 @@ from adabkb_client.models import (
     StudySummary,
     Trial,
 )
-from adabkb_client.parameters import Bool, Categorical, Float, Int, Ordinal, Parameter
+from adabkb_client.parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client.study import Study
 from adabkb_client.worker import RunReport
 
@@ -50,6 +50,7 @@ __all__ = [
     "Counts",
     "Estimate",
     "Event",
+    "Fixed",
     "Float",
     "Int",
     "Invalid",

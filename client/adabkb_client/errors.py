@@ -44,7 +44,7 @@ class NoTrialAvailable(AdaBKBError):
         "pending_limit": "as many trials as its pending_limit allows are without a result",
         "paused": "it is paused; study.resume() makes it go on",
         "failures": "it was paused because failure_limit trials failed one after the other; see their reasons in "
-        'study.trials("failed"), remove the cause, then make it go on with study.resume()',
+        'study.trials("failed"), remove the cause, then make it go on with study.retry_failed() and study.resume()',
     }
 
     def __init__(self, study: str, reason: str | None, retry_after: float | None) -> None:

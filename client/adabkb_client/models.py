@@ -3,7 +3,7 @@
 Fields that this version does not know are ignored, so a newer server does not break an older client.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
@@ -229,11 +229,17 @@ def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
         return None if document is None else _decode(get_args(kind)[0], document, path)
     if get_origin(kind) is tuple:
         return tuple(_decode(get_args(kind)[0], item, path) for item in document)
-    if kind is datetime:
-        return datetime.fromisoformat(document)
-    if kind is float:
-        return float(document)
-    return document
+    if kind == Parameters:
+        return {name: _choice(value) for name, value in document.items()}
+    return _SCALARS[kind](document) if kind in _SCALARS else document
+
+
+_SCALARS: dict[Any, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, float: float}
+
+
+def _choice(value: Any) -> Any:
+    """Return a parameter's value; one that consists of several is a tuple, as in the search space."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 @cache

@@ -5,27 +5,31 @@ something else than it seems to, is refused here.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from adabkb_client.plain import plain
 
-Scalar = bool | int | float | str
-"""A value of a parameter."""
+Scalar = bool | int | float | str | None
+Choice = Scalar | Sequence[Scalar]
+"""A value of a parameter. A list stands for a tuple."""
 
 
 @dataclass(frozen=True)
 class Float:
-    """A real number in [low, high]; with ``log`` it is searched on a log scale (low > 0)."""
+    """A real number in [low, high]; with ``log`` it is searched on a log scale (low > 0), with ``step`` it is one of
+    low, low + step, ... up to high."""
 
     low: float
     high: float
     log: bool = False
+    step: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "float", "low": self.low, "high": self.high, "scale": _scale(self.log)}
+        step = {} if self.step is None else {"step": self.step}
+        return {"kind": "float", "low": self.low, "high": self.high, "scale": _scale(self.log), **step}
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Ordinal:
         TypeError: the values are no list, tuple, range or array.
     """
 
-    values: Iterable[Scalar]
+    values: Iterable[Choice]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _in_order("Ordinal", self.values))
@@ -69,7 +73,7 @@ class Categorical:
         TypeError: the choices are no list, tuple, range or array.
     """
 
-    choices: Iterable[Scalar]
+    choices: Iterable[Choice]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "choices", _in_order("Categorical", self.choices))
@@ -88,7 +92,18 @@ class Bool:
         return {"kind": "bool"}
 
 
-Parameter = Float | Int | Ordinal | Categorical | Bool
+@dataclass(frozen=True)
+class Fixed:
+    """A value that every trial has: what does not vary in this study, but belongs to each evaluation."""
+
+    value: Choice
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {"kind": "fixed", "value": self.value}
+
+
+Parameter = Float | Int | Ordinal | Categorical | Bool | Fixed
 
 
 def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
@@ -100,16 +115,25 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
     """
     for name, spec in parameters.items():
         if not isinstance(spec, Parameter):
-            kinds = "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices) or Bool()"
+            kinds = "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices), Bool() or Fixed(value)"
             raise TypeError(f"parameter {name!r} must be declared by {kinds}, not by {spec!r}")
         for field, value in vars(spec).items():
-            for number in value if isinstance(value, tuple) else [plain(value)]:
+            for number in _numbers(value):
                 if isinstance(number, float) and not math.isfinite(number):
                     raise ValueError(f"parameter {name!r}: {field} must be finite, not {number}")
     return [{"name": name, **spec.to_json()} for name, spec in parameters.items()]
 
 
-def _in_order(kind: str, values: Iterable[Scalar]) -> tuple[Scalar, ...]:
+def _numbers(value: Any) -> Iterator[Any]:
+    """Everything in a value, whatever it consists of."""
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from _numbers(each)
+    else:
+        yield plain(value)
+
+
+def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
     """Return plain values, if they have an order that is the same in every process."""
     if isinstance(values, str | bytes):
         raise TypeError(f"{kind}({values!r}) would be one value per letter; give a list: {kind}([{values!r}])")

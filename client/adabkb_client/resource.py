@@ -171,6 +171,25 @@ class StudyResource:
         _mark_settled(trial)
         return answer
 
+    def retry(self, trial: LeasedTrial | Trial | int, reason: str | None = None) -> Answer:
+        """Let a failed trial be handed out again, before any new point, at no cost to the budget.
+
+        Nothing changes if the trial is to be evaluated anyway. The log keeps the reason.
+
+        Raises:
+            Conflict: the trial has a result.
+        """
+        number = self._reference(trial)["trial"]
+        body = {} if reason is None else {"reason": reason}
+        return self._decode(Answer, self._transport.post(f"{self._path}/trials/{number}/retry", body))
+
+    def retry_failed(self, reason: str | None = None) -> list[Trial]:
+        """Let all failed trials be handed out again, and return them. A paused study also needs ``resume``."""
+        failed = list(self.trials("failed"))
+        for trial in failed:
+            self.retry(trial, reason)
+        return failed
+
     def queue(self, parameters: Parameters) -> Trial:
         """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""
         return self._decode(Trial, self._transport.post(f"{self._path}/trials", _point(parameters)))

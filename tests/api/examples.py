@@ -41,6 +41,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies/svm/trials/1/heartbeat", {"attempt": 1, "lease_seconds": 7200.0}),
     ("POST", "/v1/studies/svm/observe", {"trial": 1, "value": 0.91, "std_error": 0.01}),
     ("POST", "/v1/studies/svm/trials/2/release", {"attempt": 1}),
+    ("POST", "/v1/studies/svm/trials/2/retry", {"reason": "the data set was missing"}),
     ("POST", "/v1/studies/svm/observations", {"items": [{"parameters": POINT, "value": 0.87}], "dry_run": False}),
     ("POST", "/v1/studies/svm/trials", {"parameters": {"C": 0.5, "kernel": "linear"}}),
     ("PATCH", "/v1/studies/svm/observations/2", {"value": 0.88, "reason": "the first value was of another fold"}),

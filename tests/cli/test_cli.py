@@ -110,6 +110,18 @@ def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:
     assert "no trial is handed out: budget" in adabkb("suggest", "s", *option, code=1)
 
 
+def test_failed_trials_are_tried_again(server: str) -> None:
+    option = ["--url", server]
+    adabkb("study", "create", "-", *option, stdin=json.dumps(DEFINITION))
+    adabkb("suggest", "s", "--count", "3", *option)
+    for number in ("1", "2", "3"):
+        adabkb("observe", "s", number, "--failed", "no such file", *option)
+    assert adabkb("retry", "s", "2", *option) == "Trial 2 is released.\n"
+    assert adabkb("retry", "s", *option) == "Trial 1 is released.\nTrial 3 is released.\n"
+    assert adabkb("retry", "s", *option) == "No trial has failed.\n"
+    assert json.loads(adabkb("suggest", "s", "--json", *option))["trials"][0]["attempt"] == 2
+
+
 def test_progress_is_told_against_the_budget(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 3}))

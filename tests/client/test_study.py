@@ -13,12 +13,14 @@ from adabkb_client import (
     Categorical,
     Client,
     Conflict,
+    Fixed,
     Float,
     Int,
     Invalid,
     NotFound,
     NoTrialAvailable,
     Ordinal,
+    Parameter,
     Study,
     StudyComplete,
 )
@@ -33,18 +35,54 @@ def test_every_kind_of_parameter_comes_back_as_its_type(client: Client) -> None:
             "batch": Ordinal([16, 32, 64]),
             "loss": Categorical(["l1", "l2"]),
             "bias": Bool(),
+            "dropout": Float(0, 0.5, step=0.1),
+            "depth": Categorical([None, 3, "full", 0.5, True]),
+            "widths": Ordinal([(64,), (64, 64), [128, 64]]),
+            "seed": Fixed(7),
+            "tags": Fixed(("a", None)),
         },
         direction="minimize",
         seed=1,
     )
-    for trial in study.suggest(4):
+    for trial in study.suggest(8):
         point = trial.parameters
         assert 1e-4 <= point["rate"] <= 1.0
         assert point["layers"] in {1, 3, 5, 7, 9}
         assert point["batch"] in {16, 32, 64}
         assert point["loss"] in {"l1", "l2"}
         assert isinstance(point["bias"], bool)
+        assert point["dropout"] in {0.0, 0.1, 0.2, 0.3, 0.4, 0.5}
+        assert point["depth"] in [None, 3, "full", 0.5, True]
+        assert point["widths"] in {(64,), (64, 64), (128, 64)}
+        assert (point["seed"], point["tags"]) == (7, ("a", None))
         assert study.observe(trial, 1.0).trial
+
+
+def test_choices_of_every_type_are_given_back_to_the_server_as_they_came(client: Client) -> None:
+    space: dict[str, Parameter] = {
+        "depth": Categorical([None, 3, "full"]),
+        "widths": Categorical([(64,), (64, 64)]),
+        "seed": Fixed(7),
+    }
+    study = client.create_study("types", space, direction="minimize", seed=1)
+    assert client.create_study("types", space, direction="minimize", seed=1).id == "types"
+    point = {"depth": None, "widths": (64, 64)}
+    study.observe_point(point, 0.5)
+    study.observe_point({**point, "widths": [64], "seed": 7}, 1.5)
+    assert [dict(each.parameters) for each in study.observations()] == [
+        {"depth": None, "widths": (64, 64), "seed": 7},
+        {"depth": None, "widths": (64,), "seed": 7},
+    ]
+    assert study.best is not None
+    assert study.best.parameters == {**point, "seed": 7}
+    assert study.queue({**point, "depth": "full"}).parameters == {"depth": "full", "widths": (64, 64), "seed": 7}
+    found = study.recommendation().observed
+    assert found is not None
+    assert found.parameters["widths"] == (64, 64)
+    with pytest.raises(Invalid, match="parameter 'seed': is fixed at 7"):
+        study.observe_point({**point, "seed": 8}, 0.5)
+    with pytest.raises(Invalid, match=r"parameter 'widths': must be one of \[64\], \[64, 64\]"):
+        study.observe_point({**point, "widths": (64, 64, 64)}, 0.5)
 
 
 def test_an_unknown_study_is_not_found(client: Client) -> None:
@@ -171,6 +209,21 @@ def test_failed_released_and_queued_trials(study: Study) -> None:
     assert [trial.number for trial in study.trials(state="queued")] == [queued.number]
     assert study.suggest().number == released.number
     assert study.suggest().parameters == {"x": 0.75, "y": 2.0}
+
+
+def test_failed_trials_are_tried_again(study: Study) -> None:
+    first, second, third = study.suggest(3)
+    study.observe(first, 1.0)
+    study.fail(second, "no such file")
+    study.fail(third, "no such file")
+    assert [trial.number for trial in study.retry_failed("mended")] == [second.number, third.number]
+    assert list(study.trials("failed")) == []
+    again = study.suggest()
+    assert (again.number, again.attempt) == (second.number, 2)
+    with pytest.raises(Conflict, match="only a failed trial can be retried"):
+        study.retry(first)
+    retried = next(event for event in study.events() if event.kind == "retried")
+    assert retried.payload["reason"] == "mended"
 
 
 def test_a_heartbeat_renews_the_lease(study: Study) -> None:

@@ -12,7 +12,7 @@ from adabkb_client.models import decode
 
 SURFACE = """
     APIError AdaBKBError Answer BatchItem Best Bool Categorical Cell Client Conflict ConnectionFailed Counts
-    Estimate Event Float Int Invalid LeasedTrial NoTrialAvailable NotFound Observation Ordinal Parameter
+    Estimate Event Fixed Float Int Invalid LeasedTrial NoTrialAvailable NotFound Observation Ordinal Parameter
     PreconditionFailed Prediction Recommendation RunReport Study StudyComplete StudyInfo StudySummary Trial
     Unauthorized Unavailable UnexpectedAnswer
 """

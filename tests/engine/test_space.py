@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.space import Axis, ChoiceAxis, Fixed, FloatAxis, IntAxis, Space, StepAxis
 
 AXES: list[Axis] = [
     FloatAxis("linear", -2.5, 4.0),
@@ -21,6 +21,10 @@ AXES: list[Axis] = [
     IntAxis("int", -3, 12),
     IntAxis("step", 10, 100, step=7),
     IntAxis("intlog", 1, 4096, "log"),
+    StepAxis("tenths", -0.3, 1.25, 0.1),
+    StepAxis("fine", 1e-9, 3e-9, 1e-15),
+    StepAxis("coarse", -1e308, 1e308, 1e308),
+    ChoiceAxis("lists", ([64], [64, 64], [], None, [True, 1.5])),
     ChoiceAxis("ordinal", (0.1, 1, 10.0), ordered=True),
     ChoiceAxis("categorical", ("a", "b", 3, True)),
     ChoiceAxis("bool", (False, True)),
@@ -51,6 +55,50 @@ def test_every_integer_has_a_bin_of_equal_width_on_a_linear_scale() -> None:
     values, counts = np.unique([axis.decode(x) for x in u], return_counts=True)
     assert values.tolist() == [2, 5, 8, 11]
     assert counts.tolist() == [1000] * 4
+
+
+def test_steps_are_counted_in_decimal_from_low_up_to_high() -> None:
+    axis = StepAxis("x", 0.1, 0.75, 0.1)
+    assert [axis.value(index) for index in range(axis.count)] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    u = (np.arange(7000) + 0.5) / 7000
+    assert np.unique([axis.decode(x) for x in u], return_counts=True)[1].tolist() == [1000] * 7
+
+
+def test_a_value_with_the_rounding_errors_of_a_computation_is_one_of_the_steps() -> None:
+    axis = StepAxis("x", 0.0, 1.0, 0.1)
+    assert 3 * 0.1 != 0.3
+    assert axis.problem(3 * 0.1) is None
+    assert axis.decode(axis.encode(3 * 0.1)) == 0.3
+    assert axis.problem(0.35) == "is 0.35, not 0.0 plus a multiple of 0.1"
+    assert axis.problem(1.1) == "is 1.1, outside [0.0, 1.0]"
+    assert axis.problem(math.nan) == "must be a finite number between 0.0 and 1.0"
+    assert axis.problem("0.1") == "must be a finite number between 0.0 and 1.0"
+
+
+def test_lists_are_told_apart_as_json_tells_them() -> None:
+    axis = ChoiceAxis("layers", ([1], [True], [1, 1], 1, None, []))
+    assert [axis.bin(axis.encode(value)) for value in ([1], [True], [1, 1], 1, None, [])] == list(range(6))
+    assert axis.encode((1, 1)) == axis.encode([1, 1])
+    assert axis.problem([2]) is not None
+    assert axis.problem([[1]]) is not None
+    assert axis.problem({}) is not None
+    assert axis.problem(False) is not None
+
+
+@pytest.mark.parametrize("axis", [FloatAxis("x", 0.0, 1.0), IntAxis("x", 0, 9), StepAxis("x", 0.0, 1.0, 0.1)])
+def test_an_integer_beyond_every_float_is_outside(axis: Axis) -> None:
+    assert "outside" in str(axis.problem(10**400))
+
+
+def test_a_fixed_parameter_is_part_of_every_point_and_no_axis() -> None:
+    space = Space((FloatAxis("x", 0.0, 1.0), Fixed("machine", "b"), IntAxis("n", 1, 9)))
+    assert space.dimension == 2
+    point = space.decode([0.5, 0.0])
+    assert list(point.items()) == [("x", 0.5), ("machine", "b"), ("n", 1)]
+    assert space.problems(point) == {}
+    assert space.problems({"x": 0.5, "n": 1}) == {}
+    assert space.problems({**point, "machine": "a"}) == {"machine": "is fixed at 'b'"}
+    assert np.array_equal(space.encode(point), space.encode({"x": 0.5, "n": 1}))
 
 
 def test_log_integers_get_room_by_ratio() -> None:

@@ -18,6 +18,7 @@ from tests.operations.verbs import (
     observe_batch,
     queue,
     release,
+    retry,
     suggest,
 )
 
@@ -47,6 +48,9 @@ def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
     observe(running, "s", Value(0.875, lost, attempt=2))
     clock.advance(61)
     sweep(running)  # the last attempt of ``twice``: it fails
+    retry(running, "s", twice, reason="more memory")
+    assert ask() == [twice]
+    observe(running, "s", Failure(twice, reason="again"))
     (revived,) = ask()
     clock.advance(61)
     sweep(running)

@@ -15,6 +15,7 @@ from adabkb_service.contract.requests import (
     PointValueBody,
     QueueBody,
     ReleaseBody,
+    RetryBody,
     SuggestBody,
     TrialFailureBody,
     TrialValueBody,
@@ -106,6 +107,12 @@ def release(
     running: Service, study_id: str, number: int, *, attempt: int | None = None, key: Key | None = None
 ) -> Outcome[Held]:
     return running.do(lease.release(study_id, number, ReleaseBody.model_construct(attempt=attempt), key))
+
+
+def retry(
+    running: Service, study_id: str, number: int, *, reason: str | None = None, key: Key | None = None
+) -> Outcome[Held]:
+    return running.do(lease.retry(study_id, number, RetryBody.model_construct(reason=reason), key))
 
 
 def change(

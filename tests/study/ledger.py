@@ -125,6 +125,13 @@ class Ledger:
         self._move(trial, failed_attempt=payload["attempt"], **values)
         self.failures += 1
 
+    def _retried(self, event: EventRow) -> None:
+        trial = self._trial(event)
+        if trial.state != "failed":
+            self.faults.append(f"event {event.seq} retries trial {trial.number}, which was {trial.state}")
+        values = {"failed_attempt": None, "reason": None, "finished_at": None}
+        self._move(trial, state="released", expirations=0, **values)
+
     def _observed(self, event: EventRow) -> None:
         payload = event.payload
         row = ObservationRow(

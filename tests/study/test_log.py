@@ -34,6 +34,7 @@ from tests.operations.verbs import (
     observe_batch,
     queue,
     release,
+    retry,
     suggest,
 )
 from tests.study import ledger
@@ -136,6 +137,7 @@ OPERATIONS: dict[str, Callable[[World, int, float], object]] = {
     "tell many": World.tell_many,
     "fail": lambda world, number, _: observe(world.running, "s", Failure(number, reason="diverged")),
     "release": lambda world, number, _: release(world.running, "s", number),
+    "retry": lambda world, number, _: retry(world.running, "s", number),
     "heartbeat": lambda world, number, _: heartbeat(world.running, "s", number, lease_seconds=30),
     "queue": lambda world, _, value: queue(world.running, "s", {"x": value / 10, "y": 1.0}),
     "correct": lambda world, number, value: correct(world.running, "s", number, {"value": value}),

@@ -11,7 +11,7 @@ from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
-from adabkb_service.contract.requests import HeartbeatBody, Listing, QueueBody, ReleaseBody
+from adabkb_service.contract.requests import HeartbeatBody, Listing, QueueBody, ReleaseBody, RetryBody
 from adabkb_service.operations import lease, read
 from adabkb_service.operations.queue import queue
 from adabkb_service.operations.why import why
@@ -88,3 +88,20 @@ async def release(
 ) -> Response:
     """Give the trial back unfinished; it is handed out again before any new point."""
     return reply(await done(service, lease.release(study_id, number, body, key)))
+
+
+@router.post(
+    "/{number}/retry",
+    operation_id="retryTrial",
+    response_model=views.Held,
+    responses=responses(400, 404, 409, 413, 415, 422),
+)
+async def retry_trial(
+    study_id: StudyId,
+    number: Number,
+    service: ServiceDep,
+    key: KeyDep,
+    body: Annotated[RetryBody, Body(default_factory=RetryBody)],
+) -> Response:
+    """Let a failed trial be handed out again, before any new point."""
+    return reply(await done(service, lease.retry(study_id, number, body, key)))

@@ -52,6 +52,7 @@ for name, command in _server_commands().items():
     app.command(name, context_settings=ANYTHING if command is _need_server else None)(speaking(command))
 app.command("export")(speaking(remote.export))
 app.command("suggest")(speaking(remote.suggest))
+app.command("retry")(speaking(remote.retry))
 app.command("why")(speaking(remote.why))
 # Otherwise a negative value would be taken for an option.
 app.command(context_settings={"ignore_unknown_options": True})(speaking(remote.observe))

@@ -38,15 +38,7 @@ def create_study(
 
 def list_studies(url: Url = LOCAL, as_json: AsJson = False) -> None:
     """List all studies, newest first."""
-    studies: list[dict[str, Any]] = []
-    cursor: str | None = None
-    while True:
-        query = {"cursor": cursor} if cursor else {}
-        page = _send(url, "GET", str(httpx.URL("/v1/studies", params=query)))
-        studies += page["items"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
+    studies = _items(url, "/v1/studies")
     show(studies, "\n".join(map(_summary, studies)) or "There are no studies.", as_json=as_json)
 
 
@@ -104,6 +96,22 @@ def observe(
         body = {"trial": trial, "status": "failed", "reason": failed}
     answer = _send(url, "POST", _path(study, "/observe"), body)
     show(answer, f"Trial {trial} is {answer['trial']['state']}. {_summary(answer['study'])}", as_json=as_json)
+
+
+def retry(
+    study: StudyId,
+    trials: Annotated[
+        list[int] | None, typer.Argument(help="numbers of trials; all failed ones if none are given")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="what has changed, for the log", show_default=False)] = None,
+    url: Url = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Let failed trials be handed out again; a paused study also needs to be resumed."""
+    numbers = trials or [trial["number"] for trial in _items(url, _path(study, "/trials"), state="failed")]
+    answers = [_send(url, "POST", _path(study, f"/trials/{number}/retry"), {"reason": reason}) for number in numbers]
+    lines = [f"Trial {answer['trial']['number']} is {answer['trial']['state']}." for answer in answers]
+    show([answer["trial"] for answer in answers], "\n".join(lines) or "No trial has failed.", as_json=as_json)
 
 
 def why(
@@ -164,6 +172,19 @@ def export(
 
 def _path(study: str, rest: str = "") -> str:
     return f"/v1/studies/{httpx.URL('http://x', path='/' + study).raw_path.decode().removeprefix('/')}{rest}"
+
+
+def _items(url: str, path: str, **query: str) -> list[dict[str, Any]]:
+    """All items of a listing, page by page."""
+    items: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while True:
+        asked = query if cursor is None else {**query, "cursor": cursor}
+        page = _send(url, "GET", f"{path}?{httpx.QueryParams(asked)}")
+        items += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return items
 
 
 def _send(url: str, method: str, path: str, body: Any = None) -> Any:

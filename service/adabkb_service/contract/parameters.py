@@ -15,14 +15,17 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     StringConstraints,
+    ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING, with_few_unknown
-from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Axis, ChoiceAxis, Fixed, FloatAxis, IntAxis, StepAxis, identity
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON parser represents exactly."""
@@ -30,6 +33,9 @@ MAX_COUNT = 2**31 - 1
 MOST_PARAMETERS = 100
 MOST_CHOICES = 1000
 """Largest number of values of a parameter."""
+LONGEST_TEXT = 1000
+LONGEST_CHOICE = 100
+"""Largest length of a choice that is a list."""
 MOST_TAGS = 64
 
 N = TypeVar("N", int, float)
@@ -40,6 +46,18 @@ def _integral(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _told_once(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """Without this, each type that a choice may have would be a fault of its own."""
+    try:
+        return handler(value)
+    except ValidationError:
+        sentence = (
+            f"must be a number, a string of at most {LONGEST_TEXT} characters, true, false, null, "
+            f"or a list of at most {LONGEST_CHOICE} of these"
+        )
+        raise PydanticCustomError("choice", sentence) from None
+
+
 Whole = BeforeValidator(_integral)
 """Accepts a float without a fractional part as an integer. In an ``Annotated`` it must come after the bounds, which
 would otherwise be missing from the schema of the API."""
@@ -47,13 +65,18 @@ Count = Annotated[int, Field(ge=1, le=MAX_COUNT), Whole]
 SafeInteger = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER), Whole]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Text = Annotated[str, StringConstraints(max_length=1000)]
+Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Constant = Annotated[float, Field(ge=1e-30, le=1e30)]
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
-Scalar = Annotated[bool | SafeInteger | Number | Text, Field(union_mode="smart")]
+Scalar = Annotated[bool | SafeInteger | Number | Text | None, Field(union_mode="smart")]
+Choice = Annotated[
+    Scalar | Annotated[list[Scalar], Field(max_length=LONGEST_CHOICE)],
+    Field(union_mode="smart"),
+    WrapValidator(_told_once),
+]
 Tags = Annotated[dict[Name, Text], Field(max_length=MOST_TAGS), SPARING]
-Choices = Annotated[list[Scalar], Field(min_length=1, max_length=MOST_CHOICES), SPARING]
+Choices = Annotated[list[Choice], Field(min_length=1, max_length=MOST_CHOICES), SPARING]
 
 
 class Body(BaseModel):
@@ -70,13 +93,14 @@ class Body(BaseModel):
 
 
 class FloatParameter(Body):
-    """A real interval."""
+    """A real interval or, with a step, the numbers low, low + step, ... up to high."""
 
     name: Name
     kind: Literal["float"]
     scale: Literal["linear", "log"] = "linear"
     low: Number
     high: Number
+    step: Annotated[Positive | None, Field(description="on a linear scale only")] = None
 
     @field_validator("low")
     @classmethod
@@ -97,8 +121,24 @@ class FloatParameter(Body):
             raise PydanticCustomError("bounds", "is too close to low for floating point")
         return high
 
+    @field_validator("step")
+    @classmethod
+    def _fits_range(cls, step: float | None, info: ValidationInfo) -> float | None:
+        low, high = info.data.get("low"), info.data.get("high")
+        if step is None or low is None or high is None:
+            return step
+        if info.data.get("scale") == "log":
+            raise PydanticCustomError("log_scale", "must be left out on a log scale")
+        if step > high - low:
+            raise PydanticCustomError("bounds", "must not exceed high - low")
+        if high / step - low / step > MAX_COUNT or low + step == low or high - step == high:
+            raise PydanticCustomError("bounds", "is too small; leave it out for any number between low and high")
+        return step
+
     def axis(self) -> Axis:
         """The engine's axis."""
+        if self.step is not None:
+            return StepAxis(self.name, self.low, self.high, self.step)
         return FloatAxis(self.name, self.low, self.high, self.scale)
 
 
@@ -183,8 +223,20 @@ class BoolParameter(Body):
         return ChoiceAxis(self.name, (False, True))
 
 
+class FixedParameter(Body):
+    """One value, part of every point."""
+
+    name: Name
+    kind: Literal["fixed"]
+    value: Choice
+
+    def axis(self) -> Fixed:
+        """No axis: the engine does not see it."""
+        return Fixed(self.name, self.value)
+
+
 Parameter = Annotated[
-    FloatParameter | IntParameter | OrdinalParameter | CategoricalParameter | BoolParameter,
+    FloatParameter | IntParameter | OrdinalParameter | CategoricalParameter | BoolParameter | FixedParameter,
     Field(discriminator="kind"),
 ]
 
@@ -196,7 +248,6 @@ def _checked_low(low: N, info: ValidationInfo) -> N:
 
 
 def _checked_distinct(values: Choices) -> Choices:
-    # True == 1 in Python, but they are two different JSON values.
-    if len({(isinstance(value, bool), value) for value in values}) < len(values):
+    if len(set(map(identity, values))) < len(values):
         raise PydanticCustomError("duplicate", "has a value twice")
     return values

@@ -133,6 +133,12 @@ class ReleaseBody(Body):
     attempt: Attempt | None = None
 
 
+class RetryBody(Body):
+    """A failed trial that is to be evaluated again."""
+
+    reason: Annotated[Text | None, Field(description="what has changed, for the log")] = None
+
+
 class CorrectionBody(Body):
     """A correction of an observation. Fields that are absent keep their values."""
 

@@ -83,6 +83,8 @@ class StudyDefinition(Body):
             if parameter.name in names:
                 raise PydanticCustomError("duplicate", "parameter {name} occurs twice", {"name": repr(parameter.name)})
             names.add(parameter.name)
+        if all(parameter.kind == "fixed" for parameter in parameters):
+            raise PydanticCustomError("fixed", "must have a parameter that is not fixed")
         return parameters
 
     @field_validator("algorithm")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.randomness import uniforms
-from adabkb_service.engine.space import Axis, ChoiceAxis, IntAxis, Space
+from adabkb_service.engine.space import Axis, ChoiceAxis, Space
 
 Array = NDArray[np.float64]
 
@@ -50,9 +50,9 @@ def grid_size(space: Space, grid: int) -> float:
 
 
 def _count(axis: Axis, grid: int) -> int:
-    if isinstance(axis, ChoiceAxis):
-        return axis.count
-    return min(axis.count, grid) if isinstance(axis, IntAxis) else grid
+    if axis.count is None:
+        return grid
+    return axis.count if isinstance(axis, ChoiceAxis) else min(axis.count, grid)
 
 
 def product(axes: Sequence[Array]) -> Array:
@@ -78,10 +78,6 @@ def _on_grid(space: Space, grid: int, drawn: Array) -> Array:
 def _positions(axis: Axis, most: int) -> Array:
     """The coordinates of the grid on an axis, ascending: all values if it has at most so many (or has choices), else
     evenly spaced ones that include both ends."""
-    if isinstance(axis, ChoiceAxis):
-        values = list(axis.choices)
-    elif isinstance(axis, IntAxis) and axis.count <= most:
-        values = list(range(axis.low, axis.high + 1, axis.step))
-    else:
-        values = [axis.decode(float(u)) for u in np.linspace(0.0, 1.0, most)]
-    return np.unique([axis.encode(value) for value in values])
+    if axis.count is not None and (isinstance(axis, ChoiceAxis) or axis.count <= most):
+        return np.unique([axis.encode(axis.value(index)) for index in range(axis.count)])
+    return np.unique([axis.encode(axis.decode(float(u))) for u in np.linspace(0.0, 1.0, most)])

@@ -15,37 +15,18 @@ import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Scale = Literal["linear", "log"]
-Value = bool | int | float | str
-"""A value of a parameter."""
-
-
-class Axis(Protocol):
-    """A parameter, and the map between its values and ``[0, 1]``."""
-
-    @property
-    def name(self) -> str:
-        """The parameter's name."""
-
-    @property
-    def raw_bounds(self) -> tuple[float, float] | None:
-        """The ends of the axis in the user's units (logarithms if log-scaled), or None if its values have no order."""
-
-    def decode(self, u: float) -> Value:
-        """The value at cube position ``u`` in ``[0, 1]``."""
-
-    def encode(self, value: Any) -> float:  # each axis has its own type of values
-        """The cube position of a valid value."""
-
-    def problem(self, value: object) -> str | None:
-        """What is wrong with a value, to be read after its name; None if it is valid."""
+Scalar = bool | int | float | str | None
+Value = Scalar | Sequence[Scalar]
+"""A value of a parameter: a choice may also be a list, such as the widths of layers."""
 
 
 LISTED = 100
@@ -69,7 +50,9 @@ def _brief(name: str) -> str:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)  # an integer may exceed every float
 
 
 # Grid of decoded floats: decimal digits of the range. On a log scale one significant digit less, since exp loses more.
@@ -86,6 +69,10 @@ class FloatAxis:
     low: float
     high: float
     scale: Scale = "linear"
+
+    @property
+    def count(self) -> None:
+        """None: a real interval has no number of values."""
 
     @cached_property
     def raw_bounds(self) -> tuple[float, float]:
@@ -111,7 +98,7 @@ class FloatAxis:
         on_grid = float(f"{math.exp(value):.{DIGITS - 2}e}") if self.scale == "log" else round(value, self._decimals)
         return min(max(on_grid, self.low), self.high)
 
-    def encode(self, value: float) -> float:
+    def encode(self, value: Any) -> float:
         """The inverse of ``decode``."""
         low, high = self.raw_bounds
         position = math.log(value) if self.scale == "log" else value
@@ -125,6 +112,75 @@ class FloatAxis:
         if not self.low <= value <= self.high:
             return f"is {value}, outside [{self.low}, {self.high}]"
         return None
+
+
+STEP_TOLERANCE = 1e-6
+"""How far a value may be from one of a ``StepAxis``, in steps: it may come out of a computation."""
+
+
+@dataclass(frozen=True)
+class StepAxis:
+    """The numbers ``low, low + step, ...`` up to ``high``, computed in decimal: with a step of 0.1, 0.3 is among them.
+    Their bins are of equal width."""
+
+    name: str
+    low: float
+    high: float
+    step: float
+
+    @cached_property
+    def count(self) -> int:
+        """How many values the axis has."""
+        low, step = self._exact
+        return int((_decimal(self.high) - low) // step) + 1
+
+    @property
+    def raw_bounds(self) -> tuple[float, float]:
+        """Half a step beyond the first and the last value."""
+        return self.low - self.step / 2, self.low + (self.count - 0.5) * self.step
+
+    def value(self, index: int) -> float:
+        """One of the values, counted from 0."""
+        low, step = self._exact
+        return float(low + index * step)
+
+    def bin(self, u: float) -> int:
+        """Number of the bin that holds ``u``."""
+        return min(max(int(u * self.count), 0), self.count - 1)
+
+    def decode(self, u: float) -> float:
+        """The value whose bin holds ``u``."""
+        return self.value(self.bin(u))
+
+    def encode(self, value: Any) -> float:
+        """The middle of the bin of the nearest value."""
+        return (self._nearest(value) + 0.5) / self.count
+
+    def problem(self, value: object) -> str | None:
+        """What is wrong, unless the value is a number of the axis."""
+        high = self.value(self.count - 1)
+        if not _is_number(value):
+            return f"must be a finite number between {self.low} and {high}"
+        tolerance = STEP_TOLERANCE * self.step
+        if not self.low - tolerance <= value <= high + tolerance:
+            return f"is {value}, outside [{self.low}, {high}]"
+        if abs(value - self.value(self._nearest(value))) > tolerance:
+            return f"is {value}, not {self.low} plus a multiple of {self.step}"
+        return None
+
+    def _nearest(self, value: float) -> int:
+        low, step = self._exact
+        return min(max(round((_decimal(value) - low) / step), 0), self.count - 1)
+
+    @cached_property
+    def _exact(self) -> tuple[Decimal, Decimal]:
+        """The first value and the step."""
+        return _decimal(self.low), _decimal(self.step)
+
+
+def _decimal(value: float) -> Decimal:
+    """The number as it is written."""
+    return Decimal(repr(float(value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +207,22 @@ class IntAxis:
             return math.log(max(low, self.low / 2)), math.log(high)
         return low, high
 
-    def decode(self, u: float) -> int:
-        """The value whose bin holds ``u``."""
+    def value(self, index: int) -> int:
+        """One of the values, counted from 0."""
+        return self.low + index * self.step
+
+    def bin(self, u: float) -> int:
+        """Number of the bin that holds ``u``."""
         low, high = self.raw_bounds
         position = low * (1.0 - u) + high * u
         position = math.exp(position) if self.scale == "log" else position
-        index = math.floor((position - self.low) / self.step + 0.5)
-        return self.low + min(max(index, 0), self.count - 1) * self.step
+        return min(max(math.floor((position - self.low) / self.step + 0.5), 0), self.count - 1)
 
-    def encode(self, value: int) -> float:
+    def decode(self, u: float) -> int:
+        """The value whose bin holds ``u``."""
+        return self.value(self.bin(u))
+
+    def encode(self, value: Any) -> float:
         """The position of the value itself, which on a log scale is not the middle of its bin."""
         low, high = self.raw_bounds
         position = math.log(value) if self.scale == "log" else float(value)
@@ -179,7 +242,7 @@ class IntAxis:
 @dataclass(frozen=True)
 class ChoiceAxis:
     """A finite list of values: categorical choices, ordinal values or the two booleans. Their bins are of equal width
-    and in the order of the list."""
+    and in the order of the list. Values are as JSON has them: a choice of several values is a list."""
 
     name: str
     choices: tuple[Value, ...]
@@ -195,11 +258,19 @@ class ChoiceAxis:
         """Ordered values have the coordinates 0, 1, ... and bins of width one; unordered choices have none."""
         return (-0.5, len(self.choices) - 0.5) if self.ordered else None
 
+    def value(self, index: int) -> Value:
+        """One of the values, counted from 0."""
+        return self.choices[index]
+
+    def bin(self, u: float) -> int:
+        """Number of the bin that holds ``u``."""
+        return min(max(int(u * len(self.choices)), 0), len(self.choices) - 1)
+
     def decode(self, u: float) -> Value:
         """The choice whose bin holds ``u``."""
-        return self.choices[min(max(int(u * len(self.choices)), 0), len(self.choices) - 1)]
+        return self.value(self.bin(u))
 
-    def encode(self, value: object) -> float:
+    def encode(self, value: Any) -> float:
         """The middle of the choice's bin."""
         return (self._index(value) + 0.5) / len(self.choices)
 
@@ -212,36 +283,72 @@ class ChoiceAxis:
         return None
 
     @cached_property
-    def _positions(self) -> dict[tuple[bool, object], int]:
-        """Index by (is boolean, choice), because True == 1 in Python although they are different JSON values."""
-        return {(isinstance(choice, bool), choice): index for index, choice in enumerate(self.choices)}
+    def _positions(self) -> dict[object, int]:
+        return {identity(choice): index for index, choice in enumerate(self.choices)}
 
     def _index(self, value: object) -> int:
         try:
-            return self._positions[isinstance(value, bool), value]
-        except (KeyError, TypeError):  # TypeError: a list or an object cannot be looked up
+            return self._positions[identity(value)]
+        except (KeyError, TypeError):  # TypeError: an object or a list of lists cannot be looked up
             raise ValueError(value) from None
 
 
+def identity(value: object) -> object:
+    """What two values have in common if and only if they are the same in JSON: True == 1 in Python, but not there.
+    Tuples are lists; it cannot be hashed if they hold further ones."""
+    if isinstance(value, list | tuple):
+        return "list", tuple((isinstance(each, bool), each) for each in value)
+    return isinstance(value, bool), value
+
+
+DiscreteAxis = IntAxis | StepAxis | ChoiceAxis
+"""A parameter of finitely many values, each with its bin."""
+Axis = FloatAxis | DiscreteAxis
+"""A parameter, and the map between its values and ``[0, 1]``: ``decode`` gives the value at a position, ``encode`` the
+position of a valid value. ``problem`` says what is wrong with a value, to be read after its name; None if it is valid.
+``raw_bounds`` are the ends of the axis in the user's units (logarithms if log-scaled), or None if its values have no
+order. ``count`` is how many values it has, or None."""
+
+
 @dataclass(frozen=True, slots=True)
+class Fixed:
+    """A parameter of one value: part of every point, and no axis."""
+
+    name: str
+    value: Value
+
+    def problem(self, value: object) -> str | None:
+        """What is wrong, unless it is the value."""
+        return None if identity(value) == identity(self.value) else f"is fixed at {reprlib.repr(self.value)}"
+
+
+@dataclass(frozen=True)
 class Space:
     """The Cartesian product of the axes, in the order in which the study declares its parameters."""
 
-    axes: tuple[Axis, ...]
+    parameters: tuple[Axis | Fixed, ...]
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The parameters that vary."""
+        return tuple(each for each in self.parameters if not isinstance(each, Fixed))
 
     @property
     def dimension(self) -> int:
-        """d, the number of parameters."""
+        """d, the number of axes."""
         return len(self.axes)
 
     @property
     def is_finite(self) -> bool:
-        """Whether the space has finitely many points: no parameter is a float."""
-        return not any(isinstance(axis, FloatAxis) for axis in self.axes)
+        """Whether the space has finitely many points: no axis is a real interval."""
+        return all(axis.count is not None for axis in self.axes)
 
     def decode(self, u: Sequence[float] | Array) -> dict[str, Value]:
         """The parameters at cube position ``u`` of shape (d,)."""
-        return {axis.name: axis.decode(float(x)) for axis, x in zip(self.axes, u, strict=True)}
+        found = {axis.name: axis.decode(float(x)) for axis, x in zip(self.axes, u, strict=True)}
+        if len(self.axes) == len(self.parameters):
+            return found
+        return {each.name: each.value if isinstance(each, Fixed) else found[each.name] for each in self.parameters}
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """The cube position, shape (d,), of valid parameters (see ``problems``)."""
@@ -253,14 +360,16 @@ class Space:
         return np.array([[axis.encode(axis.decode(u)) for u in column] for axis, column in columns]).T
 
     def problems(self, parameters: Mapping[str, object]) -> dict[str, str]:
-        """What is wrong with a point: parameter name -> message; empty for a valid point."""
+        """What is wrong with a point: parameter name -> message; empty for a valid point. A
+        fixed parameter may be left out."""
         found: dict[str, str] = {}
-        for axis in self.axes:
-            if axis.name not in parameters:
-                found[axis.name] = "is missing"
-            elif problem := axis.problem(parameters[axis.name]):
-                found[axis.name] = problem
-        names = {axis.name for axis in self.axes}
+        for each in self.parameters:
+            if each.name not in parameters:
+                if not isinstance(each, Fixed):
+                    found[each.name] = "is missing"
+            elif problem := each.problem(parameters[each.name]):
+                found[each.name] = problem
+        names = {each.name for each in self.parameters}
         unknown = [name for name in parameters if name not in names]
         if unknown:
             known = _listed(map(_brief, sorted(names)), len(names))

@@ -71,6 +71,8 @@ class Dataset:
                     self.moved[event.trial] = handed_out
         elif event.kind == "failed" and event.trial in self.awaited:
             self.failed.add(event.trial)
+        elif event.kind == "retried" and event.trial is not None:
+            self.failed.discard(event.trial)
 
     def result(self, event: EventRow) -> Result:
         """The observation of an ``observed`` or ``corrected`` event."""

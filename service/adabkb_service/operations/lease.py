@@ -1,11 +1,12 @@
-"""POST /v1/studies/{id}/trials/{n}/heartbeat and /release: renew a lease, or give a trial back."""
+"""POST /v1/studies/{id}/trials/{n}/heartbeat, /release and /retry: renew a lease, give a trial back, try a failed one
+again."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from adabkb_service.contract.answers import Held
-from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody
+from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody
 from adabkb_service.errors import LeaseLost, TrialFinished
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import leases, lifecycle, render
@@ -58,6 +59,26 @@ def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outco
     _check_current(trial, body.attempt)
     if trial.state in ("active", "expired"):
         draft.record("released", {"attempt": trial.attempt, "worker": trial.worker}, number)
+    return _held(draft, draft.trial(number))
+
+
+def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[Held]:
+    """Let a failed trial be handed out again, before any new point; nothing changes if it is to be evaluated anyway.
+
+    Raises:
+        StudyNotFound, TrialNotFound: there is no such thing.
+        TrialFinished: it has a result.
+    """
+    return Request(study_id, Held, partial(_try_again, number, body), key, disturbs=True)
+
+
+def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Held]:
+    trial = draft.trial(number)
+    if trial.state == "completed":
+        result = f"Trial {number} is completed with the value {trial.value}"
+        raise TrialFinished(f"{result}; only a failed trial can be retried.")
+    if trial.state == "failed":
+        draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _held(draft, draft.trial(number))
 
 

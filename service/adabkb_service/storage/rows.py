@@ -21,6 +21,7 @@ EventKind = Literal[
     "released",
     "observed",
     "failed",
+    "retried",
     "paused",
     "resumed",
     "updated",
@@ -198,7 +199,7 @@ class EventRow:
     @property
     def concerns_model(self) -> bool:
         """Whether the event can change what the model decides. Points decided ahead are discarded when one occurs."""
-        return self.kind in ("suggested", "queued", "observed", "corrected", "failed")
+        return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried")
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,11 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
     return {**moved, "failures": rows.study.failures + 1}
 
 
+def _retried(rows: Rows, event: EventRow) -> Columns:
+    unfinished = {"state": "released", "expirations": 0, "failed_attempt": None, "reason": None, "finished_at": None}
+    return _moved(rows, _trial(rows, event), **unfinished)
+
+
 def _observed(rows: Rows, event: EventRow) -> Columns:
     payload, study = event.payload, rows.study
     row = ObservationRow(
@@ -200,6 +205,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "released": _released,
     "observed": _observed,
     "failed": _failed,
+    "retried": _retried,
     "paused": _paused,
     "resumed": _resumed,
     "updated": _updated,

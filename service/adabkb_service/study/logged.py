@@ -103,3 +103,5 @@ def _contradictions(logged: LoggedStudy, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} leases trial {trial.number}, which was {trial.state}"
     if event.kind == "failed" and trial.state in ("completed", "failed"):
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
+    if event.kind == "retried" and trial.state != "failed":
+        yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"

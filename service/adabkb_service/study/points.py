@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from adabkb_service.engine.space import Axis, ChoiceAxis, IntAxis, Space
+from adabkb_service.engine.space import Axis, Fixed, FloatAxis, IntAxis, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 
@@ -28,11 +28,18 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
             for name, sentence in islice(problems.items(), MOST_ERRORS)
         ]
         raise Invalid(faults, len(problems) - len(faults))
-    return {axis.name: _canonical(axis, parameters[axis.name]) for axis in space.axes}
+    return {
+        each.name: each.value if isinstance(each, Fixed) else _canonical(each, parameters[each.name])
+        for each in space.parameters
+    }
 
 
 def _canonical(axis: Axis, value: Any) -> Any:
     """1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
-    if isinstance(axis, ChoiceAxis):
-        return axis.decode(axis.encode(value))
-    return int(value) if isinstance(axis, IntAxis) else float(value)
+    match axis:
+        case FloatAxis():
+            return float(value)
+        case IntAxis():
+            return int(value)
+        case _:
+            return axis.decode(axis.encode(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space, StepAxis
 
 
 @st.composite
@@ -23,6 +23,12 @@ def int_axes(draw: st.DrawFn, name: str) -> IntAxis:
 
 
 @st.composite
+def step_axes(draw: st.DrawFn, name: str) -> StepAxis:
+    """2 to 5000 values, some with a step that does not reach ``high``."""
+    return StepAxis(name, *draw(st.sampled_from([(0.0, 1.0, 0.1), (-0.3, 0.75, 0.5), (1e-9, 6e-9, 1e-12)])))
+
+
+@st.composite
 def choice_axes(draw: st.DrawFn, name: str) -> ChoiceAxis:
     kind = draw(st.sampled_from(["bool", "categorical", "ordinal"]))
     if kind == "bool":
@@ -34,7 +40,7 @@ def choice_axes(draw: st.DrawFn, name: str) -> ChoiceAxis:
 def spaces(draw: st.DrawFn, axes: int = 4) -> Space:
     """One to ``axes`` axes of any kinds."""
     chosen: list[Axis] = [
-        draw(st.one_of(float_axes(f"x{i}"), int_axes(f"x{i}"), choice_axes(f"x{i}")))
+        draw(st.one_of(float_axes(f"x{i}"), int_axes(f"x{i}"), step_axes(f"x{i}"), choice_axes(f"x{i}")))
         for i in range(draw(st.integers(1, axes)))
     ]
     return Space(tuple(chosen))
@@ -45,6 +51,7 @@ MIXED = Space(
         FloatAxis("rate", 1e-5, 1.0, "log"),
         IntAxis("units", 1, 1000, "log"),
         IntAxis("batch", 8, 64, step=8),
+        StepAxis("dropout", 0.0, 0.5, 0.05),
         ChoiceAxis("loss", ("hinge", "log", "huber")),
         ChoiceAxis("depth", (2, 4, 8), ordered=True),
         ChoiceAxis("bias", (False, True)),

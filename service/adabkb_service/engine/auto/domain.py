@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.candidates import product
 from adabkb_service.engine.cells import LONGEST_KEY
-from adabkb_service.engine.space import ChoiceAxis, IntAxis, Space
+from adabkb_service.engine.space import ChoiceAxis, FloatAxis, Space
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -33,7 +33,7 @@ class Domain:
     @cached_property
     def sizes(self) -> tuple[int | None, ...]:
         """Number of values per axis; None for a real interval."""
-        return tuple(axis.count if isinstance(axis, (IntAxis, ChoiceAxis)) else None for axis in self.space.axes)
+        return tuple(axis.count for axis in self.space.axes)
 
     @cached_property
     def discrete(self) -> tuple[int, ...]:
@@ -85,18 +85,14 @@ class Domain:
     def position(self, axis: int, index: int) -> float:
         """Of a discrete axis's value by its index."""
         discrete = self.space.axes[axis]
-        if isinstance(discrete, IntAxis):
-            return discrete.encode(discrete.low + index * discrete.step)
-        assert isinstance(discrete, ChoiceAxis)
-        return discrete.encode(discrete.choices[index])
+        assert not isinstance(discrete, FloatAxis)
+        return discrete.encode(discrete.value(index))
 
     def index(self, axis: int, position: float) -> int:
         """Of the value at (or whose bin holds) a position of a discrete axis."""
         discrete = self.space.axes[axis]
-        if isinstance(discrete, IntAxis):
-            return (discrete.decode(position) - discrete.low) // discrete.step
-        assert isinstance(discrete, ChoiceAxis)
-        return min(max(int(position * len(discrete.choices)), 0), len(discrete.choices) - 1)
+        assert not isinstance(discrete, FloatAxis)
+        return discrete.bin(position)
 
     def snap(self, positions: Array) -> Array:
         """Positions (k, d) with listed axes moved to the nearest value."""
