@@ -7,7 +7,7 @@ Four situations under the default profile, each on an empty database:
 * ``large``: a small study is asked at the same pace, first alone, and then while a study folds 10,000 results that
   arrive at once, another one of 5,000 results is asked and told without a pause, and both learn.
 * ``sixteen``: a small study, first alone, and then while sixteen studies of 1,000 results are asked and told without a
-  pause.
+  pause. The floor is asked in the same way.
 * ``many``: 1,000 studies of 1,000 results are asked and told in turn. The memory is that of all processes of the
   server, shared pages counted once; ``cold`` is a study's first suggestion after a restart of the server.
 """
@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,7 +61,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="less of everything; writes nothing")
     parser.add_argument("--backend", choices=BACKENDS, default="sqlite")
     parser.add_argument("--situations", nargs="+", choices=SITUATIONS, default=list(SITUATIONS))
-    parser.add_argument("--out", default=RESULTS / "neighbours.json")
+    parser.add_argument("--out", type=Path, default=RESULTS / "neighbours.json")
     options = parser.parse_args()
     share = 0.05 if options.quick else 1.0
     found = {}
@@ -138,7 +139,11 @@ def sixteen(fresh: Fresh, share: float) -> Answer:
         alone = _milliseconds(_paced(address, "small", int(200 * share)))
         with _busy(address, names):
             beside = _milliseconds(_paced(address, "other", int(400 * share)))
-    return _beside(alone, beside)
+    with serving([module("floor", text(fresh()), 1, 1)]) as (address,):
+        floor_alone = _milliseconds(_paced(address, "small", int(200 * share)))
+        with _busy(address, names):
+            floor_beside = _milliseconds(_paced(address, "other", int(400 * share)))
+    return {**_beside(alone, beside), "floor ratio of the 99%": floor_beside[1] / floor_alone[1]}
 
 
 def many(fresh: Fresh, share: float) -> Answer:

@@ -118,7 +118,11 @@ LONG_WORDS = "must be 1 to 100 letters, digits, dots, underscores or hyphens, an
 WORDS: list[tuple[dict[str, Any], str, str]] = [
     ({"bugdet": 3}, "/bugdet", "is not a field here; did you mean budget?"),
     ({"parameters": [{**PARAMETERS[0], "hihg": 1}]}, "/parameters/0/hihg", "is not a field here; did you mean high?"),
-    ({"parameters": [{"name": "x"}]}, "/parameters/0", "needs a kind: one of float, int, ordinal, categorical, bool, fixed"),
+    (
+        {"parameters": [{"name": "x"}]},
+        "/parameters/0",
+        "needs a kind: one of float, int, ordinal, categorical, bool, fixed",
+    ),
     (
         {"parameters": [{"name": "x", "kind": "real"}]},
         "/parameters/0",
