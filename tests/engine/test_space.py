@@ -62,6 +62,8 @@ def test_steps_are_counted_in_decimal_from_low_up_to_high() -> None:
     assert [axis.value(index) for index in range(axis.count)] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
     u = (np.arange(7000) + 0.5) / 7000
     assert np.unique([axis.decode(x) for x in u], return_counts=True)[1].tolist() == [1000] * 7
+    fifteenths = StepAxis("x", 0.0, 0.9, 0.9 / 15)  # a step of 0.060000000000000005
+    assert (fifteenths.count, fifteenths.value(15)) == (16, 0.9)
 
 
 def test_a_value_with_the_rounding_errors_of_a_computation_is_one_of_the_steps() -> None:

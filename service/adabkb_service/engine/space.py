@@ -115,7 +115,8 @@ class FloatAxis:
 
 
 STEP_TOLERANCE = 1e-6
-"""How far a value may be from one of a ``StepAxis``, in steps: it may come out of a computation."""
+"""In steps of a ``StepAxis``: how far a value may be from one of the axis, and the last one beyond ``high``. Values and
+steps may come out of a computation, such as 0.9 / 15."""
 
 
 @dataclass(frozen=True)
@@ -132,17 +133,17 @@ class StepAxis:
     def count(self) -> int:
         """How many values the axis has."""
         low, step = self._exact
-        return int((_decimal(self.high) - low) // step) + 1
+        return int((_decimal(self.high) - low) / step + _decimal(STEP_TOLERANCE)) + 1
 
     @property
     def raw_bounds(self) -> tuple[float, float]:
         """Half a step beyond the first and the last value."""
-        return self.low - self.step / 2, self.low + (self.count - 0.5) * self.step
+        return self.low - self.step / 2, self.value(self.count - 1) + self.step / 2
 
     def value(self, index: int) -> float:
         """One of the values, counted from 0."""
         low, step = self._exact
-        return float(low + index * step)
+        return min(float(low + index * step), self.high)
 
     def bin(self, u: float) -> int:
         """Number of the bin that holds ``u``."""
