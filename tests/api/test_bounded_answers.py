@@ -71,6 +71,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "queueTrial": {"parameters": {"x": 0}},
     "heartbeat": {},
     "release": {},
+    "retryTrial": {},
     "observe": {"trial": 1, "value": 1},
     "observeBatch": {"items": [{"trial": 1, "value": 1}]},
     "correctObservation": {},
@@ -337,12 +338,12 @@ def test_so_many_errors_are_listed_and_the_others_counted(app: App, count: int, 
 
 
 def test_the_faults_of_lists_in_lists_are_counted(app: App) -> None:
-    wrong = {"name": "c", "kind": "categorical", "choices": [None] * 1000}
+    wrong = {"name": "c", "kind": "categorical", "choices": [{}] * 900}
     body = {"direction": "minimize", "parameters": [{**wrong, "name": f"c{i}"} for i in range(100)]}
     problem = app.post("/v1/studies", body).json()
     assert len(problem["errors"]) == MOST_ERRORS
-    assert problem["errors"][-1]["pointer"] == "/parameters/0/choices/24"
-    assert "399,900 more not listed" in problem["detail"]  # a choice is not a boolean, an integer, a number or a text
+    assert problem["errors"][-1]["pointer"] == f"/parameters/0/choices/{MOST_ERRORS - 1}"
+    assert f"{100 * 900 - MOST_ERRORS:,} more not listed" in problem["detail"]
 
 
 def test_each_item_of_a_batch_lists_its_first_error_and_all_together_some_more(app: App) -> None:

@@ -199,7 +199,7 @@ def test_failed_points_are_not_suggested_again() -> None:
     result = Run(auto.start(MIXED, Config(), 0))
     failed: list[Array] = []
     for i in range(30):
-        point = result.ask(failed=np.array(failed).reshape(-1, 6))
+        point = result.ask(failed=np.array(failed).reshape(-1, MIXED.dimension))
         if i % 2:
             failed.append(point)
         else:
