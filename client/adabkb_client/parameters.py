@@ -144,7 +144,10 @@ def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
         )
     if isinstance(values, Mapping) or not isinstance(values, Iterable):
         raise TypeError(f"{kind} takes a list of values, not {values!r}")
-    return tuple(plain(value) for value in values)
+    listed = list(values)
+    if any(getattr(value, "ndim", 0) for value in listed):
+        raise TypeError(f"{kind} takes tuples as values that consist of several, not arrays")
+    return tuple(plain(value) for value in listed)
 
 
 def _scale(log: bool) -> str:

@@ -3,11 +3,12 @@
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar, overload
 from urllib.parse import quote
 
-from adabkb_client.errors import NoTrialAvailable, StudyComplete
+from adabkb_client.errors import Conflict, NoTrialAvailable, StudyComplete
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.models import (
     Answer,
@@ -185,10 +186,12 @@ class StudyResource:
 
     def retry_failed(self, reason: str | None = None) -> list[Trial]:
         """Let all failed trials be handed out again, and return them. A paused study also needs ``resume``."""
-        failed = list(self.trials("failed"))
-        for trial in failed:
-            self.retry(trial, reason)
-        return failed
+        retried = []
+        for trial in list(self.trials("failed")):
+            with suppress(Conflict):  # a late result has completed it
+                self.retry(trial, reason)
+                retried.append(trial)
+        return retried
 
     def queue(self, parameters: Parameters) -> Trial:
         """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""

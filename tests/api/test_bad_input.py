@@ -34,6 +34,10 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1, "step": 0}]}, ["/parameters/0/step"]),
     ({"parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1, "step": 2}]}, ["/parameters/0/step"]),
     ({"parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1, "step": 1e-12}]}, ["/parameters/0/step"]),
+    (
+        {"parameters": [{"name": "x", "kind": "float", "low": 1, "high": 1.0000001, "step": 3e-16}]},
+        ["/parameters/0/step"],
+    ),
     ({"parameters": [{**LOG, "low": 1, "high": 9, "step": 1}]}, ["/parameters/0/step"]),
     ({"parameters": [{"name": "c", "kind": "categorical", "choices": [[1], [1]]}]}, ["/parameters/0/choices"]),
     ({"parameters": [{"name": "c", "kind": "categorical", "choices": [[[1]]]}]}, ["/parameters/0/choices/0"]),

@@ -23,6 +23,7 @@ AXES: list[Axis] = [
     IntAxis("intlog", 1, 4096, "log"),
     StepAxis("tenths", -0.3, 1.25, 0.1),
     StepAxis("fine", 1e-9, 3e-9, 1e-15),
+    StepAxis("one step", 0.2, 0.3, 0.1),
     StepAxis("coarse", -1e308, 1e308, 1e308),
     ChoiceAxis("lists", ([64], [64, 64], [], None, [True, 1.5])),
     ChoiceAxis("ordinal", (0.1, 1, 10.0), ordered=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adabkb_service.errors import TrialFinished
+from adabkb_service.errors import StudyComplete, TrialFinished
 from adabkb_service.operations import read
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
@@ -61,20 +61,24 @@ def test_a_study_that_was_paused_for_failures_goes_on_where_it_failed(running: S
 
 def test_the_model_forgets_the_failure(database: Database, clock: ManualClock) -> None:
     """What is suggested after it is what would have been suggested if the trial were only waiting."""
-    suggested: list[list[Parameters]] = []
-    for name, fails in (("never", False), ("retried", True)):
+    suggested: dict[str, list[Parameters]] = {}
+    for name in ("released", "failed", "retried"):
         running = Service(database, clock=clock)
         create(running, definition(id=name))
+        for value, x in enumerate((-0.75, 0.25, 1.25, 1.75)):
+            observe(running, name, Value(float(value), parameters={"x": x, "y": 1.0}))
         queue(running, name, {"x": 0.5, "y": 1.0})
         (number,) = [trial.number for trial in suggest(running, name, Ask()).view.trials]
-        if fails:
-            observe(running, name, Failure(number))
-            retry(running, name, number)
-        else:
+        if name == "released":
             release(running, name, number)
-        suggested.append([trial.parameters for trial in suggest(running, name, Ask(5)).view.trials])
-    assert suggested[0] == suggested[1]
-    assert suggested[0][0] == {"x": 0.5, "y": 1.0}
+        else:
+            observe(running, name, Failure(number))
+        if name == "retried":
+            retry(running, name, number)
+        found = [trial.parameters for trial in suggest(running, name, Ask(6)).view.trials]
+        suggested[name] = [point for point in found if point != {"x": 0.5, "y": 1.0}]
+    assert suggested["retried"] == suggested["released"]
+    assert suggested["retried"] != suggested["failed"][:5]
 
 
 def test_a_trial_whose_leases_ran_out_gets_all_its_attempts_again(running: Service, clock: ManualClock) -> None:
@@ -115,6 +119,16 @@ def test_a_trial_that_is_to_be_evaluated_anyway_stays_as_it_is(
     with database.reading() as connection:
         kinds = {event.kind: event.payload for event in events.page(connection, study, 0)}
     assert kinds["retried"] == {"attempt": 1, "reason": "the disk was full"}
+
+
+def test_a_study_that_has_converged_takes_no_trial_back(running: Service) -> None:
+    create(running, definition(tolerance=1e9))
+    (number,) = failed(running)
+    for value in (1.0, 2.0, 3.0, 4.0):
+        observe(running, "s", Value(value, suggest(running, "s", Ask()).view.trials[0].number))
+    assert get(running, "s").reason == "converged"
+    with pytest.raises(StudyComplete, match="converged"):
+        retry(running, "s", number)
 
 
 def test_a_trial_with_a_result_is_not_retried(running: Service, study: str) -> None:

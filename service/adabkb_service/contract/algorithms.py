@@ -195,7 +195,7 @@ class GPThreDS(KernelFields):
             PydanticCustomError: the constants do not fit the space.
         """
         if not all(isinstance(axis, FloatAxis) for axis in space.axes):
-            raise misfit("kind", "gp-threds needs parameters of kind float; choose ada-bkb for others")
+            raise misfit("kind", "gp-threds needs parameters of kind float without a step; choose ada-bkb for others")
         size = per_axis(space, self.points_per_axis, 20, MOST_TEST_POINTS)
         default = [0.2 * math.sqrt(space.dimension)] * space.dimension
         return self.model_copy(update={"points_per_axis": size, "lengthscale": self._lengthscales(space, default)})

@@ -6,6 +6,7 @@ before ``high``, so that each fault is reported at its own field.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import (
@@ -33,8 +34,10 @@ MAX_COUNT = 2**31 - 1
 MOST_PARAMETERS = 100
 MOST_CHOICES = 1000
 """Largest number of values of a parameter."""
+FEWEST_ULPS = 16
+"""Least step of a float, in units in the last place of its bounds: with smaller ones values would fall together."""
 LONGEST_TEXT = 1000
-LONGEST_CHOICE = 100
+LONGEST_CHOICE = 16
 """Largest length of a choice that is a list."""
 MOST_TAGS = 64
 
@@ -129,10 +132,10 @@ class FloatParameter(Body):
             return step
         if info.data.get("scale") == "log":
             raise PydanticCustomError("log_scale", "must be left out on a log scale")
-        if step > high - low:
-            raise PydanticCustomError("bounds", "must not exceed high - low")
-        if high / step - low / step > MAX_COUNT or low + step == low or high - step == high:
+        if high / step - low / step > MAX_COUNT or step < FEWEST_ULPS * math.ulp(max(abs(low), abs(high))):
             raise PydanticCustomError("bounds", "is too small; leave it out for any number between low and high")
+        if StepAxis("", low, high, step).count < 2:
+            raise PydanticCustomError("bounds", "must not exceed high - low")
         return step
 
     def axis(self) -> Axis:

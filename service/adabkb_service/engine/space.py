@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, TypeGuard
@@ -246,7 +246,7 @@ class ChoiceAxis:
     and in the order of the list. Values are as JSON has them: a choice of several values is a list."""
 
     name: str
-    choices: tuple[Value, ...]
+    choices: tuple[Value, ...] = field(hash=False)  # lists cannot be hashed
     ordered: bool = False
 
     @property
@@ -316,7 +316,7 @@ class Fixed:
     """A parameter of one value: part of every point, and no axis."""
 
     name: str
-    value: Value
+    value: Value = field(hash=False)
 
     def problem(self, value: object) -> str | None:
         """What is wrong, unless it is the value."""

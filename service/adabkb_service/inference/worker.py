@@ -48,14 +48,14 @@ CLOSE_SECONDS = 2.0
 class Lane:
     """A thread, and the studies that wait for it."""
 
-    def __init__(self, worker: Worker, name: str, niceness: int = 0) -> None:
+    def __init__(self, worker: Worker, name: str, *, gives_way: bool = False) -> None:
         self.started: float | None = None
         """When the present step began."""
         self._worker = worker
         self._studies: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._at_work: str | None = None
         self._is_ending = False
-        self._niceness = niceness
+        self._gives_way = gives_way
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
@@ -74,14 +74,22 @@ class Lane:
         return self._at_work
 
     def _work(self) -> None:
-        if sys.platform == "linux":  # elsewhere a thread has no priority of its own
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._niceness)
+        if self._gives_way:
+            _lower_priority()
         while (study_id := self._studies.get()) is not None and not self._is_ending:
             self._at_work, self.started, before = study_id, time.monotonic(), time.thread_time()
             has_more = self._worker.host.step(study_id)
             seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
             self._at_work = self.started = None
             self._worker.stepped(study_id, seconds, has_more=has_more)
+
+
+def _lower_priority() -> None:
+    """Of this thread, where it has a priority of its own and the system allows it."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + SLOW_NICENESS)
 
 
 class Worker:
@@ -95,7 +103,7 @@ class Worker:
         self._scheduled: set[str] = set()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         """Mean processor time of the steps of each study."""
-        self._lanes = Lane(self, "quick"), Lane(self, "slow", SLOW_NICENESS)
+        self._lanes = Lane(self, "quick"), Lane(self, "slow", gives_way=True)
 
     def serve(self) -> None:
         """Take messages until the server sends None, or is gone."""

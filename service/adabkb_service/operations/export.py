@@ -108,7 +108,13 @@ def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
     table.writerow([*fixed, *(f"parameters.{name}" for name in names)])
     for observation in _observations(connection, study):
         shown = render.observation(observation).model_dump(mode="json")
-        table.writerow([*(shown[name] for name in fixed), *(observation.parameters[name] for name in names)])
+        point = (_cell(observation.parameters[name]) for name in names)
+        table.writerow([*(shown[name] for name in fixed), *point])
+
+
+def _cell(value: Any) -> Any:
+    """A parameter's value in a table: lists and null as in JSON."""
+    return json.dumps(value) if value is None or isinstance(value, list) else value
 
 
 def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from adabkb_service.contract.answers import Held
 from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody
-from adabkb_service.errors import LeaseLost, TrialFinished
+from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -68,6 +68,7 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
     Raises:
         StudyNotFound, TrialNotFound: there is no such thing.
         TrialFinished: it has a result.
+        StudyComplete: the study has converged, and hands out no trial any more.
     """
     return Request(study_id, Held, partial(_try_again, number, body), key, disturbs=True)
 
@@ -77,6 +78,8 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
     if trial.state == "completed":
         result = f"Trial {number} is completed with the value {trial.value}"
         raise TrialFinished(f"{result}; only a failed trial can be retried.")
+    if lifecycle.standing(draft.study) == ("complete", "converged"):
+        raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
     if trial.state == "failed":
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _held(draft, draft.trial(number))

@@ -5,9 +5,9 @@ The owner of the study (``study/owner.py``) performs this request with all other
 1. Overdue leases are expired, so that their trials wait for a worker again.
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits.
 3. If the model has already decided on that many points, and no event since then concerns the model (a suggestion, a
-   queued point, a result, a correction or a failure), they are taken. Usually this is so: the model decides on the next
-   point as soon as it has folded a result. Otherwise the request waits for the model's reply, without a thread, and
-   other requests are performed meanwhile. A point is discarded if such an event comes after the decision.
+   queued point, a result, a correction, a failure or a retry), they are taken. Usually this is so: the model decides
+   on the next point as soon as it has folded a result. Otherwise the request waits for the model's reply, without a
+   thread, and other requests are performed meanwhile. A point is discarded if such an event comes after the decision.
 4. ``_hand_out`` turns the points into events, and the transition function (``study/log.py``) into rows.
 5. One transaction writes all of it, the answer under its idempotency key included. If another server has committed
    first, nothing is written, the study is read again, and steps 1 to 5 are repeated. The answer is sent after the

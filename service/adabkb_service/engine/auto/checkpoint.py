@@ -83,7 +83,7 @@ def from_json(kept: Mapping[str, Any]) -> Checkpoint:
         _hyperparameters(kept),
         kept.get("learned_from", kept["count"]),  # the first version had no such field
         None if rows is None else tuple(rows),
-        kept.get("restarted_at"),  # earlier revisions had none
+        kept.get("restarted_at", kept.get("restart")),  # its first name; earlier revisions had none
         None if thinned is None else ThinnedModel(tuple(thinned["rows"]), _hyperparameters(thinned)),
         kept["beta"],
         kept["effective_dimension"],

@@ -1,0 +1,34 @@
+"""Every system takes every kind of value: lists, null and fixed parameters beside numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from tests.operations.conftest import SYSTEMS, definition
+from tests.operations.verbs import Ask, Value, observe, suggest
+
+FLOATS: list[dict[str, Any]] = [
+    {"name": "x", "kind": "float", "low": -1, "high": 2},
+    {"name": "layers", "kind": "fixed", "value": [64, None]},
+]
+MIXED: list[dict[str, Any]] = [
+    *FLOATS,
+    {"name": "rate", "kind": "float", "low": 0, "high": 1, "step": 0.25},
+    {"name": "widths", "kind": "categorical", "choices": [[1], [2, 3], None, "wide"]},
+]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_system_takes_lists_null_and_fixed_values(running: Service, system: str) -> None:
+    parameters = FLOATS if system == "gp-threds" else MIXED
+    create(running, definition(parameters=parameters, algorithm=SYSTEMS[system]))
+    for value in range(6):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        assert trial.origin == "policy"
+        assert list(trial.parameters) == [parameter["name"] for parameter in parameters]
+        assert trial.parameters["layers"] == [64, None]
+        observe(running, "s", Value(float(value % 3), trial.number))
