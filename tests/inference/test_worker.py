@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
+import time
 from multiprocessing import Pipe
 
 import pytest
@@ -11,7 +14,7 @@ from adabkb_service.inference import worker
 from adabkb_service.inference.messages import Advance
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.pool import CACHE_BYTES
-from adabkb_service.inference.worker import Worker
+from adabkb_service.inference.worker import Lane, Worker
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
@@ -76,6 +79,20 @@ def test_a_study_is_slow_by_the_mean_of_its_steps(database: Database, monkeypatc
     for _ in range(50):
         process.stepped("heavy", 0.001, has_more=True)
     assert taken[-1] == "quick"
+
+
+def test_the_slow_lane_gives_way_and_the_quick_one_keeps_its_priority(database: Database) -> None:
+    quick, slow = Worker(Pipe()[1], database, CACHE_BYTES)._lanes
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    lower = min(own + worker.SLOW_NICENESS, 19) if sys.platform == "linux" else own
+    deadline = time.monotonic() + 60.0
+    while priority(slow) != lower and time.monotonic() < deadline:  # the thread sets it when it starts
+        time.sleep(0.01)
+    assert (priority(quick), priority(slow)) == (own, lower)
+
+
+def priority(lane: Lane) -> int:
+    return os.getpriority(os.PRIO_PROCESS, lane._thread.native_id or 0)
 
 
 class Recorder:
