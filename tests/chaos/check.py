@@ -32,6 +32,7 @@ def check(record: Record, entries: Sequence[Entry], plan: Plan) -> list[str]:
         *_corrections(log, entries),
         *_suggestions(log, entries),
         *_ends_of_attempts(log, entries),
+        *_retries(log, entries),
         *_renewals(log, entries, lease),
         *_queued_points(log, entries),
     ]
@@ -209,6 +210,16 @@ def _ends_of_attempts(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
         for attempt in logged.releases:
             if (number, attempt) not in told["release"]:
                 yield f"attempt {attempt} of trial {number} was released, which nobody asked for"
+
+
+def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """Each acknowledged retry is in the log, and no more than were asked for."""
+    asked = Counter(entry.trial for entry in _of(entries, "retry") if entry.fate != "refused")
+    acknowledged = Counter(entry.trial for entry in _of(entries, "retry") if entry.fate == "acknowledged")
+    for number, logged in log.trials.items():
+        if not acknowledged[number] <= logged.retries <= asked[number]:
+            times = f"asked for {asked[number]} times, {acknowledged[number]} acknowledged"
+            yield f"trial {number} was retried {logged.retries} times, {times}"
 
 
 def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[str]:

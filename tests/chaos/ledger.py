@@ -13,7 +13,7 @@ from adabkb_client.models import Parameters
 
 Kind = Literal[
     "create", "suggest", "observe", "point", "fail", "release", "heartbeat", "queue", "correct", "exclude", "pause",
-    "resume", "read",
+    "resume", "read", "retry",
 ]  # fmt: skip
 Fate = Literal["acknowledged", "nothing", "refused", "unknown"]
 """What became of a call: an answer; the answer that there is no trial; a refusal; or the client gave up, and it may

@@ -28,6 +28,7 @@ class LoggedTrial:
     """Attempt -> observation, the first one first."""
     failures: list[int | None] = field(default_factory=list)
     """Attempts that failed; None where too many leases ran out."""
+    retries: int = 0
     releases: list[int] = field(default_factory=list)
     expiries: list[tuple[int, datetime]] = field(default_factory=list)
 
@@ -69,7 +70,7 @@ class Log:
         match event.kind:
             case "suggested" | "queued":
                 self._begin(event)
-            case "leased" | "expired" | "released" | "failed":
+            case "leased" | "expired" | "released" | "failed" | "retried":
                 self._move(event)
             case "observed":
                 self._observe(event)
@@ -130,6 +131,10 @@ class Log:
                 self._check(attempt in (None, trial.attempt), event, was)
                 trial.state = "failed"
                 trial.failures.append(attempt)
+            case "retried":
+                self._check(trial.state == "failed" and attempt == trial.attempt, event, was)
+                trial.state = "released"
+                trial.retries += 1
 
     def _observe(self, event: Event) -> None:
         told = event.payload

@@ -108,10 +108,16 @@ class Session:
             )
         return made.answer or []
 
-    def fail(self, study: Study, trial: Trial) -> None:
+    def fail(self, study: Study, trial: Trial) -> Fate:
         """Tell that a trial failed."""
         made = self._call("fail", study.id, lambda: study.fail(trial, "chaos"), DONE_OR_REFUSED)
         self._enter(made, trial=trial.number, attempt=trial.attempt)
+        return made.fate
+
+    def retry(self, study: Study, trial: Trial) -> None:
+        """Let a failed trial be tried again."""
+        made = self._call("retry", study.id, lambda: study.retry(trial), DONE_OR_REFUSED)
+        self._enter(made, trial=trial.number)
 
     def release(self, study: Study, trial: Trial) -> None:
         """Give a trial back."""

@@ -65,6 +65,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session.observe(study, told, 0.25)
         session.contradict(study, told, 0.5)
         session.fail(study, failed)
+        session.retry(study, failed)
         session.release(study, released)
         session.heartbeat(study, kept)
         session.queue(study, plan.point(dice))
@@ -80,7 +81,14 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
 
 def test_a_true_record_passes(story: Story) -> None:
     assert story.violations() == []
-    assert {event.kind for event in story.record.events} >= {"expired", "released", "failed", "corrected", "leased"}
+    assert {event.kind for event in story.record.events} >= {
+        "expired",
+        "released",
+        "failed",
+        "retried",
+        "corrected",
+        "leased",
+    }
 
 
 def lost(story: Story) -> Story:
@@ -208,6 +216,7 @@ def wrong_best(story: Story) -> Story:
         (lambda story: story.without("corrected"), "an acknowledged correction is lost"),
         (lambda story: story.without("released"), "an acknowledged release is not in the log"),
         (lambda story: story.without("failed"), "an acknowledged failure is not in the log"),
+        (lambda story: story.without("retried"), "was retried 0 times, asked for 1 times, 1 acknowledged"),
         (lambda story: story.without("queued"), "an acknowledged point is not in the queue"),
         (lambda story: story.without("leased"), "by the log it is"),
     ],

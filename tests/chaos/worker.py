@@ -53,6 +53,7 @@ class Worker:
         self._values = distinct_values(index)
         self._studies: dict[str, Study] = {}
         self._held: list[Job] = []
+        self._failed: deque[Job] = deque(maxlen=REMEMBERED)
         self._told: deque[Told] = deque(maxlen=REMEMBERED)
 
     def work(self, over: threading.Event) -> None:
@@ -66,6 +67,7 @@ class Worker:
             self._tell_of_a_point: 4,
             self._renew: 10,
             self._fail: 2,
+            self._retry: 1,
             self._release: 3,
             self._release_and_tell: 1,
             self._correct: 2,
@@ -105,8 +107,13 @@ class Worker:
                 self._held.remove(job)  # the other half brings its result all the same
 
     def _fail(self) -> None:
-        if job := self._take():
-            self._session.fail(job.study, job.trial)
+        if (job := self._take()) and self._session.fail(job.study, job.trial) == "acknowledged":
+            self._failed.append(job)
+
+    def _retry(self) -> None:
+        if self._failed:
+            job = self._failed.pop()  # one retry for each failure, so that all retries have an effect
+            self._session.retry(job.study, job.trial)
 
     def _release(self) -> None:
         if job := self._take():
