@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import signal
+import ssl
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -25,6 +27,10 @@ BACKENDS = ["sqlite", "postgresql"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in its background so, and the programs that the tests start would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+ssl.create_default_context = functools.cache(ssl.create_default_context)  # type: ignore[assignment]
+"""Each of httpx's clients makes one, which takes longer than most tests."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -123,16 +129,16 @@ def other_sqlite(sqlite_template: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
+def server(other_sqlite: str) -> Iterator[str]:
     """A real server on SQLite; yields its address."""
-    with server_on(f"sqlite:///{tmp_path}/server.db") as address:
+    with server_on(other_sqlite) as address:
         yield address
 
 
 @pytest.fixture
-def api(database_url: str) -> Iterator[httpx.Client]:
+def api(migrated_url: str) -> Iterator[httpx.Client]:
     """An HTTP client of a real server, on SQLite and on PostgreSQL."""
-    with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 

@@ -5,9 +5,10 @@ server performs the call once, however often it is sent.
 """
 
 import logging
+import ssl
 import uuid
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -48,7 +49,10 @@ class Transport:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         self._http = httpx.Client(
-            base_url=url, headers=headers, timeout=httpx.Timeout(timeout, connect=CONNECT_TIMEOUT)
+            base_url=url,
+            headers=headers,
+            timeout=httpx.Timeout(timeout, connect=CONNECT_TIMEOUT),
+            verify=_trusted_certificates(),
         )
 
     def close(self) -> None:
@@ -147,6 +151,12 @@ class Transport:
             raise UnexpectedAnswer(
                 f"something else answers at {self.url}: what it says is not JSON.\n{REMEDY}"
             ) from None
+
+
+@cache
+def _trusted_certificates() -> ssl.SSLContext:
+    """Return what httpx trusts by default. To load it takes longer than a call, so that it is done once a process."""
+    return httpx.create_ssl_context()
 
 
 def _sent() -> dict[str, str]:

@@ -28,7 +28,8 @@ from adabkb_service.study.clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 
-ROUTERS = [module.router for module in (studies, trials, observations, model, events, system)]
+ROUTES = [route for module in (studies, trials, observations, model, events, system) for route in module.router.routes]
+"""Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
 
 KEYS_SECONDS = 60.0
 """How often old idempotency keys are looked for."""
@@ -72,13 +73,12 @@ def create_app(settings: Settings) -> FastAPI:
         description=DESCRIPTION,
         version=version("adabkb-service"),
         lifespan=lifespan,
+        routes=ROUTES,
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.service = running
-    app.state.routes = [route for router in ROUTERS for route in router.routes]
-    for router in ROUTERS:
-        app.include_router(router)
+    app.state.routes = ROUTES
     problems.install(app)
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)
     app.add_middleware(HeadMiddleware)

@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 from fastapi.routing import APIRoute
 
+from adabkb_service import app
 from adabkb_service.api import document
-from adabkb_service.app import ROUTERS
 from tests.servers import server_on
 
 FILE = Path(document.__file__).with_name("examples.json")
-ROUTES = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+ROUTES = [route for route in app.ROUTES if isinstance(route, APIRoute)]
 
 DEFINITION: dict[str, Any] = {
     "id": "svm",

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
+import sqlalchemy as sa
 
 from tests.crash.cases import history
 from tests.crash.databases import Databases, PostgreSQLDatabases, SQLiteDatabases
 from tests.crash.server import perform_all
 
-
-@pytest.fixture(scope="session")
-def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Databases:
-    """On SQLite and on PostgreSQL."""
-    if request.param == "sqlite":
-        return SQLiteDatabases(tmp_path_factory.mktemp("crash"))
-    return PostgreSQLDatabases(request.getfixturevalue("postgresql_server"))
+Lived = Callable[[str, str], tuple[Databases, str]]
 
 
 @pytest.fixture(scope="session")
-def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
-    """The URL of a database with a history, of the profile that is asked for; to be copied."""
-    with databases.copy() as url:
-        asyncio.run(perform_all(url, history(request.param)))
-        yield url
+def lived(postgresql_server: sa.Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
+    """For a kind of database and a profile: where databases come from, and the URL of one that has a history."""
+    sources: dict[str, Databases] = {
+        "sqlite": SQLiteDatabases(tmp_path_factory.mktemp("crash")),
+        "postgresql": PostgreSQLDatabases(postgresql_server),
+    }
+    with ExitStack() as stack:
+
+        @cache
+        def made(backend: str, profile: str) -> tuple[Databases, str]:
+            url = stack.enter_context(sources[backend].copy())
+            asyncio.run(perform_all(url, history(profile)))
+            return sources[backend], url
+
+        yield made

@@ -18,23 +18,17 @@ import pytest
 
 from tests.conftest import BACKENDS
 from tests.crash.cases import CASES, Case
-from tests.crash.databases import Databases
+from tests.crash.conftest import Lived
 from tests.crash.dying import KEY, die, points, survive
 from tests.crash.server import Answer, Operation, application, perform_all, running
 from tests.crash.state import aftermath, comparable
 
 
-@pytest.mark.parametrize(
-    ("databases", "lived", "case"),
-    [
-        pytest.param(backend, case.profiles[backend], case, id=f"{backend}-{case.profiles[backend]}-{case.name}")
-        for backend in BACKENDS
-        for case in CASES
-    ],
-    indirect=["databases", "lived"],
-)
-def test_a_crash_at_any_point_changes_nothing(databases: Databases, lived: str, case: Case) -> None:
-    with databases.copy(lived) as prepared:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_crash_at_any_point_changes_nothing(lived: Lived, backend: str, case: Case) -> None:
+    databases, origin = lived(backend, case.profiles[backend])
+    with databases.copy(origin) as prepared:
         asyncio.run(perform_all(prepared, case.before))
         with databases.copy(prepared) as url:
             survival = survive(url, case.operation)

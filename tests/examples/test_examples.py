@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -35,12 +37,28 @@ def finish(program: subprocess.Popen[str]) -> str:
     return output
 
 
-def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(tmp_path: Path) -> None:
-    output = finish(start("examples/demo.py", "--budget", "6", "--folder", str(tmp_path)))
+@dataclass(frozen=True)
+class Demo:
+    """One that was run to its end."""
+
+    folder: Path
+    output: str
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    folder = tmp_path_factory.mktemp("demo")
+    (folder / "thesis.txt").write_text("years of work")
+    return Demo(folder, finish(start("examples/demo.py", "--budget", "6", "--folder", str(folder))))
+
+
+@pytest.mark.xdist_group("demo")
+def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(demo: Demo) -> None:
+    output = demo.output
     tuned, default = (float(value) for value in re.findall(r"(?:tuned|default) +(0\.\d+)", output))
     assert 0 < tuned <= 1.2 * default
     assert "± " in output
-    with server_on(f"sqlite:///{tmp_path}/demo.db") as address, Client(address) as client:
+    with server_on(f"sqlite:///{demo.folder}/demo.db") as address, Client(address) as client:
         study = client.study("htru2")
         assert study.info().counts.completed == 6
         assert len({trial.worker for trial in study.trials()}) == 2
@@ -69,22 +87,22 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
         assert client.study("htru2").info().counts.active == 0
 
 
-def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(tmp_path: Path) -> None:
-    (tmp_path / "thesis.txt").write_text("years of work")
-    arguments = ("examples/demo.py", "--budget", "2", "--folder", str(tmp_path))
-    finish(start(*arguments))
-    with server_on(f"sqlite:///{tmp_path}/demo.db") as address, Client(address) as client:
+@pytest.mark.xdist_group("demo")
+def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(demo.folder, tmp_path / "demo"))
+    arguments = ("examples/demo.py", "--budget", "2", "--folder", str(folder))
+    with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
         with start(*arguments) as again:
             _, errors = again.communicate(timeout=60)
         assert again.returncode == 1
         assert "stop its server, or take another --folder" in errors
-        assert client.study("htru2").info().counts.completed == 2
+        assert client.study("htru2").info().counts.completed == 6
     finish(start(*arguments))
-    assert (tmp_path / "thesis.txt").read_text() == "years of work"
-    (tmp_path / "demo.db").write_text("not a database, but somebody's")
+    assert (folder / "thesis.txt").read_text() == "years of work"
+    (folder / "demo.db").write_text("not a database, but somebody's")
     with start(*arguments) as again:
         assert again.wait(60) == 1
-    assert (tmp_path / "demo.db").exists()
+    assert (folder / "demo.db").exists()
 
 
 def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:

@@ -20,6 +20,7 @@ import pytest
 
 from adabkb_service.errors import Unavailable
 from adabkb_service.inference import link
+from adabkb_service.inference import pool as pools
 from adabkb_service.inference.messages import Advance, Answered, Ask, Lost, Reply
 from adabkb_service.inference.pool import WorkerPool
 from adabkb_service.operations.doctor import examine
@@ -250,7 +251,10 @@ def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: M
     assert process_of(pool) == stopped
 
 
-def test_a_pool_with_a_stopped_process_is_closed_all_the_same(migrated_url: str) -> None:
+def test_a_pool_with_a_stopped_process_is_closed_all_the_same(
+    migrated_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "CLOSE_SECONDS", 0.5)
     with pool_on(migrated_url) as pool:
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)

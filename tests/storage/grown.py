@@ -13,12 +13,12 @@ from adabkb_service.storage.rows import Row, as_values
 from adabkb_service.storage.tables import metadata
 from tests.storage.rows import NOW, event, key, observation, study, trial
 
-TRIALS = 100_000
+TRIALS = 20_000
 ACTIVE = 1_000
 OVERDUE = 10
 WAITING = 10
 """Of each kind; all of these among the last trials of the study "s"."""
-KEYS = 100_000
+KEYS = 20_000
 STUDIES = 5_000
 """Without any trials."""
 OTHERS = 200

@@ -175,7 +175,7 @@ def done_by_sqlite(connection: sa.Connection, statement: str, parameters: Any) -
 
 
 def done_by_postgresql(connection: sa.Connection, statement: str, parameters: dict[str, Any], mode: str) -> Work:
-    """A row may be in a page of its own, and so may what leads to it; a table of ours has thousands of pages."""
+    """A row may be in a page of its own, and so may what leads to it; a table of ours has hundreds of pages."""
     plan = explained(connection, statement, parameters, mode)
     steps, rows = list(steps_of(plan)), int(plan["Actual Rows"])
     looked_at = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck")

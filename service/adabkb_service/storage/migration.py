@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +32,7 @@ def config() -> Config:
     return result
 
 
+@cache
 def head() -> str:
     """The schema revision that this code needs."""
     revision = ScriptDirectory.from_config(config()).get_current_head()
