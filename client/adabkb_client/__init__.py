@@ -14,6 +14,7 @@ from adabkb_client.errors import (
     Unauthorized,
     Unavailable,
     UnexpectedAnswer,
+    WorkerDied,
 )
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.models import (
@@ -72,4 +73,5 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "UnexpectedAnswer",
+    "WorkerDied",
 ]

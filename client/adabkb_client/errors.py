@@ -5,6 +5,7 @@ AdaBKBError
 ├── UnexpectedAnswer          something answered, but not this API
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
+├── WorkerDied                a worker process of a run ended in the middle of an evaluation
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
     ├── Unauthorized          401, 403
     ├── NotFound              404
@@ -62,6 +63,10 @@ class StudyComplete(NoTrialAvailable):
         "converged": "it has converged: its gap is within the tolerance, or its cells are as small as they may be",
         "exhausted": "all points of its space have been evaluated",
     }
+
+
+class WorkerDied(AdaBKBError):
+    """A worker process of ``study.run(..., processes=True)`` ended, by a signal or by itself, while it evaluated."""
 
 
 class APIError(AdaBKBError):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid, WorkerDied
 from adabkb_client.models import Answer, Parameters, Trial
 from adabkb_client.plain import NotANumber
 
@@ -32,20 +32,31 @@ MISTAKES = (ImportError, NameError, SyntaxError, NotANumber)
 
 
 class LeasedTrial:
-    """A trial to evaluate inside a ``with`` block.
+    """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
-    Ending the block by an exception fails the trial with the exception's text; by KeyboardInterrupt, SystemExit or
-    a mistake of the program (``MISTAKES``) it is given back. Either way the exception propagates. If only the delivery
-    of the result failed, the trial is not failed: its lease expires, and the server hands it out again.
+    Its lease is renewed in between. Ending the block by an exception fails the trial with the exception's text; by
+    KeyboardInterrupt, SystemExit or a mistake of the program (``MISTAKES``) it is given back. Either way the exception
+    propagates. If only the delivery of the result failed, the trial is not failed: its lease expires, and the server
+    hands it out again.
+
+    It can be pickled; the copy renews no lease unless it is started too.
     """
 
     def __init__(self, study: "StudyResource", trial: Trial) -> None:
         self.trial = trial
-        self.settled = False
-        """Whether the outcome was reported, so that the end of the block reports nothing."""
+        self.outcome: Answer | None = None
+        """What the server answered to the result, the failure or the release, once one of them was reported."""
         self._study = study
         self._over = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name=f"lease-{trial.number}", daemon=True)
+        self._keeper: threading.Thread | None = None
+
+    def __reduce__(self) -> tuple[type[Self], tuple["StudyResource", Trial]]:
+        return type(self), (self._study, self.trial)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the outcome was reported."""
+        return self.outcome is not None
 
     @property
     def number(self) -> int:
@@ -71,13 +82,23 @@ class LeasedTrial:
         """Give the trial back unevaluated."""
         return self._study.release(self)
 
-    def __enter__(self) -> Self:
-        self._keeper.start()
+    def start(self) -> Self:
+        """Renew the lease from now on, in a thread, until ``close``."""
+        if self._keeper is None:
+            self._keeper = threading.Thread(target=self._keep, name=f"lease-{self.number}", daemon=True)
+            self._keeper.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self, error: BaseException | None = None) -> None:
+        """Stop renewing the lease and, if no outcome was reported, report one as at the end of a block.
+
+        Args:
+            error: what ended the evaluation: an exception fails the trial with its text; KeyboardInterrupt,
+                SystemExit and mistakes of the program give it back. Without one, the trial fails, as no result came.
+                A second call does nothing.
+        """
+        if self._over.is_set():
+            return
         self._over.set()
         if not self.settled:
             try:
@@ -85,17 +106,26 @@ class LeasedTrial:
             except AdaBKBError as refusal:
                 # The block's own exception matters more than this one.
                 log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
-        # Do not wait longer: a renewal that is being repeated no longer matters.
-        self._keeper.join(KEEPER_PATIENCE)
+        if self._keeper is not None:
+            # Do not wait longer: a renewal that is being repeated no longer matters.
+            self._keeper.join(KEEPER_PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
 
     def _settle(self, error: BaseException | None) -> None:
         if error is None:
             log.warning("trial %d of study %r ended without a result", self.number, self._study.id)
             self.fail("the evaluation ended without a result")
-        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid):
+        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied):
             return
         elif isinstance(error, Exception) and not isinstance(error, MISTAKES):
-            self.fail(f"{type(error).__name__}: {error}")
+            self.fail(in_words(error))
         else:
             self.release()
 
@@ -130,6 +160,11 @@ def exit_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def in_words(error: BaseException) -> str:
+    """Return the reason of a trial that an exception fails."""
+    return f"{type(error).__name__}: {error}"
 
 
 def _printable(reason: str) -> str:

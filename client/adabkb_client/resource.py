@@ -168,9 +168,7 @@ class StudyResource:
 
     def release(self, trial: LeasedTrial | Trial | int) -> Answer:
         """Give a trial back unevaluated; it is the next to be handed out."""
-        answer = self._lease("release", trial, RELEASE_PATIENCE)
-        _mark_settled(trial)
-        return answer
+        return _noted(trial, self._lease("release", trial, RELEASE_PATIENCE))
 
     def retry(self, trial: LeasedTrial | Trial | int, reason: str | None = None) -> Answer:
         """Let a failed trial be handed out again, before any new point, at no cost to the budget.
@@ -269,9 +267,7 @@ class StudyResource:
         return self._decode(Answer, self._transport.patch(f"{self._path}/observations/{seq}", body))
 
     def _settle(self, trial: LeasedTrial | Trial | int, fate: Mapping[str, Any]) -> Answer:
-        answer = self._observe({**self._reference(trial), **fate})
-        _mark_settled(trial)
-        return answer
+        return _noted(trial, self._observe({**self._reference(trial), **fate}))
 
     def _observe(self, body: Mapping[str, Any]) -> Answer:
         return self._decode(Answer, self._transport.post(f"{self._path}/observe", body))
@@ -298,9 +294,11 @@ def study_path(study_id: str) -> str:
     return f"/studies/{quote(study_id, safe='')}"
 
 
-def _mark_settled(trial: LeasedTrial | Trial | int) -> None:
+def _noted(trial: LeasedTrial | Trial | int, answer: Answer) -> Answer:
+    """Let a leased trial know its outcome, so that its end reports nothing else."""
     if isinstance(trial, LeasedTrial):
-        trial.settled = True
+        trial.outcome = answer
+    return answer
 
 
 def _result(value: SupportsFloat, std_error: SupportsFloat | None) -> dict[str, float]:

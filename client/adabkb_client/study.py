@@ -1,10 +1,11 @@
 """A study: its calls, and methods built on them that evaluate it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from adabkb_client import worker
+from adabkb_client.evaluation import Objective
 from adabkb_client.lease import LEASE_SECONDS, LeasedTrial, exit_on_sigterm
 from adabkb_client.resource import StudyResource
 
@@ -30,52 +31,93 @@ class Study(StudyResource):
         Raises:
             NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        with exit_on_sigterm(), LeasedTrial(self, self.suggest(lease_seconds=lease_seconds)) as leased:
+        with exit_on_sigterm(), self.lease(lease_seconds=lease_seconds) as leased:
             yield leased
+
+    def lease(self, *, lease_seconds: float = LEASE_SECONDS) -> LeasedTrial:
+        """Lease a trial for frameworks that have no block: call its ``start()``, and at the end its ``close()``.
+
+        ``trial`` is built on it. Report the result with ``observe`` or ``fail`` in between, or give an exception to
+        ``close(error)``.
+
+        Args:
+            lease_seconds: as in ``trial``.
+
+        Raises:
+            NoTrialAvailable, StudyComplete: as ``suggest``.
+        """
+        return LeasedTrial(self, self.suggest(lease_seconds=lease_seconds))
 
     def run(
         self,
-        function: worker.Objective,
+        function: Objective,
         *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
         workers: int = 1,
+        processes: bool = False,
+        callbacks: Sequence[worker.Callback] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        pass_trial: bool = False,
         max_failures: int = 5,
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
     ) -> worker.RunReport:
-        """Evaluate trials with a function, in threads, until the study is complete.
+        """Evaluate trials with a function until the study, or this run, is over.
 
         Waits while somebody has paused the study, and while the last trials are with workers elsewhere. Results are
         stored one by one, so a run can be interrupted and started again: it continues with the study.
 
         Args:
-            function: called with the parameters by name, from ``workers`` threads at once; returns the value
+            function: called with the parameters by name, by ``workers`` workers at once; returns the value
                 or (value, standard error). An exception fails the trial and is logged.
-            workers: number of threads.
+            n_trials: this run evaluates at most so many trials, failed ones included. None is no limit.
+            timeout: seconds after which this run takes no further trial; evaluations under way are finished. None is
+                no limit.
+            workers: number of threads or processes that evaluate.
+            processes: evaluate in processes instead of threads, so that a function that holds the interpreter's lock
+                slows down nothing else, and one that crashes the interpreter fails only its trial: the process is
+                replaced. The function must be one that pickle can send, and a script must make this call below
+                ``if __name__ == "__main__":``.
+            callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,
+                one at a time, in the thread that reported it. An exception in a callback stops the run.
+            catch: exceptions of these classes fail the trial and never stop the run, mistakes of the program included
+                if they are named. They neither count towards ``max_failures`` nor end a row of failures. The study
+                counts them like others: ``failure_limit`` of them in a row pause it.
+            pass_trial: call ``function(trial)`` with the leased trial, which has ``parameters`` and ``number``.
             max_failures: the run stops with the last error after so many failures in a row.
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.
             lease_seconds: as in ``trial``.
 
         Returns:
-            What this run did, why the study is complete, and the recommendation.
+            What this run did, why it ended, and the recommendation.
 
         Raises:
-            TypeError: the function does not take the study's parameters, or returned something that is no number.
+            TypeError: the function does not take the study's parameters (or the trial), returned something that is no
+                number, or cannot be sent to a process.
             ImportError, NameError, SyntaxError: the function raised it. After such a mistake of the program the run
                 stops at once, and its trials are given back instead of failed.
-            Exception: the last error, after ``max_failures`` failures in a row.
+            WorkerDied: the last of ``max_failures`` failures in a row was the death of a worker process.
+            Exception: the last error, after ``max_failures`` failures in a row; or the error of a callback.
             NoTrialAvailable: the study was paused because ``failure_limit`` trials failed in a row; ``resume``
                 makes it go on.
             ConnectionFailed: the server stayed away for longer than the client's ``retry_for``.
         """
-        return worker.run(
-            self,
-            function,
-            workers=workers,
-            max_failures=max_failures,
-            progress=progress,
-            lease_seconds=lease_seconds,
+        options = worker.Options(
+            n_trials, timeout, workers, processes, callbacks, catch, pass_trial, max_failures, progress, lease_seconds
         )
+        return worker.run(self, function, options)
+
+    def stop(self) -> None:
+        """End the run that calls this, from a callback or from the function: it takes no further trial.
+
+        Evaluations under way are finished, and the report's ``reason`` is "stopped".
+
+        Raises:
+            RuntimeError: no run calls this (a function in a worker process cannot end its run).
+        """
+        worker.stop()
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the observations as a pandas frame, with a column ``parameters.<name>`` for each parameter.

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
@@ -43,6 +43,7 @@ class Transport:
 
     def __init__(self, url: str, token: str | None, timeout: float, retry_for: float | None) -> None:
         self.url = url
+        self._settings = (url, token, timeout, retry_for)
         self._retry_for = retry_for
         self._answered = False
         headers = {"User-Agent": f"adabkb-client/{version('adabkb-service')}", "Accept": "application/json"}
@@ -54,6 +55,10 @@ class Transport:
             timeout=httpx.Timeout(timeout, connect=CONNECT_TIMEOUT),
             verify=_trusted_certificates(),
         )
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str | None, float, float | None]]:
+        """Pickle the settings: another process makes connections of its own."""
+        return type(self), self._settings
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,30 +1,40 @@
-"""Evaluates the trials of a study with a function, in several threads."""
+"""Runs a function over the trials of a study, in several threads; each may evaluate in a process of its own."""
 
-import inspect
 import logging
+import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING
 
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete
-from adabkb_client.lease import MISTAKES, LeasedTrial, exit_on_sigterm
-from adabkb_client.models import Recommendation, StudyInfo
-from adabkb_client.plain import NotANumber
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied
+from adabkb_client.evaluation import Evaluation, Objective, Result
+from adabkb_client.lease import MISTAKES, LeasedTrial, exit_on_sigterm, in_words
+from adabkb_client.models import Answer, Recommendation, Trial
+from adabkb_client.processes import WorkerProcess
 from adabkb_client.progress import Progress
-from adabkb_client.resource import RELEASE_PATIENCE, StudyResource
+from adabkb_client.resource import RELEASE_PATIENCE
+
+if TYPE_CHECKING:
+    from adabkb_client.study import Study
 
 log = logging.getLogger("adabkb_client")
 
-Objective = Callable[..., SupportsFloat | tuple[SupportsFloat, SupportsFloat]]
-"""Takes the parameters by name; returns the value, or the value and its standard error."""
+Callback = Callable[["Study", Trial], object]
+"""Takes the study and a trial that this run has just finished."""
 
 DEFAULT_PAUSE = 1.0
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """The end of a run: how many trials it ``completed`` and how many ``failed``, and why the study is complete."""
+    """The end of a run: how many trials it ``completed`` and how many ``failed``, and the ``reason`` why it ended.
+
+    ``reason`` is "budget", "converged" or "exhausted" if the study is complete, else "n_trials", "timeout", or
+    "stopped" (by ``Study.stop``).
+    """
 
     completed: int
     failed: int
@@ -32,23 +42,43 @@ class RunReport:
     recommendation: Recommendation
 
 
-def run(
-    study: StudyResource,
-    function: Objective,
-    *,
-    workers: int,
-    max_failures: int,
-    progress: bool,
-    lease_seconds: float,
-) -> RunReport:
-    """Evaluate trials until the study is complete: see ``Study.run``."""
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1, not {workers}")
+@dataclass(frozen=True)
+class Options:
+    """How to run: see ``Study.run``."""
+
+    n_trials: int | None
+    timeout: float | None
+    workers: int
+    processes: bool
+    callbacks: Sequence[Callback]
+    catch: type[Exception] | tuple[type[Exception], ...]
+    pass_trial: bool
+    max_failures: int
+    progress: bool
+    lease_seconds: float
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"workers must be at least 1, not {self.workers}")
+        if self.n_trials is not None and self.n_trials < 1:
+            raise ValueError(f"n_trials must be at least 1, or None for no limit, not {self.n_trials}")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(f"timeout must be more than 0 seconds, or None for no limit, not {self.timeout}")
+        if not isinstance(self.processes, bool):
+            raise TypeError(f"processes must be True or False, not {self.processes!r}; workers=... says how many")
+        kinds = self.catch if isinstance(self.catch, tuple) else (self.catch,)
+        if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+            raise TypeError(f"catch must be a class of exceptions or a tuple of them, not {self.catch!r}")
+
+
+def run(study: "Study", function: Objective, options: Options) -> RunReport:
+    """Evaluate trials until the study, or this run, is over: see ``Study.run``."""
     info = study.info()
-    _check_signature(function, info)
-    with Progress(study, info, visible=progress) as shown:
-        crew = _Crew(study, function, max_failures, lease_seconds, shown)
-        threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(workers)]
+    evaluation = Evaluation(function, options.pass_trial)
+    evaluation.check(info)
+    with Progress(study, info, visible=options.progress) as shown:
+        crew = _Crew(study, evaluation, options, shown)
+        threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
         with exit_on_sigterm():
             try:
                 for thread in threads:
@@ -63,138 +93,186 @@ def run(
     return RunReport(crew.completed, crew.failed, crew.reason, study.recommendation())
 
 
+def stop() -> None:
+    """End the run that this is called in: see ``Study.stop``."""
+    crew = _crew.get()
+    if crew is None:
+        raise RuntimeError("stop() ends a run: call it in a callback of study.run(), or in its function")
+    crew.end("stopped")
+
+
 class _Crew:
     """What the worker threads share; ``_lock`` guards what changes."""
 
-    def __init__(
-        self, study: StudyResource, function: Objective, max_failures: int, lease_seconds: float, progress: Progress
-    ) -> None:
+    def __init__(self, study: "Study", evaluation: Evaluation, options: Options, progress: Progress) -> None:
         self.completed = 0
         self.failed = 0
         self.reason: str | None = None
         self.error: BaseException | None = None
         self._study = study
-        self._function = function
-        self._max_failures = max_failures
-        self._lease_seconds = lease_seconds
+        self._evaluation = evaluation
+        self._options = options
         self._progress = progress
+        self._deadline = math.inf if options.timeout is None else time.monotonic() + options.timeout
+        self._taken = 0
         self._failures_in_a_row = 0
         self._last_failure: Exception | None = None
         self._leased: set[LeasedTrial] = set()
+        self._processes: list[WorkerProcess] = []
         self._stop = threading.Event()
+        self._abandoned = False
         self._lock = threading.Lock()
+        self._calling_back = threading.Lock()
         self._asking = threading.Lock()
         """Held from the request for a trial until it is in ``_leased``, so that ``abandon`` misses none in between."""
 
     def work(self) -> None:
         """Evaluate one trial after the other until the study, or the run, is over."""
+        _crew.set(self)
         try:
-            while not self._stop.is_set():
-                try:
-                    trial = self._lease()
-                except StudyComplete as end:
-                    self.reason = end.reason
-                    self._stop.set()
-                except NoTrialAvailable as none:
-                    if none.reason == "failures":
-                        raise none from self._last_failure
-                    self._progress.waiting(none)
-                    self._stop.wait(none.retry_after or DEFAULT_PAUSE)
-                else:
-                    if trial is not None:
-                        self._evaluate(trial)
+            if self._options.processes:
+                self._work_in_a_process()
+            else:
+                self._work(self._evaluation)
         except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
-            self._end(error)
+            self._fail(error)
+
+    def _work_in_a_process(self) -> None:
+        process = WorkerProcess(self._evaluation, self._study)
+        with self._lock:
+            self._processes.append(process)
+            if self._abandoned:
+                process.kill()
+        try:
+            self._work(process)
+        finally:
+            process.close()
+
+    def _work(self, evaluate: Callable[[LeasedTrial], Result]) -> None:
+        while not self._stop.is_set():
+            try:
+                trial = self._lease()
+            except StudyComplete as end:
+                self.end(end.reason)
+            except NoTrialAvailable as none:
+                if none.reason == "failures":
+                    raise none from self._last_failure
+                self._progress.waiting(none)
+                self._stop.wait(min(none.retry_after or DEFAULT_PAUSE, self._remaining))
+            else:
+                if trial is None:
+                    return
+                try:
+                    self._evaluate(trial, evaluate)
+                finally:
+                    with self._lock:
+                        self._leased.discard(trial)
+                if trial.outcome:
+                    self._conclude(trial.outcome)
+
+    def end(self, reason: str | None) -> None:
+        """Take no further trial."""
+        self.reason = reason
+        self._stop.set()
 
     def abandon(self) -> None:
         """Give all trials back.
 
-        The function cannot be interrupted; if it still returns a result, the result is stored.
+        A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
+        processes are ended.
         """
+        self._abandoned = True
         self._stop.set()
         if self._asking.acquire(timeout=RELEASE_PATIENCE):
             self._asking.release()
         with self._lock:
             leased = list(self._leased)
+            processes = list(self._processes)
         for trial in leased:
             try:
                 trial.release()
             except AdaBKBError as error:
                 log.warning("trial %d of study %r not released: %s", trial.number, self._study.id, error)
+        for process in processes:
+            process.kill()
+
+    @property
+    def _remaining(self) -> float:
+        """Seconds until the timeout."""
+        return max(self._deadline - time.monotonic(), 0.0)
 
     def _lease(self) -> LeasedTrial | None:
-        """Ask for a trial; None if the run is over."""
+        """Ask for a trial; None if this run takes no further one."""
         with self._asking:
-            if self._stop.is_set():
+            if self._stop.is_set() or self._taken == self._options.n_trials:
                 return None
-            trial = LeasedTrial(self._study, self._study.suggest(lease_seconds=self._lease_seconds))
+            if not self._remaining:
+                self.reason = self.reason or "timeout"
+                return None
+            trial = self._study.lease(lease_seconds=self._options.lease_seconds)
+            self._taken += 1
             with self._lock:
                 self._leased.add(trial)
         return trial
 
-    def _evaluate(self, trial: LeasedTrial) -> None:
+    def _evaluate(self, trial: LeasedTrial, evaluate: Callable[[LeasedTrial], Result]) -> None:
+        if self._stop.is_set() or not self._remaining:  # the run ended during the request
+            trial.release()
+            return
         try:
-            if self._stop.is_set():  # the run ended during the request
-                trial.release()
-                return
             with trial:
-                value, std_error = _split(self._function(**trial.parameters))
-                answer = trial.observe(value, std_error)
+                try:
+                    value, std_error = evaluate(trial)
+                except self._options.catch as error:
+                    self._log_failure(trial, error)
+                    trial.fail(in_words(error))
+                    with self._lock:
+                        self.failed += 1
+                        self._last_failure = error
+                else:
+                    answer = trial.observe(value, std_error)
+                    with self._lock:
+                        self.completed += 1
+                        self._failures_in_a_row = 0
+                        self._progress.result(trial.number, value, answer.study)
         except Exception as error:
-            if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid):
+            if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied):
                 raise  # the server failed, not this evaluation
             if isinstance(error, MISTAKES):
                 error.add_note(f"trial {trial.number} of study {self._study.id!r} was given back, not failed")
                 raise
-            self._count_failure(trial, error)
-        else:
-            with self._lock:
-                self.completed += 1
-                self._failures_in_a_row = 0
-                self._progress.result(trial.number, float(value), answer.study)
-            if answer.study.state == "complete":
-                self.reason = answer.study.reason
-                self._stop.set()
-        finally:
-            with self._lock:
-                self._leased.discard(trial)
+            self._log_failure(trial, error)
+            self._count_failure(error)
 
-    def _count_failure(self, trial: LeasedTrial, error: Exception) -> None:
+    def _conclude(self, outcome: Answer) -> None:
+        """Tell the callbacks of a trial that was just finished, and end the run if it was the last one."""
+        if outcome.trial is not None and outcome.trial.state in ("completed", "failed"):
+            with self._calling_back:
+                for callback in self._options.callbacks:
+                    callback(self._study, outcome.trial)
+        if outcome.study.state == "complete":
+            self.end(outcome.study.reason)
+        elif self.completed + self.failed == self._options.n_trials:
+            self.end("n_trials")
+
+    def _log_failure(self, trial: LeasedTrial, error: Exception) -> None:
         log.warning("trial %d of study %r failed", trial.number, self._study.id, exc_info=error)
+
+    def _count_failure(self, error: Exception) -> None:
         with self._lock:
             self.failed += 1
             self._failures_in_a_row += 1
             self._last_failure = error
             failures = self._failures_in_a_row
-        if failures >= self._max_failures:
+        if failures >= self._options.max_failures:
             error.add_note(f"study {self._study.id!r}: stopped by {failures} failures in a row, this is the last")
-            self._end(error)
+            self._fail(error)
 
-    def _end(self, error: BaseException) -> None:
+    def _fail(self, error: BaseException) -> None:
         with self._lock:
             self.error = self.error or error
         self._stop.set()
 
 
-def _check_signature(function: Objective, study: StudyInfo) -> None:
-    """Refuse a function that does not take the study's parameters by name, before any trial is handed out."""
-    names = [parameter["name"] for parameter in study.parameters]
-    try:
-        signature = inspect.signature(function, follow_wrapped=False)
-    except ValueError:  # a builtin function may have none
-        return
-    try:
-        signature.bind(**dict.fromkeys(names))
-    except TypeError as misfit:
-        raise TypeError(
-            f"study {study.id!r} calls the function with the parameters {', '.join(names)} by name, "
-            f"but it takes {signature}: {misfit}"
-        ) from None
-
-
-def _split(result: Any) -> tuple[SupportsFloat, SupportsFloat | None]:
-    if not isinstance(result, tuple):
-        return result, None
-    if len(result) != 2:
-        raise NotANumber(f"the function must return a value or (value, standard error), not {len(result)} values")
-    return result
+_crew: ContextVar[_Crew | None] = ContextVar("crew", default=None)
+"""The run that a worker thread belongs to."""

@@ -152,3 +152,23 @@ def test_a_late_result_is_kept_although_another_worker_has_the_trial(client: Cli
     study.observe(first, 1.0)
     study.observe(second, 2.0)
     assert [(each.attempt, each.value) for each in study.observations()] == [(1, 1.0), (2, 2.0)]
+
+
+def test_frameworks_without_a_block_start_and_close_a_lease(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", seed=1)
+    lease = study.lease(lease_seconds=1)
+    lease.start()
+    time.sleep(1.5)
+    assert states(study) == ["active"]
+    lease.observe(1.0)
+    lease.close()
+    study.lease().start().close(ZeroDivisionError("unlucky"))
+    study.lease().close(KeyboardInterrupt())
+    forgotten = study.lease().start()
+    forgotten.close()
+    forgotten.close(KeyboardInterrupt())  # changes nothing: it is closed
+    assert [(trial.state, trial.reason) for trial in study.trials()] == [
+        ("completed", None),
+        ("failed", "ZeroDivisionError: unlucky"),
+        ("failed", "the evaluation ended without a result"),
+    ]

@@ -14,7 +14,7 @@ SURFACE = """
     APIError AdaBKBError Answer BatchItem Best Bool Categorical Cell Client Conflict ConnectionFailed Counts
     Estimate Event Fixed Float Int Invalid LeasedTrial NoTrialAvailable NotFound Observation Ordinal Parameter
     PreconditionFailed Prediction Recommendation RunReport Study StudyComplete StudyInfo StudySummary Trial
-    Unauthorized Unavailable UnexpectedAnswer
+    Unauthorized Unavailable UnexpectedAnswer WorkerDied
 """
 
 

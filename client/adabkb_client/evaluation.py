@@ -1,0 +1,68 @@
+"""One evaluation of the objective: how the function is called, and what counts as its result."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, SupportsFloat
+
+from adabkb_client.lease import LeasedTrial
+from adabkb_client.models import StudyInfo
+from adabkb_client.plain import NotANumber, finite
+
+Objective = Callable[..., SupportsFloat | tuple[SupportsFloat, SupportsFloat]]
+"""Takes the parameters by name, or the trial; returns the value, or the value and its standard error."""
+Result = tuple[float, float | None]
+"""A value and, if known, its standard error."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Calls the function with the parameters by name or, with ``pass_trial``, with the leased trial."""
+
+    function: Objective
+    pass_trial: bool
+
+    def __call__(self, trial: LeasedTrial) -> Result:
+        """Return the function's result for a trial.
+
+        Raises:
+            NotANumber: what it returned is no number.
+            ValueError: the number is infinite or NaN.
+            BaseException: what the function raised.
+        """
+        returned = self.function(trial) if self.pass_trial else self.function(**trial.parameters)
+        value, std_error = _split(returned)
+        return (
+            finite("value", value, "; report a failed run with fail()"),
+            None if std_error is None else finite("std_error", std_error),
+        )
+
+    def check(self, study: StudyInfo) -> None:
+        """Refuse a function that cannot be called so, before any trial is handed out.
+
+        Raises:
+            TypeError: it does not take the study's parameters by name, or the trial.
+        """
+        try:
+            signature = inspect.signature(self.function, follow_wrapped=False)
+        except ValueError:  # a builtin function may have none
+            return
+        names = [parameter["name"] for parameter in study.parameters]
+        try:
+            if self.pass_trial:
+                signature.bind(None)
+            else:
+                signature.bind(**dict.fromkeys(names))
+        except TypeError as misfit:
+            given = "the trial" if self.pass_trial else f"the parameters {', '.join(names)} by name"
+            raise TypeError(
+                f"study {study.id!r} calls the function with {given}, but it takes {signature}: {misfit}"
+            ) from None
+
+
+def _split(result: Any) -> tuple[SupportsFloat, SupportsFloat | None]:
+    if not isinstance(result, tuple):
+        return result, None
+    if len(result) != 2:
+        raise NotANumber(f"the function must return a value or (value, standard error), not {len(result)} values")
+    return result

@@ -1,0 +1,60 @@
+"""Functions that worker processes can load."""
+
+import ctypes
+import os
+import signal
+import time
+
+from adabkb_client import LeasedTrial
+
+
+def parabola(x: float) -> float:
+    return -((x - 0.3) ** 2)
+
+
+def in_another_process(x: float) -> tuple[float, float]:
+    """The value tells in which process it was evaluated."""
+    del x
+    time.sleep(0.05)
+    return float(os.getpid()), 0.5
+
+
+def crash_on_the_left(x: float) -> float:
+    if x < 0.5:
+        ctypes.string_at(0)  # a segmentation fault
+    return x
+
+
+def killed(x: float) -> float:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+
+def without_the_lock(x: float) -> float:
+    """Hold the interpreter's lock for two seconds, as a badly written extension does."""
+    libc = ctypes.PyDLL(None)
+    libc.usleep(2_000_000)
+    return x
+
+
+class OnTheLeft(Exception):
+    def __init__(self, x: float, *, why: str) -> None:
+        super().__init__(f"{x:.3f} is on the left, {why}")
+
+
+def raise_what_cannot_be_pickled(x: float) -> float:
+    raise OnTheLeft(x, why="as it happens")
+
+
+def divide_by_zero(x: float) -> float:
+    return x / 0
+
+
+def number_of(trial: LeasedTrial) -> float:
+    return trial.number + float(trial.parameters["x"])
+
+
+def sleep(x: float) -> float:
+    print("evaluating", flush=True)
+    time.sleep(60)
+    return x

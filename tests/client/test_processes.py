@@ -1,0 +1,174 @@
+"""``study.run(..., processes=True)``: what the function does to its process does nothing to the run."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adabkb_client import Client, Float, Study, Trial, WorkerDied
+from tests.client import objectives
+
+BUDGET = 6
+
+
+@pytest.fixture
+def study(client: Client) -> Study:
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+
+
+def test_so_many_processes_evaluate_and_this_one_does_not(study: Study) -> None:
+    report = study.run(objectives.in_another_process, workers=2, processes=True)
+    assert (report.completed, report.failed, report.reason) == (BUDGET, 0, "budget")
+    evaluators = {observation.value for observation in study.observations()}
+    assert len(evaluators) == 2
+    assert os.getpid() not in evaluators
+    assert {observation.std_error for observation in study.observations()} == {0.5}
+
+
+def test_a_function_that_crashes_the_interpreter_fails_its_trial_and_the_process_is_replaced(study: Study) -> None:
+    report = study.run(objectives.crash_on_the_left, processes=True, max_failures=BUDGET)
+    trials = list(study.trials())
+    left = [trial for trial in trials if trial.parameters["x"] < 0.5]
+    assert 0 < len(left) < BUDGET
+    assert [trial for trial in trials if trial.state == "failed"] == left
+    assert (report.completed, report.failed) == (BUDGET - len(left), len(left))
+    assert left[0].reason == (
+        f"WorkerDied: the worker process was ended by SIGSEGV while it evaluated trial {left[0].number}"
+    )
+
+
+def test_processes_that_die_one_after_the_other_stop_the_run(study: Study) -> None:
+    with pytest.raises(WorkerDied, match="was ended by SIGKILL"):
+        study.run(objectives.killed, processes=True, max_failures=2)
+    assert [trial.state for trial in study.trials()] == ["failed", "failed"]
+
+
+def test_the_death_of_a_process_can_be_named_among_the_failures_to_go_on_after(study: Study) -> None:
+    report = study.run(objectives.killed, processes=True, max_failures=1, n_trials=2, catch=WorkerDied)
+    assert (report.failed, report.reason) == (2, "n_trials")
+
+
+def test_a_lease_is_renewed_although_the_function_holds_the_interpreters_lock(study: Study) -> None:
+    report = study.run(objectives.without_the_lock, processes=True, n_trials=1, lease_seconds=1)
+    assert report.completed == 1
+    assert [event.kind for event in study.events()] == ["created", "suggested", "observed"]
+
+
+def test_an_exception_arrives_as_it_was_raised_with_the_place_where(
+    study: Study, caplog: pytest.LogCaptureFixture
+) -> None:
+    report = study.run(objectives.divide_by_zero, processes=True, n_trials=1, catch=ZeroDivisionError)
+    assert report.failed == 1
+    assert "return x / 0" in caplog.text
+    with pytest.raises(RuntimeError, match=r"OnTheLeft: .* is on the left, as it happens"):
+        study.run(objectives.raise_what_cannot_be_pickled, processes=True, max_failures=1)
+
+
+def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
+    study.run(objectives.number_of, processes=True, n_trials=2, pass_trial=True)
+    assert [trial.value for trial in study.trials()] == [
+        trial.number + trial.parameters["x"] for trial in study.trials()
+    ]
+
+
+def nested() -> Callable[[float], float]:
+    return lambda x: x
+
+
+@pytest.mark.parametrize("function", [lambda x: x, nested()])
+def test_a_function_that_cannot_be_pickled_is_refused_before_any_trial_is_handed_out(
+    study: Study, function: Callable[[float], float]
+) -> None:
+    with pytest.raises(TypeError, match="Define it at the top level of a module"):
+        study.run(function, processes=True)
+    assert not list(study.trials())
+
+
+UNGUARDED = """
+import sys
+from adabkb_client import Client
+from tests.client.objectives import parabola
+Client(sys.argv[1]).study("s").run(parabola, processes=True)
+"""
+
+
+def test_a_script_without_the_guard_is_told_to_have_one(server: str, study: Study, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    done = subprocess.run(
+        [sys.executable, script, server],
+        env={**os.environ, "PYTHONPATH": "."},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert 'below `if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
+    assert not list(study.trials())
+
+
+TYPED = """
+import sys
+from adabkb_client import Client
+def function(x):
+    return x
+Client(sys.argv[1]).study("s").run(function, processes=True)
+"""
+
+
+def test_a_function_that_a_process_cannot_load_is_refused_before_any_trial_is_handed_out(
+    server: str, study: Study
+) -> None:
+    done = subprocess.run([sys.executable, "-c", TYPED, server], capture_output=True, text=True, check=False)
+    assert "TypeError: a worker process cannot load the function" in done.stderr
+    assert not list(study.trials())
+
+
+PROGRAM = """
+import sys
+from adabkb_client import Client
+from tests.client.objectives import sleep
+if __name__ == "__main__":
+    Client(sys.argv[1]).study("s").run(sleep, workers=2, processes=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
+    server: str, study: Study, number: int
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, server],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
+        if number == signal.SIGKILL:
+            process.kill()
+        else:
+            os.killpg(process.pid, number)  # as a terminal and a service manager do
+        process.wait(timeout=20)
+        assert process.stdout.read() == ""  # it ends when all processes have ended, which share it
+    states = [trial.state for trial in study.trials()]
+    assert states == ["active" if number == signal.SIGKILL else "released"] * 2
+
+
+def test_a_process_that_is_killed_while_it_is_idle_is_replaced(study: Study) -> None:
+    seen: list[float] = []
+
+    def kill_it(_: Study, __: Trial) -> None:
+        seen.append(next(reversed(list(study.observations()))).value)
+        os.kill(int(seen[-1]), signal.SIGKILL)
+        time.sleep(0.1)
+
+    report = study.run(objectives.in_another_process, processes=True, n_trials=3, callbacks=[kill_it])
+    assert report.completed == 3
+    assert len(set(seen)) == 3
