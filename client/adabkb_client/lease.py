@@ -47,6 +47,7 @@ class LeasedTrial:
         self.outcome: Answer | None = None
         """What the server answered to the result, the failure or the release, once one of them was reported."""
         self._study = study
+        self._attributes = trial.attributes
         self._over = threading.Event()
         self._keeper: threading.Thread | None = None
 
@@ -67,6 +68,17 @@ class LeasedTrial:
     def parameters(self) -> dict[str, Any]:
         """Where to evaluate the objective."""
         return dict(self.trial.parameters)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Its attributes, as they were when it was handed out or last set here."""
+        return dict(self._attributes)
+
+    def set_attribute(self, name: str, value: Any) -> None:
+        """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
+        answer = self._study.set_attributes(self, {name: value})
+        if answer.trial is not None:
+            self._attributes = answer.trial.attributes
 
     def observe(
         self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None

@@ -4,7 +4,7 @@ Fields that this version does not know are ignored, so a newer server does not b
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from types import UnionType
@@ -29,7 +29,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Trial:
-    """A point to evaluate; one unit of the study's budget. ``value`` is None until it is completed."""
+    """A point to evaluate; one unit of the study's budget.
+
+    ``value`` is None until it is completed. ``attributes`` are the user's own, by name.
+    """
 
     study_id: str
     number: int
@@ -46,6 +49,7 @@ class Trial:
     reason: str | None
     created_at: datetime
     finished_at: datetime | None
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -246,4 +250,7 @@ def _choice(value: Any) -> Any:
 def _layout(kind: type) -> dict[str, tuple[Any, bool]]:
     """Return the type of each field of a dataclass, and whether it may be absent."""
     hints = get_type_hints(kind)
-    return {field.name: (hints[field.name], field.default is not MISSING) for field in fields(kind)}
+    return {
+        each.name: (hints[each.name], each.default is not MISSING or each.default_factory is not MISSING)
+        for each in fields(kind)
+    }

@@ -46,6 +46,11 @@ def point(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(name, value) for name, value in parameters.items()}
 
 
+def as_text(value: Any) -> str:
+    """Return a value as a query names it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, allow_nan=False, default=_scalar)
+
+
 def encoded(body: Mapping[str, Any]) -> bytes:
     """Return a request's body as JSON.
 

@@ -26,7 +26,7 @@ from adabkb_client.models import (
     decode,
     decode_batch_item,
 )
-from adabkb_client.plain import finite, point
+from adabkb_client.plain import as_text, finite, point
 from adabkb_client.transport import Transport
 
 BATCH = 1000
@@ -191,13 +191,30 @@ class StudyResource:
                 retried.append(trial)
         return retried
 
+    def set_attributes(self, trial: LeasedTrial | Trial | int, attributes: Mapping[str, Any]) -> Answer:
+        """Set attributes of a trial, whatever state it is in. They are your own; the model has no part in them.
+
+        Args:
+            trial: the trial, or its number.
+            attributes: what JSON has a form for, by name. None removes an attribute, a dict is merged into one that
+                is there. A trial has up to 64, of 16,384 bytes together; a name has no colon.
+
+        Raises:
+            Invalid: they are too many or too large.
+            TypeError, ValueError: JSON has no form for a value.
+        """
+        number = self._reference(trial)["trial"]
+        body = {"attributes": dict(attributes)}
+        return self._decode(Answer, self._transport.patch(f"{self._path}/trials/{number}", body))
+
     def queue(self, parameters: Parameters) -> Trial:
         """Queue a point that you choose. It is handed out before any suggestion, and counts towards the budget."""
         return self._decode(Trial, self._transport.post(f"{self._path}/trials", _point(parameters)))
 
-    def trials(self, state: TrialState | None = None) -> Iterator[Trial]:
-        """Yield the trials by number, all or those in one state."""
-        for trial in self._transport.pages(f"{self._path}/trials", state=state):
+    def trials(self, state: TrialState | None = None, attributes: Mapping[str, Any] | None = None) -> Iterator[Trial]:
+        """Yield the trials by number: all, or those in one state, or those that have all of some attributes."""
+        wanted = [f"{name}:{as_text(value)}" for name, value in (attributes or {}).items()]
+        for trial in self._transport.pages(f"{self._path}/trials", state=state, attribute=wanted or None):
             yield self._decode(Trial, trial)
 
     def why(self, trial: LeasedTrial | Trial | int) -> dict[str, Any]:

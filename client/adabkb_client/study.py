@@ -84,7 +84,8 @@ class Study(StudyResource):
             catch: exceptions of these classes fail the trial and never stop the run, mistakes of the program included
                 if they are named. They neither count towards ``max_failures`` nor end a row of failures. The study
                 counts them like others: ``failure_limit`` of them in a row pause it.
-            pass_trial: call ``function(trial)`` with the leased trial, which has ``parameters`` and ``number``.
+            pass_trial: call ``function(trial)`` with the leased trial, which has ``parameters``,
+                ``number`` and ``attributes``.
             max_failures: the run stops with the last error after so many failures in a row.
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.

@@ -21,6 +21,9 @@ from adabkb_client.plain import encoded
 Json = Any
 """What ``json.loads`` returns."""
 
+Param = str | int | list[str] | None
+"""A parameter of a query; None is none."""
+
 CONNECT_TIMEOUT = 5.0
 RETRY_FOR = 120.0
 """Seconds of retrying, unless the program chooses."""
@@ -64,11 +67,11 @@ class Transport:
         """Close the connections."""
         self._http.close()
 
-    def get(self, path: str, **params: str | int | None) -> Json:
+    def get(self, path: str, **params: Param) -> Json:
         """GET a JSON document."""
         return self._json(self._call("GET", path, params=params))
 
-    def text(self, path: str, **params: str | int | None) -> str:
+    def text(self, path: str, **params: Param) -> str:
         """GET a document that is not JSON."""
         return self._call("GET", path, params=params, headers={"Accept": "*/*"}).text
 
@@ -84,7 +87,7 @@ class Transport:
         """DELETE a resource."""
         self._call("DELETE", path)
 
-    def pages(self, path: str, **params: str | int | None) -> Iterator[Json]:
+    def pages(self, path: str, **params: Param) -> Iterator[Json]:
         """Yield the items of a list, page after page."""
         cursor: str | None = None
         while True:

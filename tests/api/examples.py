@@ -38,6 +38,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/version", None),
     ("POST", "/v1/studies", DEFINITION),
     ("POST", "/v1/studies/svm/suggest", {"count": 2, "worker": "gpu-1"}),
+    ("PATCH", "/v1/studies/svm/trials/1", {"attributes": {"host": "gpu-1", "epochs": 20}}),
     ("POST", "/v1/studies/svm/trials/1/heartbeat", {"attempt": 1, "lease_seconds": 7200.0}),
     ("POST", "/v1/studies/svm/observe", {"trial": 1, "value": 0.91, "std_error": 0.01}),
     ("POST", "/v1/studies/svm/trials/2/release", {"attempt": 1}),

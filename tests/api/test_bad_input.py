@@ -205,6 +205,54 @@ def test_a_result_that_makes_no_sense_is_refused_where_it_makes_none(
     assert httpx.get(f"{server}/v1/studies/s").text == before
 
 
+NESTED: dict[str, Any] = {}
+for _ in range(9):
+    NESTED = {"a": NESTED}
+BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
+    ({"attributes": None}, "/attributes", "must be an object"),
+    ({"attributes": []}, "/attributes", "must be an object"),
+    ({"attributes": {}, "state": "failed"}, "/state", "is not a field here; there are attributes"),
+    (
+        {"attributes": {"a:b": 1}},
+        "/attributes",
+        "must have names of 1 to 200 characters without a colon, not 'a:b'",
+    ),
+    ({"attributes": {"": 1}}, "/attributes", "must have names of 1 to 200 characters without a colon, not ''"),
+    ({"attributes": {"a": NESTED}}, "/attributes", "must not be nested deeper than 8 levels"),
+    ({"attributes": {"a": "x" * 16_376}}, "/attributes", "must have at most 16,384 bytes as JSON, not 16,385"),
+    (
+        {"attributes": dict.fromkeys(map(str, range(65)), 1)},
+        "/attributes",
+        "must not have more items than 64, but has 65",
+    ),
+    (
+        {"attributes": dict.fromkeys(map(str, range(64)), 1)},
+        "/attributes",
+        "must be at most 64, not 65, together with those that trial 1 has",
+    ),
+    (
+        {"attributes": {"a": "x" * 16_370}},
+        "/attributes",
+        "must have at most 16,384 bytes as JSON, not 16,393, together with those that trial 1 has",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer", "words"), BAD_ATTRIBUTES)
+def test_attributes_out_of_bounds_are_refused_in_words_and_change_nothing(
+    api: httpx.Client, study: str, body: Any, pointer: str, words: str
+) -> None:
+    api.post(f"{study}/suggest")
+    assert api.patch(f"{study}/trials/1", json={"attributes": {"host": "n1"}}).is_success
+    before = api.get(study).text
+    refused = api.patch(f"{study}/trials/1", json=body)
+    assert refused.status_code == 422
+    (fault,) = refused.json()["errors"]
+    assert (fault["pointer"], fault["detail"]) == (pointer, words)
+    assert api.get(study).text == before
+    assert api.get(f"{study}/trials/1").json()["attributes"] == {"host": "n1"}
+
+
 @pytest.mark.parametrize("body", [b"{", b"", b"\xff", b"[" * 100_000, b"{'a': 1}", b"9" * 5000])
 def test_what_is_not_json_is_refused(server: str, body: bytes) -> None:
     refused = httpx.post(f"{server}/v1/studies", content=body, headers=JSON)
@@ -242,6 +290,8 @@ def test_a_body_over_the_limit_is_refused(server: str, chunked: bool) -> None:
         ("GET", "/v1/studies?limit=0", 422),
         ("GET", "/v1/studies/s/trials/99999999999999999999", 422),
         ("GET", "/v1/studies/s/trials?state=lost", 422),
+        ("GET", "/v1/studies/s/trials?attribute=host", 422),
+        ("GET", "/v1/studies/s/trials?attribute=:n1", 422),
     ],
 )
 def test_every_refusal_is_a_problem_document(server: str, method: str, path: str, status: int) -> None:

@@ -76,6 +76,19 @@ def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
     ]
 
 
+def test_what_a_process_notes_about_its_trial_is_told_to_the_callbacks(study: Study) -> None:
+    noted: list[object] = []
+    study.run(
+        objectives.number_of,
+        processes=True,
+        n_trials=1,
+        pass_trial=True,
+        callbacks=[lambda _, trial: noted.append(trial.attributes["process"])],
+    )
+    assert noted == [trial.attributes["process"] for trial in study.trials()]
+    assert os.getpid() not in noted
+
+
 def nested() -> Callable[[float], float]:
     return lambda x: x
 

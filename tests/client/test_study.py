@@ -295,3 +295,29 @@ def test_export_is_text_in_the_format_asked_for(study: Study) -> None:
     study.observe(study.suggest(), 1.5)
     assert all(json.loads(line) for line in study.export().splitlines())
     assert "1.5" in study.export("csv")
+
+
+def test_attributes_of_trials_are_set_read_and_searched(study: Study) -> None:
+    with study.trial() as trial:
+        assert trial.attributes == {}
+        trial.set_attribute("host", "n1")
+        trial.set_attribute("software", {"torch": "2.9"})
+        trial.set_attribute("software", {"numpy": np.int64(2)})
+        assert trial.attributes == {"host": "n1", "software": {"torch": "2.9", "numpy": 2}}
+        answer = trial.observe(1.0)
+    assert answer.trial is not None
+    assert answer.trial.attributes == trial.attributes
+    study.set_attributes(1, {"software": None, "fold": 3, "sizes": [2, 4]})
+    second = study.suggest()
+    study.set_attributes(second, {"host": "n2", "fold": 3})
+    assert [each.attributes for each in study.trials()] == [
+        {"host": "n1", "fold": 3, "sizes": [2, 4]},
+        {"host": "n2", "fold": 3},
+    ]
+    assert [each.number for each in study.trials(attributes={"fold": 3})] == [1, 2]
+    assert [each.number for each in study.trials("active", {"fold": np.int64(3)})] == [2]
+    assert [each.number for each in study.trials(attributes={"fold": 3, "host": "n1"})] == [1]
+    with pytest.raises(Invalid, match=r"attributes: must have names .* without a colon, not 'a:b'"):
+        study.set_attributes(1, {"a:b": 1})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        study.set_attributes(1, {"a": float("nan")})

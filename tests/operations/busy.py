@@ -11,6 +11,7 @@ from tests.operations.verbs import (
     Ask,
     Failure,
     Value,
+    annotate,
     change,
     correct,
     heartbeat,
@@ -55,6 +56,9 @@ def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
     clock.advance(61)
     sweep(running)
     heartbeat(running, "s", revived, attempt=1)
+    annotate(running, "s", revived, {"host": "n1", "fold": 3, "software": {"torch": "2.9", "cuda": None}})
+    annotate(running, "s", revived, {"fold": None, "software": {"numpy": [2, 4]}})
+    annotate(running, "s", 1, {"plate": "é", "weight": 1e-7, "good": True})
     points = [Value(1.0, parameters={"x": 0.125, "y": 2.0}), Value(1.0, trial=99)]
     observe_batch(running, "s", points)
     change(running, "s", {"state": "paused", "tags": {"lab": "b"}, "budget": 30})

@@ -22,6 +22,7 @@ DAMAGE = {
     "UPDATE trials SET state = 'failed' WHERE number = 1": "trial 1 has the state 'failed', but 'completed' in the log",
     "UPDATE trials SET attempt = 2 WHERE number = 1": "trial 1 has the attempt 2, but 1 in the log",
     "UPDATE trials SET leased_until = NULL WHERE state = 'active'": "is active without a lease",
+    "UPDATE trials SET attributes = '{}' WHERE number = 1": "trial 1 has the attributes {}, but {'plate': 'é'",
     "DELETE FROM observations WHERE seq = 3": "observation 3 is in the log, but has no row",
     "UPDATE observations SET value = 9 WHERE seq = 1": "observation 1 has the value 9.0, but 3.0 in the log",
     "UPDATE observations SET excluded = false WHERE seq = 7": "has the excluded False, but True in the log",

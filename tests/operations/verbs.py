@@ -20,6 +20,7 @@ from adabkb_service.contract.requests import (
     TrialFailureBody,
     TrialValueBody,
 )
+from adabkb_service.operations import annotate as annotation
 from adabkb_service.operations import correct as correction
 from adabkb_service.operations import lease, manage
 from adabkb_service.operations import observe as observation
@@ -107,6 +108,12 @@ def release(
     running: Service, study_id: str, number: int, *, attempt: int | None = None, key: Key | None = None
 ) -> Outcome[Held]:
     return running.do(lease.release(study_id, number, ReleaseBody.model_construct(attempt=attempt), key))
+
+
+def annotate(
+    running: Service, study_id: str, number: int, attributes: Mapping[str, Any], key: Key | None = None
+) -> Outcome[Held]:
+    return running.do(annotation.annotate(study_id, number, dict(attributes), key))
 
 
 def retry(

@@ -132,6 +132,10 @@ class Ledger:
         values = {"failed_attempt": None, "reason": None, "finished_at": None}
         self._move(trial, state="released", expirations=0, **values)
 
+    def _annotated(self, event: EventRow) -> None:
+        trial = self._trial(event)
+        self._move(trial, attributes=_patched(trial.attributes, event.payload["attributes"]))
+
     def _observed(self, event: EventRow) -> None:
         payload = event.payload
         row = ObservationRow(
@@ -179,6 +183,20 @@ class Ledger:
 
     def _move(self, trial: TrialRow, **values: Any) -> None:
         self.trials[trial.number] = replace(trial, **values)
+
+
+def _patched(target: Any, patch: Any) -> Any:
+    """The pseudo-code of RFC 7396, section 2."""
+    if not isinstance(patch, dict):
+        return patch
+    target = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            if name in target:
+                del target[name]
+        else:
+            target[name] = _patched(target.get(name), value)
+    return target
 
 
 def read(study_id: str, log: Iterable[EventRow]) -> Ledger:

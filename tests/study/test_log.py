@@ -27,6 +27,7 @@ from tests.operations.verbs import (
     Ask,
     Failure,
     Value,
+    annotate,
     change,
     correct,
     heartbeat,
@@ -122,6 +123,11 @@ class World:
         attempt = None if value < 0 else 1
         return Value(value, number, attempt=attempt) if number else Value(value, parameters={"x": 0.5, "y": 1.0})
 
+    def annotate(self, number: int, value: float) -> None:
+        given = {"score": value, "deep": {str(number): value}}
+        gone = {"deep": None} if value < 0 else {"score": None, "deep": {"1": None}}
+        annotate(self.running, "s", number, gone if number % 2 else given)
+
     def restart(self) -> None:
         self.running = Service(self.database, clock=self.clock)
 
@@ -138,6 +144,7 @@ OPERATIONS: dict[str, Callable[[World, int, float], object]] = {
     "fail": lambda world, number, _: observe(world.running, "s", Failure(number, reason="diverged")),
     "release": lambda world, number, _: release(world.running, "s", number),
     "retry": lambda world, number, _: retry(world.running, "s", number),
+    "annotate": World.annotate,
     "heartbeat": lambda world, number, _: heartbeat(world.running, "s", number, lease_seconds=30),
     "queue": lambda world, _, value: queue(world.running, "s", {"x": value / 10, "y": 1.0}),
     "correct": lambda world, number, value: correct(world.running, "s", number, {"value": value}),

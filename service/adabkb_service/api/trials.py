@@ -11,8 +11,10 @@ from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
-from adabkb_service.contract.requests import HeartbeatBody, Listing, QueueBody, ReleaseBody, RetryBody
+from adabkb_service.contract.requests import AnnotationBody, HeartbeatBody, Listing, QueueBody, ReleaseBody, RetryBody
+from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import lease, read
+from adabkb_service.operations.annotate import annotate
 from adabkb_service.operations.queue import queue
 from adabkb_service.operations.why import why
 from adabkb_service.storage.rows import TrialState
@@ -38,9 +40,14 @@ def list_trials(
     service: ServiceDep,
     page: PageDep,
     state: Annotated[TrialState | None, Query()] = None,
+    attribute: Annotated[
+        list[str] | None,
+        Query(description="name:value, of an attribute that the trials have; several mean all of them", max_length=10),
+    ] = None,
 ) -> Listing[views.Trial]:
     """Trials by number."""
-    items = read.list_trials(service, study_id, state=state, after=page.after, limit=page.limit)
+    wanted = [_named(each) for each in attribute or ()]
+    items = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
     return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].number if items else 0))
 
 
@@ -54,6 +61,19 @@ def get_trial(study_id: StudyId, number: Number, service: ServiceDep) -> views.T
 def explain_trial(study_id: StudyId, number: Number, service: ServiceDep) -> history.Why:
     """What a trial was decided on, and what became of it."""
     return why(service, study_id, number)
+
+
+@router.patch(
+    "/{number}",
+    operation_id="annotateTrial",
+    response_model=views.Held,
+    responses=responses(400, 404, 413, 415, 422),
+)
+async def annotate_trial(
+    study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
+) -> Response:
+    """Set, change or remove attributes of a trial, in any state; the model has no part in them."""
+    return reply(await done(service, annotate(study_id, number, body.changes(), key)))
 
 
 @router.post(
@@ -105,3 +125,10 @@ async def retry_trial(
 ) -> Response:
     """Let a failed trial be handed out again, before any new point."""
     return reply(await done(service, lease.retry(study_id, number, body, key)))
+
+
+def _named(attribute: str) -> tuple[str, str]:
+    name, colon, value = attribute.partition(":")
+    if not name or not colon:
+        raise Invalid([FieldError("?attribute", "must be name:value, such as host:n1", "invalid_attribute")])
+    return name, value

@@ -45,6 +45,7 @@ class Trial(Answer):
     reason: Annotated[str | None, Field(description="why it failed")]
     created_at: datetime
     finished_at: datetime | None
+    attributes: Annotated[dict[str, Any], Field(description="the user's own, by name")] = {}
 
 
 class Observation(Answer):
@@ -152,7 +153,7 @@ class Observed(Answer):
 
 
 class Held(Answer):
-    """The answer of heartbeat and release."""
+    """The answer to a change of a trial that is no result."""
 
     trial: Trial
     study: StudySummary

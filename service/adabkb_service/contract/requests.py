@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import MISSING, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from adabkb_service.contract.answers import Answer
+from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import (
     Body,
@@ -137,6 +138,19 @@ class RetryBody(Body):
     """A failed trial that is to be evaluated again."""
 
     reason: Annotated[Text | None, Field(description="what has changed, for the log")] = None
+
+
+class AnnotationBody(Body):
+    """Changes to a trial. Fields that are absent keep their values."""
+
+    attributes: Annotated[
+        Attributes | MISSING,
+        Field(description="values by name, as in a JSON merge patch: null removes, objects are merged"),
+    ] = MISSING
+
+    def changes(self) -> dict[str, Any]:
+        """The attributes that are given, with their new values; null is a value too."""
+        return dict(self.model_dump().get("attributes", {}))
 
 
 class CorrectionBody(Body):

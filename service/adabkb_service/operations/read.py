@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
+
 from adabkb_service.contract import answers, history
+from adabkb_service.contract.attributes import as_text
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, studies, trials
-from adabkb_service.storage.rows import TrialState
+from adabkb_service.storage.rows import TrialRow, TrialState
 from adabkb_service.study import render
 
 
@@ -21,13 +25,35 @@ def trial(service: Service, study_id: str, number: int) -> answers.Trial:
 
 
 def list_trials(
-    service: Service, study_id: str, *, state: TrialState | None, after: int, limit: int
+    service: Service,
+    study_id: str,
+    *,
+    state: TrialState | None,
+    attributes: Collection[tuple[str, str]],
+    after: int,
+    limit: int,
 ) -> list[answers.Trial]:
-    """Trials by number, those after one number."""
+    """Trials by number, those after one number that have all of some attributes (their values as texts)."""
+    texts = [_texts(name, value) for name, value in attributes]
+    found: list[TrialRow] = []
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        found = trials.page(connection, study_id, state=state, after=after, limit=limit)
-    return [render.trial(row) for row in found]
+        while len(found) < limit:
+            page = trials.page(connection, study_id, state=state, after=after, limit=limit, texts=texts)
+            found += (row for row in page if _has(row, attributes))
+            if len(page) < limit:
+                break
+            after = page[-1].number
+    return [render.trial(row) for row in found[:limit]]
+
+
+def _texts(name: str, value: str) -> list[str]:
+    """What is in the JSON of attributes of which one has this name and value, though perhaps not at the top."""
+    return [f"{json.dumps(name)}: {shown}{end}" for shown in (json.dumps(value), value) for end in ",}"]
+
+
+def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
+    return all(name in row.attributes and as_text(row.attributes[name]) == value for name, value in attributes)
 
 
 def list_observations(service: Service, study_id: str, after: int, limit: int) -> list[answers.Observation]:

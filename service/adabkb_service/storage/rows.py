@@ -22,6 +22,7 @@ EventKind = Literal[
     "observed",
     "failed",
     "retried",
+    "annotated",
     "paused",
     "resumed",
     "updated",
@@ -142,6 +143,7 @@ class TrialRow:
     created_at: datetime
     finished_at: datetime | None
     started_at: datetime | None
+    attributes: dict[str, Any]
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
@@ -166,6 +168,7 @@ class TrialRow:
             reason=None,
             created_at=now,
             finished_at=None,
+            attributes={},
             **values | more,
         )
 

@@ -125,6 +125,7 @@ trials = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     Column("started_at", UtcDateTime),  # the current attempt
+    Column("attributes", JSON, nullable=False, server_default="{}"),  # the user's own, by name
     Index(None, "study_id", "state", "number"),
     Index(None, "study_id", "state", "leased_until"),
     Index("ix_trials_leases", "state", "leased_until"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, func, insert, select, union_all, update
+from sqlalchemy import Connection, Text, bindparam, cast, func, insert, or_, select, union_all, update
 
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
@@ -91,10 +91,28 @@ def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
     return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]
 
 
-def page(connection: Connection, study_id: str, *, state: TrialState | None, after: int, limit: int) -> list[TrialRow]:
-    """At most ``limit`` trials by number, from the first whose number is larger than ``after``, in one state or in
-    any."""
+def page(
+    connection: Connection,
+    study_id: str,
+    *,
+    state: TrialState | None,
+    after: int,
+    limit: int,
+    texts: Iterable[Collection[str]] = (),
+) -> list[TrialRow]:
+    """At most ``limit`` trials by number, from the first whose number is larger than ``after``.
+
+    Args:
+        connection: to the database.
+        study_id: which study.
+        state: of the trials, or None for any.
+        after: a number.
+        limit: how many.
+        texts: of each collection, at least one text is in the attributes' JSON.
+    """
     query = select(trials).where(trials.c.study_id == study_id, trials.c.number > after)
     if state is not None:
         query = query.where(trials.c.state == state)
+    for some in texts:
+        query = query.where(or_(*(cast(trials.c.attributes, Text).contains(text, autoescape=True) for text in some)))
     return [TrialRow(*row) for row in connection.execute(query.order_by(trials.c.number).limit(limit))]

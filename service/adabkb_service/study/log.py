@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
+from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, StudyRow, TrialRow
 
@@ -159,6 +160,11 @@ def _retried(rows: Rows, event: EventRow) -> Columns:
     return _moved(rows, _trial(rows, event), **unfinished)
 
 
+def _annotated(rows: Rows, event: EventRow) -> Columns:
+    trial = _trial(rows, event)
+    return _moved(rows, trial, attributes=merged(trial.attributes, event.payload["attributes"]))
+
+
 def _observed(rows: Rows, event: EventRow) -> Columns:
     payload, study = event.payload, rows.study
     row = ObservationRow(
@@ -206,6 +212,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "observed": _observed,
     "failed": _failed,
     "retried": _retried,
+    "annotated": _annotated,
     "paused": _paused,
     "resumed": _resumed,
     "updated": _updated,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+from adabkb_service.contract import attributes
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
 from adabkb_service.study.log import apply, begin, best_of
@@ -105,3 +106,10 @@ def _contradictions(logged: LoggedStudy, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
     if event.kind == "retried" and trial.state != "failed":
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"
+    if event.kind == "annotated" and (fault := _fault_of(trial, payload.get("attributes"))):
+        yield f"event {event.seq} gives trial {trial.number} attributes that {fault}"
+
+
+def _fault_of(trial: TrialRow, changes: object) -> str | None:
+    """What is wrong with a trial's attributes after changes; ``apply`` finds changes that are no object."""
+    return attributes.fault(attributes.merged(trial.attributes, changes)) if isinstance(changes, dict) else None

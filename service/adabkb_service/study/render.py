@@ -37,6 +37,7 @@ def trial(row: TrialRow) -> Trial:
         reason=row.reason,
         created_at=row.created_at,
         finished_at=row.finished_at,
+        attributes=row.attributes,
     )
 
 

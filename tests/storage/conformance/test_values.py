@@ -149,7 +149,15 @@ FULL_STUDY = study(
     engine_revision=19,
     checkpoint={"learned": [0.5]},
 )
-FULL_TRIAL = trial(1, state="failed", value=0.5, failed_attempt=2, reason="diverged", finished_at=NOW)
+FULL_TRIAL = trial(
+    1,
+    state="failed",
+    value=0.5,
+    failed_attempt=2,
+    reason="diverged",
+    finished_at=NOW,
+    attributes={"host": ["n1", None]},
+)
 FULL_OBSERVATION = observation(1, 0.5, trial=1, attempt=2, std_error=0.25, excluded=True)
 
 

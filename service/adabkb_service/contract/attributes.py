@@ -1,0 +1,68 @@
+"""Attributes of a trial: small JSON values by name, for the user's own use. The model has no part in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.errors import shown
+
+MOST_ATTRIBUTES = 64
+LONGEST_NAME = 200
+MOST_BYTES = 2**14
+"""Of all attributes of a trial, as JSON in UTF-8."""
+DEEPEST = 8
+"""Levels of lists and objects within one attribute."""
+
+
+def fault(attributes: Mapping[str, Any]) -> str | None:
+    """What is wrong with all attributes of a trial, or with changes to them; None if nothing is."""
+    for name in attributes:
+        if not 1 <= len(name) <= LONGEST_NAME or ":" in name:
+            return f"must have names of 1 to {LONGEST_NAME} characters without a colon, not {shown(name)}"
+    if len(attributes) > MOST_ATTRIBUTES:
+        return f"must be at most {MOST_ATTRIBUTES}, not {len(attributes)}"
+    if any(_depth(value) > DEEPEST for value in attributes.values()):
+        return f"must not be nested deeper than {DEEPEST} levels"
+    size = len(json.dumps(attributes, ensure_ascii=False).encode())
+    return None if size <= MOST_BYTES else f"must have at most {MOST_BYTES:,} bytes as JSON, not {size:,}"
+
+
+def _faultless(attributes: dict[str, Any]) -> dict[str, Any]:
+    if what := fault(attributes):
+        raise PydanticCustomError("attributes", "{what}", {"what": what})
+    return attributes
+
+
+Attributes = Annotated[dict[str, Any], Field(max_length=MOST_ATTRIBUTES), SPARING, AfterValidator(_faultless)]
+
+
+def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes after a change: null removes a name, an object is merged, anything else replaces (RFC 7396)."""
+    result = dict(attributes)
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, dict):
+            before = result.get(name)
+            result[name] = merged(before if isinstance(before, dict) else {}, value)
+        else:
+            result[name] = value
+    return result
+
+
+def as_text(value: Any) -> str:
+    """A value as a query names it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _depth(value: Any) -> int:
+    """Levels of lists and objects; a body has few, so this ends."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0

@@ -1,0 +1,47 @@
+"""PATCH /v1/studies/{id}/trials/{n}: attributes of a trial, which are the user's own."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from adabkb_service.contract import attributes
+from adabkb_service.contract.answers import Held
+from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.study import lifecycle, render
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Key, Outcome, Points, Request
+
+
+def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | None = None) -> Request[Held]:
+    """Change attributes of a trial, whatever state it is in.
+
+    Args:
+        study_id: which study.
+        number: which trial.
+        changes: values by name, as in a JSON merge patch; null removes a name.
+        key: of the request.
+
+    Raises:
+        StudyNotFound, TrialNotFound: there is no such thing.
+        Invalid: the trial would have more attributes, or larger ones, than it may.
+    """
+    return Request(study_id, Held, partial(_annotate, number, changes), key)
+
+
+def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> Outcome[Held]:
+    before = draft.trial(number).attributes
+    after = attributes.merged(before, changes)
+    if fault := attributes.fault(after):
+        raise Invalid(
+            [FieldError("/attributes", f"{fault}, together with those that trial {number} has", "attributes")]
+        )
+    if _text(after) != _text(before):  # as values, 1 and true are equal
+        draft.record("annotated", {"attributes": changes}, number)
+    lifecycle.settle(draft)
+    return Outcome(Held(trial=render.trial(draft.trial(number)), study=lifecycle.summary(draft.study)))
+
+
+def _text(values: dict[str, Any]) -> str:
+    return json.dumps(values, sort_keys=True)
