@@ -34,14 +34,16 @@ class UnexpectedAnswer(AdaBKBError):
 class NoTrialAvailable(AdaBKBError):
     """Nothing to evaluate right now.
 
-    ``reason`` is "budget" or "exhausted" (all trials, or all points of a finite space, are handed out, and results are
-    awaited), "pending_limit", "paused", or "failures" (the study was paused after too many failures in a row).
+    ``reason`` is "budget", "exhausted" or "no_gain" (all trials of the budget, or all points of a finite space, are
+    handed out, or the study stops for lack of gains, and results are awaited), "pending_limit", "paused", or
+    "failures" (the study was paused after too many failures in a row).
     ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "all trials of its budget are handed out, and results of others are awaited",
         "exhausted": "all points of its space are handed out, and results of others are awaited",
+        "no_gain": "it stops because its last results were no better, unless the results that are awaited are",
         "pending_limit": "as many trials as its pending_limit allows are without a result",
         "paused": "it is paused; study.resume() makes it go on",
         "failures": "it was paused because failure_limit trials failed one after the other; see their reasons in "
@@ -56,12 +58,14 @@ class NoTrialAvailable(AdaBKBError):
 
 
 class StudyComplete(NoTrialAvailable):
-    """The study is over: ``reason`` is "budget", "converged" or "exhausted"."""
+    """The study is over: ``reason`` is "budget", "converged", "exhausted" or "no_gain"."""
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "its budget is used up; study.update(budget=...) raises it",
         "converged": "it has converged: its gap is within the tolerance, or its cells are as small as they may be",
         "exhausted": "all points of its space have been evaluated",
+        "no_gain": "its last results were no better, so often in a row as its stop rule says; study.update(stop=None) "
+        "makes it go on",
     }
 
 

@@ -28,10 +28,22 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """Posterior mean and standard deviation of the objective at a point, and its confidence bounds."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+
+
+@dataclass(frozen=True)
 class Trial:
     """A point to evaluate; one unit of the study's budget.
 
-    ``value`` is None until it is completed. ``attributes`` are the user's own, by name.
+    ``value`` is None until it is completed. ``attributes`` are the user's own, by name. ``phase`` says what a
+    suggestion is for: "start", "search", "polish" (the best point), "explore" or "restart" (elsewhere); ``expected``
+    is what the model predicted at the point when it chose it. Both are None if the model did not choose it.
     """
 
     study_id: str
@@ -50,6 +62,8 @@ class Trial:
     created_at: datetime
     finished_at: datetime | None
     attributes: dict[str, Any] = field(default_factory=dict)
+    phase: str | None = None
+    expected: Prediction | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,7 @@ class StudyInfo(StudySummary):
     model: dict[str, Any]
     created_at: datetime
     updated_at: datetime
+    stop: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -172,16 +187,6 @@ class Recommendation:
     model: Estimate | None
     observed: Best | None
     gap: float | None
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Posterior mean and standard deviation of the objective at a point, and its confidence bounds."""
-
-    mean: float
-    std: float
-    lcb: float
-    ucb: float
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ DEFAULT_PAUSE = 1.0
 class RunReport:
     """The end of a run: how many trials it ``completed`` and how many ``failed``, and the ``reason`` why it ended.
 
-    ``reason`` is "budget", "converged" or "exhausted" if the study is complete, else "n_trials", "timeout", or
-    "stopped" (by ``Study.stop``).
+    ``reason`` is "budget", "converged", "exhausted" or "no_gain" if the study is complete, else "n_trials",
+    "timeout", or "stopped" (by ``Study.stop``).
     """
 
     completed: int

@@ -69,6 +69,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "changeStudy": {},
     "suggest": {},
     "queueTrial": {"parameters": {"x": 0}},
+    "annotateTrial": {"attributes": {}},
     "heartbeat": {},
     "release": {},
     "retryTrial": {},

@@ -121,8 +121,8 @@ def test_what_the_database_undoes_for_anothers_sake_is_done_again(other_postgres
         database.close()
 
 
-def test_a_schema_of_another_version_is_not_ready(api: httpx.Client, database_url: str) -> None:
-    database = Database(database_url)
+def test_a_schema_of_another_version_is_not_ready(api: httpx.Client, migrated_url: str) -> None:
+    database = Database(migrated_url)
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
     unready = api.get("/readyz")

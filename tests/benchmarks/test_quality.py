@@ -19,6 +19,7 @@ from benchmarks.quality.problems import FUNCTION_PROBLEMS, MARGIN, MAX_SHIFT, ge
 from benchmarks.quality.report import DOCUMENT, sections
 from benchmarks.quality.runs import BUDGETS, COUNTS, Job
 from benchmarks.quality.scores import collect, standings, tied
+from benchmarks.quality.stopping import losses, stopped_at
 from benchmarks.quality.store import Results
 from benchmarks.quality.tasks import TASK_PROBLEMS
 
@@ -153,3 +154,10 @@ def test_the_document_shows_the_committed_results() -> None:
     text = DOCUMENT.read_text()
     for name, section in sections(store.load(QUALITY)).items():
         assert f"<!-- {name}:begin -->\n\n{section}\n\n<!-- {name}:end -->" in text, name
+
+
+def test_a_stop_rule_ends_a_run_after_so_many_evaluations_without_a_gain_and_is_charged_with_what_it_missed() -> None:
+    values = [5.0, 3.0, 4.0, 3.0, 6.0, 1.0]
+    assert [stopped_at(values, patience) for patience in (1, 2, 3, 4, 5)] == [3, 4, 5, 6, 6]
+    found = losses([(values, values)], 2)
+    assert found == {"evaluations": pytest.approx(4 / 6), "ratio": pytest.approx(3.0), "lost_much": 1.0}

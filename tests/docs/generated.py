@@ -20,10 +20,12 @@ from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
+from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.service import neighbours as neighbours_benchmark
 from benchmarks.service import report as service_report
 from tests.chaos import __main__ as chaos_run
 
+STOPPING = RESULTS / "stopping.json"
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -89,6 +91,11 @@ def calibration() -> str:
             for cell in results["cells"]
         ),
     )
+
+
+def stopping() -> str:
+    """What stop rules save and lose, from the committed results."""
+    return markdown(stopping_benchmark.HEADER, stopping_benchmark.rows(json.loads(STOPPING.read_text())["rules"]))
 
 
 def chaos() -> str:
@@ -160,6 +167,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calls": ("benchmarks.md", calls),
     "neighbours": ("benchmarks.md", neighbours),
     "chaos": ("reliability.md", chaos),
+    "stopping": ("quality.md", stopping),
     "constants": ("systems.md", constants),
     "growth": ("paper.md", growth),
     **{f"paper-{part}": ("paper.md", partial(paper, part)) for part in paper_report.PARTS},

@@ -26,7 +26,7 @@ from tests.operations.verbs import (
 
 def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
     """Study "s": trials in every state, failures, replicates, corrections, limits changed, answers kept under keys."""
-    create(running, definition(budget=40, max_attempts=2, failure_limit=3, **changes))
+    create(running, definition(budget=40, max_attempts=2, failure_limit=3, stop={"no_gain_for": 30}, **changes))
 
     def ask(count: int = 1) -> list[int]:
         trials = suggest(running, "s", Ask(count, worker="w")).view.trials

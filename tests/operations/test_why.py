@@ -6,10 +6,12 @@ import pytest
 
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.operations import read
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.why import why
 from tests.operations.busy import busy_study
-from tests.operations.conftest import ManualClock
+from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask, Value, observe, suggest
 
 
 def test_a_trial_says_what_it_was_decided_on_and_what_became_of_it(running: Service, clock: ManualClock) -> None:
@@ -34,6 +36,52 @@ def test_a_queued_point_was_not_decided_on(running: Service, clock: ManualClock)
     found = why(running, "s", 8)
     assert found.decision is None
     assert [event.kind for event in found.events] == ["queued", "leased", "observed", "corrected"]
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_suggestion_says_what_it_is_for_and_what_the_model_expected(running: Service, direction: str) -> None:
+    """In the objective's units and sign; the search comes close to the optimum, and says so."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    create(running, definition(direction=direction))
+    for _ in range(25):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        value = (trial.parameters["x"] - 0.5) ** 2 + (trial.parameters["y"] - 1.0) ** 2 / 100.0
+        observe(running, "s", Value(sign * (value + 1.0), trial.number))
+    trials = [read.trial(running, "s", number) for number in range(1, 26)]
+    assert [trial.phase for trial in trials[:4]] == ["start"] * 4
+    assert {trial.phase for trial in trials[4:]} >= {"search", "polish"}
+    assert trials[0].expected is None
+    late = trials[-1].expected
+    assert late is not None
+    assert late.lcb <= late.mean <= late.ucb
+    assert abs(sign * late.mean - 1.0) < 0.5
+    decision = why(running, "s", 25).decision
+    assert decision is not None
+    assert decision.distance is not None
+    assert 0.0 < decision.distance < 0.5
+    assert decision.gain is not None
+    assert 0.0 <= decision.gain < late.std + 0.5
+    assert "best result so far is" in decision.in_words
+
+
+def test_the_distance_is_the_largest_difference_in_any_parameter_and_categories_are_one_apart(running: Service) -> None:
+    kinds = [
+        {"name": "x", "kind": "float", "low": 0, "high": 10},
+        {"name": "c", "kind": "categorical", "choices": ["a", "b"]},
+    ]
+    create(running, definition(parameters=kinds))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    decision = why(running, "s", 1).decision
+    assert decision is not None
+    assert (decision.distance, decision.gain) == (None, None)
+    observe(running, "s", Value(1.0, trial.number, parameters={"x": 1.0, "c": "a"}))
+    suggest(running, "s", Ask())
+    second = why(running, "s", 2)
+    assert second.decision is not None
+    told = [trial.parameters, {"x": 1.0, "c": "a"}]
+    point = second.trial.parameters
+    apart = [max(abs(point["x"] - each["x"]) / 10.0, float(point["c"] != each["c"])) for each in told]
+    assert second.decision.distance == pytest.approx(min(apart))
 
 
 def test_an_unknown_trial_is_said_to_be_unknown(running: Service, study: str) -> None:

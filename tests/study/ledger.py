@@ -68,7 +68,8 @@ class Ledger:
     def _created(self, event: EventRow) -> None:
         self.definition, self.seed = event.payload["definition"], event.payload["seed"]
         parsed = StudyDefinition.model_validate(self.definition)
-        self.limits = {name: getattr(parsed, name) for name in CHANGEABLE if name in self.definition}
+        values = parsed.model_dump(mode="json")
+        self.limits = {name: values[name] for name in CHANGEABLE if name in self.definition}
 
     def _updated(self, event: EventRow) -> None:
         self.limits.update(event.payload["changes"])
@@ -90,6 +91,8 @@ class Ledger:
             worker=payload["worker"],
             attempt=1,
             started_at=event.created_at,
+            phase=payload.get("phase"),
+            expected=payload.get("expected"),
         )
 
     def _queued(self, event: EventRow) -> None:

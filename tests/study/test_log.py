@@ -67,6 +67,7 @@ def compare_with_oracle(logged: LoggedStudy, oracle: ledger.Ledger) -> None:
     assert logged.observations == oracle.observations
     assert logged.best_observation() == oracle.best()
     assert study.best == best_columns(oracle)
+    assert study.results_since_best == results_since_best(oracle)
     assert {state: getattr(study, state) for state in oracle.states()} == oracle.states()
     assert (study.observations, study.failures) == (len(oracle.observations), oracle.failures)
     assert (study.head, study.paused, study.seed) == (oracle.head, oracle.paused, oracle.seed)
@@ -77,6 +78,11 @@ def compare_with_oracle(logged: LoggedStudy, oracle: ledger.Ledger) -> None:
 def best_columns(oracle: ledger.Ledger) -> dict[str, Any] | None:
     best = oracle.best()
     return None if best is None else {"parameters": best.parameters, "value": best.value, "trial": best.trial}
+
+
+def results_since_best(oracle: ledger.Ledger) -> int:
+    best = oracle.best()
+    return sum(best is None or seq > best.seq for seq in oracle.observations)
 
 
 def told(row: StudyRow) -> dict[str, Any]:

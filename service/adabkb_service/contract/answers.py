@@ -9,10 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.study import Stop
+from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import CellStatus, Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]
-Reason = Literal["budget", "converged", "exhausted", "failures", "pending_limit", "paused"]
+Reason = Literal["budget", "converged", "exhausted", "no_gain", "failures", "pending_limit", "paused"]
 
 
 class Answer(BaseModel):
@@ -28,6 +30,15 @@ class CellRef(Answer):
     depth: int
 
 
+class Prediction(Answer):
+    """The posterior at a point, in the objective's units."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+
+
 class Trial(Answer):
     """A point that was handed out or queued, and what became of it."""
 
@@ -40,6 +51,12 @@ class Trial(Answer):
     lease_seconds: float
     started_at: Annotated[datetime | None, Field(description="of the current attempt")]
     origin: Origin
+    phase: Annotated[
+        Phase | None, Field(description="what the suggestion is for; null for a point that the model did not choose")
+    ] = None
+    expected: Annotated[
+        Prediction | None, Field(description="what the model predicted there when it chose the point")
+    ] = None
     cell: CellRef | None
     value: Annotated[float | None, Field(description="its first result")]
     reason: Annotated[str | None, Field(description="why it failed")]
@@ -126,6 +143,7 @@ class Study(StudySummary):
     max_runtime_seconds: float | None
     failure_limit: int | None
     pending_limit: int | None
+    stop: Stop | None = None
     tags: dict[str, str]
     model: ModelSummary
     created_at: datetime
@@ -209,15 +227,6 @@ class Recommendation(Answer):
     model: ModelRecommendation | None
     observed: Best | None
     gap: float | None
-
-
-class Prediction(Answer):
-    """The posterior at a point, in the objective's units."""
-
-    mean: float
-    std: float
-    lcb: float
-    ucb: float
 
 
 class Predictions(Answer):

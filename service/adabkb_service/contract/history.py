@@ -40,6 +40,18 @@ class Decision(Answer):
     random: RandomKey
     path: Annotated[list[CellRef], Field(description="from the root to its cell; empty if it has none")]
     capped: Annotated[bool, Field(description="whether the refinement of cells was cut short to answer in time")]
+    distance: Annotated[
+        float | None,
+        Field(
+            description="how far the point was from the nearest one that had been handed out or evaluated: the largest "
+            "difference in any parameter, as a share of its range (1 between two categories); null for the first point"
+        ),
+    ]
+    gain: Annotated[
+        float | None,
+        Field(description="expected improvement on the best result, by the model"),
+    ]
+    in_words: Annotated[str, Field(description="why this point, in a sentence or two")]
 
 
 class Why(Answer):

@@ -18,6 +18,7 @@ from adabkb_service.contract.parameters import (
     Text,
     Whole,
 )
+from adabkb_service.contract.study import Stop
 
 MOST_ITEMS = 1000
 """Largest number of results of a batch, and of points of a prediction."""
@@ -49,6 +50,7 @@ class PatchStudyBody(Body):
     max_runtime_seconds: LeaseSeconds | MISSING | None = MISSING
     failure_limit: Count | MISSING | None = MISSING
     pending_limit: Count | MISSING | None = MISSING
+    stop: Stop | MISSING | None = MISSING
     tags: Tags | MISSING = MISSING
 
     def changes(self) -> dict[str, Any]:

@@ -37,6 +37,7 @@ CHANGEABLE = (
     "max_attempts",
     "max_runtime_seconds",
     "pending_limit",
+    "stop",
     "tags",
     "tolerance",
 )
@@ -44,6 +45,12 @@ CHANGEABLE = (
 USUAL_SIZE = 2**16
 """Largest number of characters of a stored definition of usual size."""
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+
+
+class Stop(Body):
+    """A rule by which a study ends before its budget is used up."""
+
+    no_gain_for: Annotated[Count, Field(description="so many results in a row without a better one end the study")]
 
 
 class StudyDefinition(Body):
@@ -73,6 +80,7 @@ class StudyDefinition(Body):
         Count | None, Field(description="failures of trials in a row after which the study is paused")
     ] = FAILURE_LIMIT
     pending_limit: Annotated[Count | None, Field(description="largest number of unfinished trials")] = None
+    stop: Annotated[Stop | None, Field(description="when to end before the budget is used up")] = None
     tags: Tags = Field(default_factory=dict)
 
     @field_validator("parameters")

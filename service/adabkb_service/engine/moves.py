@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ Array = NDArray[np.float64]
 S = TypeVar("S")
 
 
+Phase = Literal["start", "search", "polish", "explore", "restart"]
+"""What a suggestion is for: ``start``, too little is known yet to learn from; ``search``, a better point; ``polish``,
+to improve on the best point in its neighbourhood; ``explore``, where the model knows little; ``restart``, to look
+elsewhere because the search has stalled."""
 Cells = dict[str, str]
 """The cells that a move created or changed: key -> "leaf" | "expanded" | "pruned", in order of creation."""
 
@@ -32,6 +36,7 @@ class Suggestion(Generic[S]):
     cells: Cells
     capped: bool
     """Whether the refinement ended at a limit on its steps, and not by its own rule."""
+    phase: Phase = "search"
 
 
 @dataclass(frozen=True, slots=True)

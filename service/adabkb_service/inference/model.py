@@ -20,7 +20,7 @@ from adabkb_service.contract.study import StudyDefinition, definition_of
 from adabkb_service.engine.cells import ROOT
 from adabkb_service.engine.policy import Policy
 from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
-from adabkb_service.inference.proposals import Proposal
+from adabkb_service.inference.proposals import Expected, Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 Array = NDArray[np.float64]
@@ -131,10 +131,27 @@ class Model:
         failed, moved = self.dataset.failed_points(), self.dataset.moved_points()
         for suggestion in islice(self.policy.suggestions(state, pending, failed, moved), count):
             parameters = self.dataset.parameters_at(suggestion.point)
-            proposal = Proposal(parameters, "policy", suggestion.cell, suggestion.capped)
+            expected = self._expected(suggestion.point)
+            proposal = Proposal(parameters, "policy", suggestion.cell, suggestion.capped, suggestion.phase, expected)
             self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
             if time.monotonic() > until:
                 return
+
+    def predict(self, positions: Array) -> list[Expected]:
+        """Predictions at positions (k, d), by the results alone."""
+        found = self.policy.predict(self.state, positions)
+        mean, low, high = found.mean, found.lcb, found.ucb
+        if self.sign < 0:
+            mean, low, high = -mean, -high, -low
+        columns = (mean.tolist(), found.std.tolist(), low.tolist(), high.tolist())
+        return [Expected(*row) for row in zip(*columns, strict=True)]
+
+    def _expected(self, point: Array) -> Expected | None:
+        """The prediction at a point, (d,), if there is any result to predict from."""
+        if not self.dataset.results:
+            return None
+        (found,) = self.predict(point[None])
+        return found if all(map(math.isfinite, found)) else None
 
     def prepare(self) -> None:
         """Do the work ahead that the next result needs, for the present state and for those after the decisions."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from adabkb_service.contract.study import definition_of
+from adabkb_service.engine.moves import Phase
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import Origin, StudyRow
@@ -21,6 +22,15 @@ MOST_KNOWN = 10_000
 """Trials, and results, among which a fallback point is looked for."""
 
 
+class Expected(NamedTuple):
+    """A prediction, in the objective's units and sign. The bounds are those of ``Prediction``."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A point to hand out as a new trial."""
@@ -30,6 +40,9 @@ class Proposal:
     cell: str | None = None
     capped: bool = False
     """Whether refinement ended at the engine's cap on expansions, and not by its own rule."""
+    phase: Phase | None = None
+    expected: Expected | None = None
+    """What the model predicted there, by the results alone; None where it cannot."""
 
 
 def fallbacks(connection: Connection, study: StudyRow, count: int, before: Sequence[Proposal]) -> list[Proposal]:

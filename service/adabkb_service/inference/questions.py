@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.inference.model import Model
+from adabkb_service.inference.proposals import Expected
 
 Point = dict[str, Any]
 
@@ -27,13 +28,9 @@ def recommended(model: Model) -> tuple[tuple[Point, float, float] | None, float 
     return (model.dataset.parameters_at(found.point), model.sign * found.mean, found.std), gap
 
 
-def predicted(model: Model, positions: NDArray[np.float64]) -> list[tuple[float, float, float, float]]:
-    """Mean, standard deviation, lower and upper bound at positions (k, d), in the objective's units and sign."""
-    found = model.policy.predict(model.state, positions)
-    mean, low, high = found.mean, found.lcb, found.ucb
-    if model.sign < 0:
-        mean, low, high = -mean, -high, -low
-    return list(zip(mean.tolist(), found.std.tolist(), low.tolist(), high.tolist(), strict=True))
+def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
+    """Predictions at positions (k, d)."""
+    return model.predict(positions)
 
 
 def boxes(model: Model, keys: list[str]) -> list[tuple[Point, Point, Point]]:

@@ -183,7 +183,7 @@ def _check_complete(name: str, told: Collection[int], lines: Mapping[int, Line],
 def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
     """The study's limits are what the log says, and could have been given."""
     limits = {name: getattr(told.study, name) for name in CHANGEABLE}
-    if any(getattr(shown, name) != limit for name, limit in limits.items()) or shown.seed != told.study.seed:
+    if shown.model_dump(include=set(limits)) != limits or shown.seed != told.study.seed:
         _refuse(at, "the study's limits or seed are not what the log says")
     try:
         PatchStudyBody.model_validate(limits)

@@ -34,6 +34,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 RETRY_SECONDS: dict[Reason, float] = {
     "budget": 1.0,
     "exhausted": 1.0,
+    "no_gain": 1.0,
     "pending_limit": 1.0,
     "paused": 5.0,
     "failures": 5.0,
@@ -83,6 +84,8 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
         "origin": point.origin,
         "worker": body.worker,
         "capped": point.capped,
+        "phase": point.phase,
+        "expected": None if point.expected is None else point.expected._asdict(),
     }
     draft.record("suggested", payload, number)
     return leases.give(draft, number, body.lease_seconds)

@@ -11,6 +11,8 @@ from typing import Any, Literal
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued"]
 Origin = Literal["policy", "fallback", "queued"]
+Phase = Literal["start", "search", "polish", "explore", "restart"]
+"""As in ``engine/moves.py``."""
 CellStatus = Literal["leaf", "expanded", "pruned"]
 EventKind = Literal[
     "created",
@@ -74,6 +76,8 @@ class StudyRow:
     version: int
     engine_revision: int
     checkpoint: dict[str, Any] | None
+    stop: dict[str, Any] | None
+    results_since_best: int
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -103,6 +107,7 @@ class StudyRow:
             version=0,
             engine_revision=ENGINE_REVISION,
             checkpoint=None,
+            results_since_best=0,
             **limits,
         )
 
@@ -144,6 +149,8 @@ class TrialRow:
     finished_at: datetime | None
     started_at: datetime | None
     attributes: dict[str, Any]
+    phase: Phase | None
+    expected: dict[str, float] | None
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
@@ -157,6 +164,8 @@ class TrialRow:
             "lease_seconds": 0.0,
             "leased_until": None,
             "started_at": None,
+            "phase": None,
+            "expected": None,
         }
         return cls(
             study_id=study_id,

@@ -102,6 +102,8 @@ studies = Table(
     Column("version", Integer, nullable=False, server_default="0"),  # grows by one with every commit of a request
     Column("engine_revision", Integer, nullable=False, server_default="1"),  # number of the rules that decisions follow
     Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``folded``
+    Column("stop", JSON(none_as_null=True)),  # the rule by which the study ends before its budget
+    Column("results_since_best", Integer, nullable=False, server_default="0"),  # observations after the best one
     Index(None, "created_at", "id"),
 )
 
@@ -126,6 +128,8 @@ trials = Table(
     Column("finished_at", UtcDateTime),
     Column("started_at", UtcDateTime),  # the current attempt
     Column("attributes", JSON, nullable=False, server_default="{}"),  # the user's own, by name
+    Column("phase", String(20)),  # what the suggestion is for
+    Column("expected", JSON(none_as_null=True)),  # what the model predicted at the point
     Index(None, "study_id", "state", "number"),
     Index(None, "study_id", "state", "leased_until"),
     Index("ix_trials_leases", "state", "leased_until"),

@@ -39,10 +39,13 @@ def _converged(study: StudyRow) -> bool:
 
 
 def spent(study: StudyRow) -> Reason | None:
-    """Why there will be no new point any more: the budget is, or every point of a finite space is handed out."""
+    """Why there will be no new point any more: the budget is used up, every point of a finite space is handed out, or
+    the results have brought no gain for as long as the study says."""
     if study.budget is not None and study.trials >= study.budget:
         return "budget"
-    return "exhausted" if study.model is not None and study.model.get("exhausted") else None
+    if study.model is not None and study.model.get("exhausted"):
+        return "exhausted"
+    return "no_gain" if study.stop is not None and study.results_since_best >= study.stop["no_gain_for"] else None
 
 
 def room(study: StudyRow) -> int:

@@ -54,7 +54,8 @@ def begin(study_id: str, event: EventRow) -> StudyRow:
     definition, seed = event.payload["definition"], event.payload["seed"]
     parsed = StudyDefinition.model_validate(definition)
     # Limits that did not exist when the study was created stay off.
-    limits = {name: getattr(parsed, name) if name in definition else None for name in CHANGEABLE}
+    values = parsed.model_dump(mode="json")
+    limits = {name: values[name] if name in definition else None for name in CHANGEABLE}
     return replace(StudyRow.new(study_id, definition, seed, event.created_at, **limits), head=event.seq)
 
 
@@ -114,6 +115,8 @@ def _suggested(rows: Rows, event: EventRow) -> Columns:
         event,
         state="active",
         origin=payload["origin"],
+        phase=payload.get("phase"),  # older events have neither
+        expected=payload.get("expected"),
         cell=cell,
         worker=payload["worker"],
         attempt=1,
@@ -179,9 +182,9 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         observed_at=event.created_at,
     )
     rows.put_observation(row)
-    changed: Columns = {"observations": study.observations + 1}
+    changed: Columns = {"observations": study.observations + 1, "results_since_best": study.results_since_best + 1}
     if study.best is None or merit(study, row.value) > merit(study, study.best["value"]):
-        changed["best"] = as_best(row)
+        changed |= {"best": as_best(row), "results_since_best": 0}
     if event.trial is None:
         return changed
     trial = _trial(rows, event)
@@ -199,7 +202,9 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
     if row.trial is not None:
         first = rows.observations_of(row.trial)[0]
         rows.put_trial(replace(rows.trial(row.trial), value=first.value))
-    return {"best": as_best(rows.best_observation())}
+    best = rows.best_observation()
+    since = rows.study.observations - (0 if best is None else best.seq)
+    return {"best": as_best(best), "results_since_best": since}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {

@@ -10,12 +10,13 @@ from adabkb_service.contract.answers import (
     Counts,
     ModelSummary,
     Observation,
+    Prediction,
     Study,
     StudySummary,
     Trial,
 )
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.contract.study import Stop, StudyDefinition
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
 
 
@@ -32,6 +33,8 @@ def trial(row: TrialRow) -> Trial:
         lease_seconds=row.lease_seconds,
         started_at=row.started_at,
         origin=row.origin,
+        phase=row.phase,
+        expected=None if row.expected is None else Prediction(**row.expected),
         cell=cell,
         value=row.value,
         reason=row.reason,
@@ -91,6 +94,7 @@ def study(row: StudyRow, definition: StudyDefinition, summary: StudySummary) -> 
         max_runtime_seconds=row.max_runtime_seconds,
         failure_limit=row.failure_limit,
         pending_limit=row.pending_limit,
+        stop=None if row.stop is None else Stop(**row.stop),
         tags=row.tags,
         model=model_summary(row),
         created_at=row.created_at,

@@ -31,6 +31,7 @@ from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto import restarts
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
+from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import dictionary, learned, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
@@ -40,7 +41,7 @@ from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
 from adabkb_service.engine.auto.warp import Warp
-from adabkb_service.engine.moves import Cells, Suggestion, Update
+from adabkb_service.engine.moves import Cells, Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
 
 __all__ = ["Config", "State", "auto"]
@@ -146,7 +147,18 @@ def _decide(state: State, view: Surrogate, out: HandedOut) -> Suggestion[State]:
         beta, view = THINNED_BETA, _aware(state, *thinned.surrogate(state.problem, record), record.values, out)
     best = incumbent(state)
     target = _largest(state, view, beta, None if best is None else record.positions[best], out)
-    return _refined(state, view, beta, target, out)
+    found = _refined(state, view, beta, target, out)
+    return replace(found, phase=_phase(state, found.point, beta))
+
+
+def _phase(state: State, point: Array, beta: float) -> Phase:
+    """What a point, (d,), that the search has chosen with this confidence width is for."""
+    best = incumbent(state)
+    if best is None or state.record.size < FEWEST:
+        return "start"
+    if not is_apart(point[None], state.record.positions[best], state.problem.domain.categorical)[0]:
+        return "polish"
+    return "explore" if beta >= THINNED_BETA else "search"
 
 
 def _decide_elsewhere(state: State, restart: Restart, out: HandedOut) -> Suggestion[State]:
@@ -157,11 +169,11 @@ def _decide_elsewhere(state: State, restart: Restart, out: HandedOut) -> Suggest
     if size >= FIRST:
         target = _largest(state, view, beta, restart.best, out)
         if is_apart(target[None], restart.avoided, categorical)[0]:
-            return _refined(state, view, beta, target, out)
+            return replace(_refined(state, view, beta, target, out), phase="restart")
     random = _random(state, out)
     if random is None:
         random = _largest(state, view, beta, restart.best, out)
-    return _refined(state, view, beta, random, out)
+    return replace(_refined(state, view, beta, random, out), phase="restart")
 
 
 def _restart(state: State, start: int, out: HandedOut) -> Restart:

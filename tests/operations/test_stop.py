@@ -1,0 +1,72 @@
+"""A study stops once its results bring no gain, as its definition says, and goes on when that is no longer so."""
+
+from __future__ import annotations
+
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from tests.operations.conftest import definition
+from tests.operations.verbs import Ask, Failure, Value, change, correct, get, observe, suggest
+
+
+def tell(running: Service, *values: float) -> None:
+    """Results of trials, one after the other."""
+    for value in values:
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(value, trial.number))
+
+
+def standing(running: Service) -> tuple[str, str | None]:
+    study = get(running, "s")
+    return study.state, study.reason
+
+
+def test_a_study_stops_after_so_many_results_without_a_gain(running: Service) -> None:
+    create(running, definition(stop={"no_gain_for": 3}))
+    tell(running, 5.0, 4.0, 6.0, 4.0)
+    assert standing(running) == ("running", None)
+    tell(running, 3.0, 7.0, 3.0, 8.0)
+    assert standing(running) == ("complete", "no_gain")
+    assert suggest(running, "s", Ask()).view.reason == "no_gain"
+
+
+def test_failures_are_no_results(running: Service) -> None:
+    create(running, definition(stop={"no_gain_for": 2}))
+    tell(running, 5.0)
+    for _ in range(3):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Failure(trial.number))
+    assert standing(running) == ("running", None)
+
+
+def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_go_on(running: Service) -> None:
+    create(running, definition(stop={"no_gain_for": 2}))
+    tell(running, 5.0)
+    first, second, last = suggest(running, "s", Ask(3)).view.trials
+    observe(running, "s", Value(6.0, first.number))
+    observe(running, "s", Value(7.0, second.number))
+    assert standing(running) == ("running", "no_gain")
+    assert suggest(running, "s", Ask()).view.trials == []
+    observe(running, "s", Value(4.0, last.number))
+    assert standing(running) == ("running", None)
+
+
+def test_a_correction_counts_from_the_best_result_that_is_left(running: Service) -> None:
+    create(running, definition(stop={"no_gain_for": 3}))
+    tell(running, 5.0, 6.0, 1.0, 7.0)
+    correct(running, "s", 3, {"excluded": True}, "misread")
+    assert standing(running) == ("complete", "no_gain")
+    correct(running, "s", 3, {"excluded": False}, "it was right")
+    assert standing(running) == ("running", None)
+
+
+def test_the_rule_can_be_changed_and_removed(running: Service) -> None:
+    create(running, definition())
+    tell(running, 5.0, 6.0, 7.0)
+    change(running, "s", {"stop": {"no_gain_for": 2}})
+    assert standing(running) == ("complete", "no_gain")
+    change(running, "s", {"stop": {"no_gain_for": 3}})
+    assert standing(running) == ("running", None)
+    change(running, "s", {"stop": {"no_gain_for": 1}})
+    change(running, "s", {"stop": None})
+    assert standing(running) == ("running", None)
+    assert get(running, "s").stop is None
