@@ -10,6 +10,7 @@ from adabkb_client.errors import (
     NotFound,
     NoTrialAvailable,
     PreconditionFailed,
+    ResultKept,
     StudyComplete,
     Unauthorized,
     Unavailable,
@@ -32,6 +33,7 @@ from adabkb_client.models import (
     StudySummary,
     Trial,
 )
+from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client.study import Study
 from adabkb_client.worker import RunReport
@@ -49,21 +51,25 @@ __all__ = [
     "Conflict",
     "ConnectionFailed",
     "Counts",
+    "Delivery",
     "Estimate",
     "Event",
     "Fixed",
     "Float",
     "Int",
     "Invalid",
+    "KeptResult",
     "LeasedTrial",
     "NoTrialAvailable",
     "NotFound",
     "Observation",
     "Ordinal",
+    "Outbox",
     "Parameter",
     "PreconditionFailed",
     "Prediction",
     "Recommendation",
+    "ResultKept",
     "RunReport",
     "Study",
     "StudyComplete",

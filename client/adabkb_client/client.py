@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from adabkb_client.errors import Conflict, Invalid
 from adabkb_client.models import Direction, StudyInfo, decode
+from adabkb_client.outbox import Delivery, Outbox
 from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.plain import plain
 from adabkb_client.resource import study_path
@@ -37,6 +39,8 @@ class Client:
         timeout: seconds to wait for an answer.
         retry_for: seconds for which a call is repeated while the server is away or busy. If not given, 120, but
             only 5 for a server that has never answered, so that a wrong address is noticed soon.
+        outbox: the folder that keeps results while the server is away; else the environment's ADABKB_OUTBOX, else a
+            folder of the platform (on Linux ~/.local/state/adabkb/outbox). False keeps none.
     """
 
     def __init__(
@@ -46,11 +50,14 @@ class Client:
         *,
         timeout: float = 60.0,
         retry_for: float | None = None,
+        outbox: str | Path | Literal[False] | None = None,
     ) -> None:
         self.url = url or os.environ.get("ADABKB_URL") or DEFAULT_URL
         if not self.url.startswith(("http://", "https://")):
             raise ValueError(f"the server's URL must start with http:// or https://, not {self.url!r}")
-        self._transport = Transport(self.url, token or os.environ.get("ADABKB_TOKEN"), timeout, retry_for)
+        self.outbox = None if outbox is False else Outbox(self.url, outbox)
+        """The results that wait for this server on this machine."""
+        self._transport = Transport(self.url, token or os.environ.get("ADABKB_TOKEN"), timeout, retry_for, self.outbox)
 
     def __enter__(self) -> Self:
         return self
@@ -63,6 +70,17 @@ class Client:
     def close(self) -> None:
         """Close the connections."""
         self._transport.close()
+
+    def deliver(self) -> Delivery:
+        """Send the results that were kept while the server was away, each once. Every call that succeeds does it too.
+
+        Returns:
+            The results that were sent, and those that the server refused, which are kept apart from now on.
+
+        Raises:
+            AdaBKBError: the server cannot be reached, or does not let this client in; what was not sent stays kept.
+        """
+        return self._transport.deliver()
 
     def create_study(
         self,

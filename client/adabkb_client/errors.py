@@ -2,6 +2,7 @@
 
 AdaBKBError
 ├── ConnectionFailed          no answer arrived, although the request was repeated
+│   └── ResultKept            the result is kept on disk, and is sent later
 ├── UnexpectedAnswer          something answered, but not this API
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
@@ -25,6 +26,10 @@ class AdaBKBError(Exception):
 
 class ConnectionFailed(AdaBKBError):
     """No answer from the server; the request may or may not have been performed."""
+
+
+class ResultKept(ConnectionFailed):
+    """A result could not be delivered. It is kept on disk, and sent when the server next answers a client here."""
 
 
 class UnexpectedAnswer(AdaBKBError):

@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from operator import index
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar, overload
 from urllib.parse import quote
@@ -131,6 +132,8 @@ class StudyResource:
             ValueError: the value or its error is not finite, or the trial is another study's.
             TypeError: the value or its error is no number.
             Conflict: this attempt of the trial already has another value.
+            ResultKept: the server stayed away for longer than the client's ``retry_for``. The result is kept on disk,
+                and is sent when a client on this machine next reaches the server.
         """
         return self._settle(trial, {**_result(value, std_error), **_point(parameters)})
 
@@ -285,10 +288,10 @@ class StudyResource:
         return self._decode(Answer, self._transport.patch(f"{self._path}/observations/{seq}", body))
 
     def _settle(self, trial: LeasedTrial | Trial | int, fate: Mapping[str, Any]) -> Answer:
-        return _noted(trial, self._observe({**self._reference(trial), **fate}))
+        return _noted(trial, self._observe({**self._reference(trial), **fate}, _created_at(trial)))
 
-    def _observe(self, body: Mapping[str, Any]) -> Answer:
-        return self._decode(Answer, self._transport.post(f"{self._path}/observe", body))
+    def _observe(self, body: Mapping[str, Any], created_at: datetime | None = None) -> Answer:
+        return self._decode(Answer, self._transport.tell(f"{self._path}/observe", body, created_at))
 
     def _lease(self, verb: str, trial: LeasedTrial | Trial | int, retry_for: float | None = None) -> Answer:
         reference = self._reference(trial)
@@ -310,6 +313,12 @@ class StudyResource:
 def study_path(study_id: str) -> str:
     """Return a study's path under the API's root."""
     return f"/studies/{quote(study_id, safe='')}"
+
+
+def _created_at(trial: LeasedTrial | Trial | int) -> datetime | None:
+    if isinstance(trial, LeasedTrial):
+        trial = trial.trial
+    return trial.created_at if isinstance(trial, Trial) else None
 
 
 def _noted(trial: LeasedTrial | Trial | int, answer: Answer) -> Answer:

@@ -1,65 +1,63 @@
-"""One HTTP connection pool, and the repetition of requests that get no answer.
+"""One HTTP connection pool: requests are repeated until they are answered, and kept results are delivered."""
 
-A logical call is sent until it is answered. Its Idempotency-Key is generated once, before the first attempt, so the
-server performs the call once, however often it is sent.
-"""
-
+import json
 import logging
-import ssl
-import uuid
+import threading
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
-from importlib.metadata import version
+from datetime import datetime
+from functools import partial
 from typing import Any, Self
 
 import httpx
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay
 
-from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, Unavailable, UnexpectedAnswer, from_problem
+from adabkb_client.errors import (
+    AdaBKBError,
+    APIError,
+    ConnectionFailed,
+    NotFound,
+    ResultKept,
+    Unauthorized,
+    Unavailable,
+)
+from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.plain import encoded
-
-Json = Any
-"""What ``json.loads`` returns."""
-
-Param = str | int | list[str] | None
-"""A parameter of a query; None is none."""
-
-CONNECT_TIMEOUT = 5.0
-RETRY_FOR = 120.0
-"""Seconds of retrying, unless the program chooses."""
-FIRST_CONTACT = 5.0
-"""The same for a server that has never answered, so that a wrong address is noticed soon."""
-RETRY_AFTER_CAP = 30.0
-"""Longest pause, in seconds, that a server's Retry-After can impose."""
-BY_A_PROXY = (401, 403, 413, 429, 502, 503, 504)
-"""Statuses by which a proxy in front of the server refuses a request, or says that the server is away or busy."""
-PAGE = 500
-REMEDY = "Start one with `adabkb serve`, or give the address of yours: Client(url), or ADABKB_URL in the environment."
+from adabkb_client.protocol import (
+    CONNECT_TIMEOUT,
+    FIRST_CONTACT,
+    PAGE,
+    RETRY_FOR,
+    Json,
+    Param,
+    accepted,
+    as_json,
+    default_headers,
+    of_a_body,
+    pause,
+    say_once,
+    unreachable,
+)
 
 log = logging.getLogger("adabkb_client")
-
-_full_jitter = wait_random_exponential(multiplier=0.25, max=8)
 
 
 class Transport:
     """Sends requests, retries them, and turns refusals into exceptions. Safe to share between threads."""
 
-    def __init__(self, url: str, token: str | None, timeout: float, retry_for: float | None) -> None:
+    def __init__(
+        self, url: str, token: str | None, timeout: float, retry_for: float | None, outbox: Outbox | None
+    ) -> None:
         self.url = url
-        self._settings = (url, token, timeout, retry_for)
+        self.outbox = outbox
+        self._settings = (url, token, timeout, retry_for, outbox)
+        self._delivering = threading.Lock()
         self._retry_for = retry_for
         self._answered = False
-        headers = {"User-Agent": f"adabkb-client/{version('adabkb-service')}", "Accept": "application/json"}
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
         self._http = httpx.Client(
-            base_url=url,
-            headers=headers,
-            timeout=httpx.Timeout(timeout, connect=CONNECT_TIMEOUT),
-            verify=_trusted_certificates(),
+            base_url=url, headers=default_headers(token), timeout=httpx.Timeout(timeout, connect=CONNECT_TIMEOUT)
         )
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str | None, float, float | None]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         """Pickle the settings: another process makes connections of its own."""
         return type(self), self._settings
 
@@ -77,11 +75,61 @@ class Transport:
 
     def post(self, path: str, body: Mapping[str, Any], retry_for: float | None = None) -> Json:
         """POST a body, with exactly one effect; ``retry_for`` overrides that of the client, in seconds."""
-        return self._json(self._call("POST", path, content=encoded(body), headers=_sent(), retry_for=retry_for))
+        return self._json(self._call("POST", path, content=encoded(body), headers=of_a_body(), retry_for=retry_for))
+
+    def tell(self, path: str, body: Mapping[str, Any], created_at: datetime | None) -> Json:
+        """POST a result, and keep it on disk from the first failure until it is delivered or refused.
+
+        Args:
+            path: of the call.
+            body: the result.
+            created_at: when its trial was created, if that is known.
+
+        Raises:
+            ResultKept: the server could not be reached, so the result waits on disk.
+        """
+        if self.outbox is None:
+            return self.post(path, body)
+        content, headers = encoded(body), of_a_body()
+        kept = KeptResult.of(path, json.loads(content), headers["Idempotency-Key"], created_at)
+        try:
+            return self._json(self._call("POST", path, content=content, headers=headers, kept=kept))
+        except (ConnectionFailed, Unavailable) as error:
+            self.outbox.keep(kept)
+            if not self.outbox.file(kept).exists():
+                raise
+            raise ResultKept(
+                f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "
+                "and is sent when a client on this machine next reaches the server."
+            ) from error
+        except AdaBKBError:
+            self.outbox.remove(kept)
+            raise
+
+    def deliver(self) -> Delivery:
+        """Send the results that are kept for this server, each once.
+
+        Raises:
+            AdaBKBError: the server cannot be reached, or does not let this client in; what was not sent stays kept.
+        """
+        sent: list[KeptResult] = []
+        refused: list[KeptResult] = []
+        if self.outbox is not None:
+            for kept in self.outbox.waiting():
+                try:
+                    self._send_kept(kept)
+                except (Unauthorized, Unavailable):
+                    raise
+                except APIError as refusal:
+                    refused.append(self.outbox.refuse(kept, str(refusal)))
+                else:
+                    self.outbox.remove(kept)
+                    sent.append(kept)
+        return Delivery(tuple(sent), tuple(refused))
 
     def patch(self, path: str, body: Mapping[str, Any]) -> Json:
         """PATCH a resource, with exactly one effect: a copy that arrives late must not undo later changes."""
-        return self._json(self._call("PATCH", path, content=encoded(body), headers=_sent()))
+        return self._json(self._call("PATCH", path, content=encoded(body), headers=of_a_body()))
 
     def delete(self, path: str) -> None:
         """DELETE a resource."""
@@ -97,28 +145,66 @@ class Transport:
             if cursor is None:
                 return
 
-    def _call(self, method: str, path: str, *, retry_for: float | None = None, **content: Any) -> httpx.Response:
+    def _send_kept(self, kept: KeptResult) -> None:
+        if kept.trial_created_at is not None:
+            study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
+            trial = self._send(self._http.build_request("GET", f"/v1{study}/trials/{number}")).json()
+            if datetime.fromisoformat(trial["created_at"]) != datetime.fromisoformat(kept.trial_created_at):
+                raise NotFound(404, "trial_not_found", f"study {kept.study!r} was created anew: this is another trial")
+        headers = {"Content-Type": "application/json", "Idempotency-Key": kept.idempotency_key}
+        self._send(self._http.build_request("POST", f"/v1{kept.path}", content=encoded(kept.body), headers=headers))
+
+    def _deliver_along(self) -> None:
+        """Send what is kept now that the server answers, unless another thread does."""
+        if self._delivering.acquire(blocking=False):
+            try:
+                delivery = self.deliver()
+                if delivery.sent:
+                    log.info("%d results that were kept while the server was away are delivered", len(delivery.sent))
+            except (AdaBKBError, OSError) as error:
+                log.info("kept results are not delivered yet: %s", error)
+            finally:
+                self._delivering.release()
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        retry_for: float | None = None,
+        kept: KeptResult | None = None,
+        **content: Any,
+    ) -> httpx.Response:
         if params := content.get("params"):
             content["params"] = {name: value for name, value in params.items() if value is not None}
         request = self._http.build_request(method, f"/v1{path}", **content)
         patience = self._patience() if retry_for is None else retry_for
         try:
-            return self._repeated(request, patience)
+            response = self._repeated(request, patience, kept)
         except AdaBKBError as error:
             # The frames of the repetition would only hide where the program made the call.
             raise error.with_traceback(None) from None
+        if kept is not None and self.outbox is not None:
+            self.outbox.remove(kept)
+        self._deliver_along()
+        return response
 
     def _patience(self) -> float:
         if self._retry_for is not None:
             return self._retry_for
         return RETRY_FOR if self._answered else FIRST_CONTACT
 
-    def _repeated(self, request: httpx.Request, patience: float) -> httpx.Response:
+    def _repeated(self, request: httpx.Request, patience: float, kept: KeptResult | None) -> httpx.Response:
+        def on_failure(state: RetryCallState) -> None:
+            say_once(patience, state)
+            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
+                self.outbox.keep(kept)
+
         retrying = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
-            wait=partial(_pause, patience),
+            wait=partial(pause, patience),
             stop=stop_after_delay(patience),
-            before_sleep=partial(_say_once, patience),
+            before_sleep=on_failure,
             reraise=True,
         )
         for attempt in retrying:
@@ -136,72 +222,9 @@ class Transport:
         try:
             response = self._http.send(request)
         except httpx.TransportError as error:
-            cause = str(error) or type(error).__name__
-            raise ConnectionFailed(f"no server answers at {self.url} ({cause}).\n{REMEDY}") from error
+            raise unreachable(error, self.url) from error
         self._answered = True
-        if response.is_success:
-            return response
-        if response.is_redirect:
-            target = response.headers.get("Location")
-            raise UnexpectedAnswer(f"something else answers at {self.url}: it redirects to {target}.\n{REMEDY}")
-        problem = _problem(response)
-        if not problem and response.status_code not in BY_A_PROXY:
-            raise UnexpectedAnswer(
-                f"something else answers at {self.url}: status {response.status_code}, and not as this service would.\n"
-                f"{REMEDY}"
-            )
-        raise from_problem(response.status_code, problem, _retry_after(response))
+        return accepted(response, self.url)
 
     def _json(self, response: httpx.Response) -> Json:
-        try:
-            return response.json()
-        except ValueError:
-            raise UnexpectedAnswer(
-                f"something else answers at {self.url}: what it says is not JSON.\n{REMEDY}"
-            ) from None
-
-
-@cache
-def _trusted_certificates() -> ssl.SSLContext:
-    """Return what httpx trusts by default. To load it takes longer than a call, so that it is done once a process."""
-    return httpx.create_ssl_context()
-
-
-def _sent() -> dict[str, str]:
-    """Return the headers of a body: its kind, and a new key."""
-    return {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
-
-
-def _problem(response: httpx.Response) -> dict[str, Any]:
-    """Return the problem document, or an empty one if it was not the API that answered."""
-    if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
-        return {}
-    try:
-        document = response.json()
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    """Return Retry-After in seconds; its date form, which this server never sends, counts as absent."""
-    text = response.headers.get("Retry-After", "")
-    return float(text) if text.isdecimal() else None
-
-
-def _say_once(patience: float, state: RetryCallState) -> None:
-    """Log that a call is being repeated, so that the program does not wait in silence."""
-    if state.attempt_number == 1 and state.outcome is not None:
-        cause = str(state.outcome.exception()).partition("\n")[0]
-        log.warning("%s Trying again for up to %g seconds.", cause, patience)
-
-
-def _pause(patience: float, state: RetryCallState) -> float:
-    """Return the seconds until the next attempt: the server's Retry-After, or else backoff with full jitter.
-
-    The last attempt is made at the end of the time.
-    """
-    error = state.outcome.exception() if state.outcome else None
-    advice = error.retry_after if isinstance(error, Unavailable) else None
-    pause = _full_jitter(state) if advice is None else min(advice, RETRY_AFTER_CAP)
-    return max(min(pause, patience - (state.seconds_since_start or 0.0)), 0.0)
+        return as_json(response, self.url)

@@ -1,9 +1,18 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from adabkb_client import Client, Float, Study
 from tests.client.faults import Proxy, proxy
+
+
+@pytest.fixture(autouse=True)
+def outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of results that could not be delivered."""
+    folder = tmp_path / "outbox"
+    monkeypatch.setenv("ADABKB_OUTBOX", str(folder))
+    return folder
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from adabkb_client.models import decode
 
 SURFACE = """
     APIError AdaBKBError Answer BatchItem Best Bool Categorical Cell Client Conflict ConnectionFailed Counts
-    Estimate Event Fixed Float Int Invalid LeasedTrial NoTrialAvailable NotFound Observation Ordinal Parameter
-    PreconditionFailed Prediction Recommendation RunReport Study StudyComplete StudyInfo StudySummary Trial
-    Unauthorized Unavailable UnexpectedAnswer WorkerDied
+    Delivery Estimate Event Fixed Float Int Invalid KeptResult LeasedTrial NoTrialAvailable NotFound Observation
+    Ordinal Outbox Parameter PreconditionFailed Prediction Recommendation ResultKept RunReport Study StudyComplete
+    StudyInfo StudySummary Trial Unauthorized Unavailable UnexpectedAnswer WorkerDied
 """
 
 

@@ -1,0 +1,156 @@
+"""Results that could not be delivered: kept on disk, and sent when the server answers again.
+
+Each result is a file of its own, in the folder of its server. It is written to disk in full before it gets its name, so
+a file is whole or not there. No lock is needed: whoever meets the server sends what is there, with the idempotency key
+of the first attempt, so that a result that two processes send is stored once.
+"""
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote, unquote
+
+from platformdirs import user_state_path
+
+log = logging.getLogger("adabkb_client")
+
+REFUSED = "refused"
+"""The folder, beside the results that wait, of those that the server has refused."""
+
+
+@dataclass(frozen=True)
+class KeptResult:
+    """A result, or a failure, that the server has not got.
+
+    ``path`` and ``body`` are those of the request. ``trial_created_at`` tells the trial from one of the same number in
+    a study that was deleted and created again. ``refusal`` is what the server had against a result that it refused.
+    """
+
+    path: str
+    body: dict[str, Any]
+    idempotency_key: str
+    trial_created_at: str | None
+    kept_at: str
+    refusal: str | None = None
+
+    @classmethod
+    def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
+        """Return the result that a request tells, as of now."""
+        created = None if created_at is None else created_at.isoformat()
+        return cls(path, dict(body), key, created, datetime.now(UTC).isoformat(timespec="microseconds"))
+
+    @property
+    def study(self) -> str:
+        """The study's name."""
+        return unquote(self.path.split("/")[2])
+
+    @property
+    def name(self) -> str:
+        """The name of its file; names sort by time."""
+        return f"{self.kept_at.replace(':', '')}-{self.idempotency_key}.json"
+
+    def __str__(self) -> str:
+        trial = self.body.get("trial")
+        told = f"value {self.body['value']}" if "value" in self.body else "failure"
+        return f"the {told} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of kept results: ``sent`` were stored, ``refused`` are kept apart."""
+
+    sent: tuple[KeptResult, ...]
+    refused: tuple[KeptResult, ...]
+
+
+class Outbox:
+    """The kept results of one server.
+
+    Args:
+        url: the server's address.
+        folder: of the results for all servers; else the environment's ADABKB_OUTBOX, else the folder in which this
+            platform keeps the state of programs (on Linux ~/.local/state/adabkb/outbox).
+    """
+
+    def __init__(self, url: str, folder: str | Path | None = None) -> None:
+        chosen = folder or os.environ.get("ADABKB_OUTBOX")
+        root = Path(chosen) if chosen else user_state_path("adabkb", appauthor=False) / "outbox"
+        self.folder = root / quote(url.rstrip("/"), safe="")
+
+    def waiting(self) -> list[KeptResult]:
+        """Return the results that wait for the server, oldest first."""
+        return _read(self.folder)
+
+    def refused(self) -> list[KeptResult]:
+        """Return the results that the server has refused, oldest first."""
+        return _read(self.folder / REFUSED)
+
+    def file(self, kept: KeptResult) -> Path:
+        """Return where a result is, or would be."""
+        return (self.folder / REFUSED if kept.refusal else self.folder) / kept.name
+
+    def keep(self, kept: KeptResult) -> None:
+        """Write a result to disk, unless it is there. If that fails, log it."""
+        try:
+            if not self.file(kept).exists():
+                _write(self.file(kept), asdict(kept))
+        except OSError as error:
+            log.warning("%s cannot be kept on disk: %s", kept, error)
+
+    def remove(self, kept: KeptResult) -> None:
+        """Forget a result."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            self.file(kept).unlink()
+
+    def refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
+        """Put a result apart, with what the server has against it."""
+        refused = replace(kept, refusal=refusal)
+        self.keep(refused)
+        self.remove(kept)
+        log.warning("%s was kept while the server was away, and is now refused: %s", kept, refusal)
+        log.warning("It is kept in %s", self.file(refused))
+        return refused
+
+
+def _read(folder: Path) -> list[KeptResult]:
+    try:
+        files = sorted(entry.path for entry in os.scandir(folder) if entry.name.endswith(".json"))
+    except FileNotFoundError:
+        return []
+    return [kept for kept in map(_kept, map(Path, files)) if kept is not None]
+
+
+def _kept(file: Path) -> KeptResult | None:
+    try:
+        document = json.loads(file.read_bytes())
+        return KeptResult(**{each.name: document[each.name] for each in fields(KeptResult)})
+    except FileNotFoundError:  # another process has just delivered it
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        log.warning("%s is not a kept result (%s: %s), and is left alone", file, type(error).__name__, error)
+        with suppress(FileNotFoundError):
+            file.rename(file.with_suffix(".unreadable"))
+        return None
+
+
+def _write(file: Path, document: Mapping[str, Any]) -> None:
+    """Write a file so that it survives a crash of the machine from the moment at which it has its name."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+        part.write(json.dumps(document, indent=1).encode())
+        part.flush()
+        os.fsync(part.fileno())
+    os.replace(part.name, file)
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
