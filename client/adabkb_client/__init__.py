@@ -1,5 +1,7 @@
 """Python client of the Ada-BKB optimization service."""
 
+from adabkb_client.async_client import AsyncClient
+from adabkb_client.async_study import AsyncLeasedTrial, AsyncStudy
 from adabkb_client.client import Client
 from adabkb_client.errors import (
     AdaBKBError,
@@ -42,6 +44,9 @@ __all__ = [
     "APIError",
     "AdaBKBError",
     "Answer",
+    "AsyncClient",
+    "AsyncLeasedTrial",
+    "AsyncStudy",
     "BatchItem",
     "Best",
     "Bool",

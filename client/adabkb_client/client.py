@@ -1,33 +1,17 @@
 """The entry point: a connection to a server and its studies."""
 
-import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from adabkb_client.errors import Conflict, Invalid
-from adabkb_client.models import Direction, StudyInfo, decode
-from adabkb_client.outbox import Delivery, Outbox
-from adabkb_client.parameters import Parameter, to_wire
-from adabkb_client.plain import plain
-from adabkb_client.resource import study_path
+from adabkb_client import client_calls
+from adabkb_client.connection import OutboxFolder, settings
+from adabkb_client.models import Direction, StudyInfo
+from adabkb_client.outbox import Delivery
+from adabkb_client.parameters import Parameter
 from adabkb_client.study import Study
+from adabkb_client.study_calls import StudyCalls
 from adabkb_client.transport import Transport
-
-DEFAULT_URL = "http://127.0.0.1:8000"
-CHANGEABLE = (
-    "budget",
-    "failure_limit",
-    "lease_seconds",
-    "max_attempts",
-    "max_runtime_seconds",
-    "pending_limit",
-    "stop",
-    "tags",
-    "tolerance",
-)
-"""Settings of a study that ``update`` changes."""
 
 
 class Client:
@@ -50,14 +34,12 @@ class Client:
         *,
         timeout: float = 60.0,
         retry_for: float | None = None,
-        outbox: str | Path | Literal[False] | None = None,
+        outbox: OutboxFolder = None,
     ) -> None:
-        self.url = url or os.environ.get("ADABKB_URL") or DEFAULT_URL
-        if not self.url.startswith(("http://", "https://")):
-            raise ValueError(f"the server's URL must start with http:// or https://, not {self.url!r}")
-        self.outbox = None if outbox is False else Outbox(self.url, outbox)
+        self._transport = Transport(*settings(url, token, timeout, retry_for, outbox))
+        self.url = self._transport.url
+        self.outbox = self._transport.outbox
         """The results that wait for this server on this machine."""
-        self._transport = Transport(self.url, token or os.environ.get("ADABKB_TOKEN"), timeout, retry_for, self.outbox)
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +71,7 @@ class Client:
         *,
         direction: Direction,
         update: bool = False,
-        **settings: Any,
+        **options: Any,
     ) -> Study:
         """Create a study, or open it if it exists with the same definition.
 
@@ -100,8 +82,8 @@ class Client:
             parameters: the search space.
             direction: "minimize" or "maximize".
             update: if the study exists, and only such settings differ, change them.
-            settings: ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``, ``max_attempts``,
-                ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``, ``algorithm``, ``tags``: see
+            options: ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``, ``max_attempts``,
+                ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``algorithm``, ``tags``: see
                 docs/http.md. None is no limit.
 
         Returns:
@@ -112,50 +94,8 @@ class Client:
             TypeError, ValueError: a parameter is not declared by one of the kinds, or a bound is not finite.
             Conflict: a study of this name exists with another definition, or with other settings and no ``update``.
         """
-        body: dict[str, Any] = {
-            "direction": direction,
-            "parameters": to_wire(parameters),
-            **{name: plain(value) for name, value in settings.items()},
-        }
-        if id is not None:
-            body["id"] = id
-        try:
-            created = decode(StudyInfo, self._transport.post("/studies", body))
-            return Study(self._transport, created.id)
-        except Invalid as error:
-            raise Invalid(
-                error.status,
-                error.code,
-                error.detail,
-                request_id=error.request_id,
-                pointers=error.pointers,
-                names=list(parameters),
-            ) from None
-        except Conflict as error:
-            if id is None or error.code != "study_exists":
-                raise
-            conflict = error
-        return self._open_changed(Study(self._transport, id), body, conflict, update=update)
-
-    def _open_changed(self, study: Study, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Study:
-        """Open a study whose settings differ, if nothing else does."""
-        now = study.info()
-        changes = {name: body[name] for name in CHANGEABLE if name in body and body[name] != getattr(now, name)}
-        if not changes:
-            raise conflict
-        self._transport.post("/studies", {**body, **{name: getattr(now, name) for name in changes}})
-        if not update:
-            differing = ", ".join(f"{name} {getattr(now, name)!r}, not {given!r}" for name, given in changes.items())
-            arguments = ", ".join(f"{name}={given!r}" for name, given in changes.items())
-            raise Conflict(
-                conflict.status,
-                conflict.code,
-                f"study {study.id!r} exists with {differing}; change it by study.update({arguments}) or "
-                "create_study(..., update=True), or leave these arguments out to open it as it is",
-                request_id=conflict.request_id,
-            )
-        study.update(**changes)
-        return study
+        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **options)
+        return Study(self._transport, self._transport.perform(steps).id)
 
     def study(self, id: str) -> Study:
         """Open a study.
@@ -169,8 +109,7 @@ class Client:
 
     def studies(self) -> Iterator[StudyInfo]:
         """Yield all studies."""
-        for study in self._transport.pages("/studies"):
-            yield decode(StudyInfo, study)
+        return self._transport.each(client_calls.studies())
 
     def delete_study(self, id: str) -> None:
         """Delete a study and everything in it.
@@ -178,4 +117,4 @@ class Client:
         Raises:
             NotFound: there is no study of this name.
         """
-        self._transport.delete(study_path(id))
+        self._transport.perform(StudyCalls(id).delete())

@@ -9,29 +9,20 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid, WorkerDied
+from adabkb_client.errors import AdaBKBError, Conflict
+from adabkb_client.leased import RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client.models import Answer, Parameters, Trial
-from adabkb_client.plain import NotANumber
 
 if TYPE_CHECKING:
     from adabkb_client.resource import StudyResource
 
 log = logging.getLogger("adabkb_client")
 
-LEASE_SECONDS = 120.0
-"""Length of a lease that is renewed: if its process is killed, the trial is handed out again soon."""
-RENEW_AT = 1 / 3
-"""Share of a lease after which it is renewed, so that there is time for further attempts."""
-RENEW_AGAIN = 0.05
-"""Share of a lease between further attempts when a renewal has failed."""
 KEEPER_PATIENCE = 2.0
 """Seconds that the end of a block waits for a renewal that is in progress."""
-REASON_LENGTH = 1000
-MISTAKES = (ImportError, NameError, SyntaxError, NotANumber)
-"""Errors that the program has, wherever it evaluates. The trial is given back, not failed."""
 
 
-class LeasedTrial:
+class LeasedTrial(Leased):
     """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
     Its lease is renewed in between. Ending the block by an exception fails the trial with the exception's text; by
@@ -43,42 +34,17 @@ class LeasedTrial:
     """
 
     def __init__(self, study: "StudyResource", trial: Trial) -> None:
-        self.trial = trial
-        self.outcome: Answer | None = None
-        """What the server answered to the result, the failure or the release, once one of them was reported."""
+        super().__init__(trial)
         self._study = study
-        self._attributes = trial.attributes
         self._over = threading.Event()
         self._keeper: threading.Thread | None = None
 
     def __reduce__(self) -> tuple[type[Self], tuple["StudyResource", Trial]]:
         return type(self), (self._study, self.trial)
 
-    @property
-    def settled(self) -> bool:
-        """Whether the outcome was reported."""
-        return self.outcome is not None
-
-    @property
-    def number(self) -> int:
-        """The trial's number."""
-        return self.trial.number
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Where to evaluate the objective."""
-        return dict(self.trial.parameters)
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Its attributes, as they were when it was handed out or last set here."""
-        return dict(self._attributes)
-
     def set_attribute(self, name: str, value: Any) -> None:
         """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
-        answer = self._study.set_attributes(self, {name: value})
-        if answer.trial is not None:
-            self._attributes = answer.trial.attributes
+        self._set_here(self._study.set_attributes(self, {name: value}))
 
     def observe(
         self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
@@ -88,7 +54,7 @@ class LeasedTrial:
 
     def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""
-        return self._study.fail(self, _printable(reason))
+        return self._study.fail(self, printable(reason))
 
     def release(self) -> Answer:
         """Give the trial back unevaluated."""
@@ -112,12 +78,11 @@ class LeasedTrial:
         if self._over.is_set():
             return
         self._over.set()
-        if not self.settled:
-            try:
-                self._settle(error)
-            except AdaBKBError as refusal:
-                # The block's own exception matters more than this one.
-                log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
+        try:
+            self._study.settle(self, error)
+        except AdaBKBError as refusal:
+            # The block's own exception matters more than this one.
+            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
         if self._keeper is not None:
             # Do not wait longer: a renewal that is being repeated no longer matters.
             self._keeper.join(KEEPER_PATIENCE)
@@ -129,17 +94,6 @@ class LeasedTrial:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close(error)
-
-    def _settle(self, error: BaseException | None) -> None:
-        if error is None:
-            log.warning("trial %d of study %r ended without a result", self.number, self._study.id)
-            self.fail("the evaluation ended without a result")
-        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied):
-            return
-        elif isinstance(error, Exception) and not isinstance(error, MISTAKES):
-            self.fail(in_words(error))
-        else:
-            self.release()
 
     def _keep(self) -> None:
         """Renew the lease until the block ends, or another worker has the trial."""
@@ -172,13 +126,3 @@ def exit_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def in_words(error: BaseException) -> str:
-    """Return the reason of a trial that an exception fails."""
-    return f"{type(error).__name__}: {error}"
-
-
-def _printable(reason: str) -> str:
-    """Return the reason in a form that the server accepts: no NUL, no lone surrogate, not too long."""
-    return reason.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:REASON_LENGTH]

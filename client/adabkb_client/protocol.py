@@ -5,7 +5,6 @@ server performs the call once, however often it is sent.
 """
 
 import logging
-import uuid
 from importlib.metadata import version
 from typing import Any
 
@@ -78,11 +77,6 @@ def as_json(response: httpx.Response, url: str) -> Json:
         return response.json()
     except ValueError:
         raise UnexpectedAnswer(f"something else answers at {url}: what it says is not JSON.\n{REMEDY}") from None
-
-
-def of_a_body() -> dict[str, str]:
-    """Return the headers of a body: its kind, and a new key."""
-    return {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from adabkb_client import worker
 from adabkb_client.evaluation import Objective
-from adabkb_client.lease import LEASE_SECONDS, LeasedTrial, exit_on_sigterm
+from adabkb_client.lease import LeasedTrial, exit_on_sigterm
+from adabkb_client.leased import LEASE_SECONDS
 from adabkb_client.resource import StudyResource
 
 if TYPE_CHECKING:

@@ -1,38 +1,30 @@
-"""One HTTP connection pool: requests are repeated until they are answered, and kept results are delivered."""
+"""One HTTP connection pool: requests are repeated until they are answered, and kept results are delivered.
+
+``Exchange`` is what the blocking and the awaiting transport have in common. Each adds only what sends and waits.
+"""
 
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay
 
-from adabkb_client.errors import (
-    AdaBKBError,
-    APIError,
-    ConnectionFailed,
-    NotFound,
-    ResultKept,
-    Unauthorized,
-    Unavailable,
-)
+from adabkb_client.calls import Call, Listing, Steps, delivery
+from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, ResultKept, Unavailable
 from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.plain import encoded
 from adabkb_client.protocol import (
     CONNECT_TIMEOUT,
     FIRST_CONTACT,
-    PAGE,
     RETRY_FOR,
     Json,
-    Param,
     accepted,
     as_json,
     default_headers,
-    of_a_body,
     pause,
     say_once,
     unreachable,
@@ -40,9 +32,11 @@ from adabkb_client.protocol import (
 
 log = logging.getLogger("adabkb_client")
 
+T = TypeVar("T")
 
-class Transport:
-    """Sends requests, retries them, and turns refusals into exceptions. Safe to share between threads."""
+
+class Exchange:
+    """The settings of a connection, its requests, and what becomes of results on the way."""
 
     def __init__(
         self, url: str, token: str | None, timeout: float, retry_for: float | None, outbox: Outbox | None
@@ -50,181 +44,181 @@ class Transport:
         self.url = url
         self.outbox = outbox
         self._settings = (url, token, timeout, retry_for, outbox)
-        self._delivering = threading.Lock()
         self._retry_for = retry_for
         self._answered = False
-        self._http = httpx.Client(
-            base_url=url, headers=default_headers(token), timeout=httpx.Timeout(timeout, connect=CONNECT_TIMEOUT)
-        )
+        self._http_options: dict[str, Any] = {
+            "base_url": url,
+            "headers": default_headers(token),
+            "timeout": httpx.Timeout(timeout, connect=CONNECT_TIMEOUT),
+        }
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         """Pickle the settings: another process makes connections of its own."""
         return type(self), self._settings
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+    def _request(self, http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
+        params = {name: value for name, value in call.params.items() if value is not None}
+        headers = {"Accept": "*/*"} if call.as_text else {}
+        if call.body is None:
+            return http.build_request(call.method, f"/v1{call.path}", params=params, headers=headers)
+        headers |= {"Content-Type": "application/json", "Idempotency-Key": call.key}
+        return http.build_request(call.method, f"/v1{call.path}", content=encoded(call.body), headers=headers)
 
-    def get(self, path: str, **params: Param) -> Json:
-        """GET a JSON document."""
-        return self._json(self._call("GET", path, params=params))
+    def _kept(self, call: Call, request: httpx.Request) -> KeptResult | None:
+        """Return the result that a call tells, if it is to be kept while the server is away."""
+        if self.outbox is None or not call.tells_result:
+            return None
+        return KeptResult.of(call.path, json.loads(request.content), call.key, call.trial_created_at)
 
-    def text(self, path: str, **params: Param) -> str:
-        """GET a document that is not JSON."""
-        return self._call("GET", path, params=params, headers={"Accept": "*/*"}).text
+    def _retrying(self, call: Call, kept: KeptResult | None) -> dict[str, Any]:
+        """Return how to repeat a call, as tenacity takes it."""
+        patience = self._patience() if call.retry_for is None else call.retry_for
 
-    def post(self, path: str, body: Mapping[str, Any], retry_for: float | None = None) -> Json:
-        """POST a body, with exactly one effect; ``retry_for`` overrides that of the client, in seconds."""
-        return self._json(self._call("POST", path, content=encoded(body), headers=of_a_body(), retry_for=retry_for))
+        def on_failure(state: RetryCallState) -> None:
+            say_once(patience, state)
+            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
+                self.outbox.keep(kept)
 
-    def tell(self, path: str, body: Mapping[str, Any], created_at: datetime | None) -> Json:
-        """POST a result, and keep it on disk from the first failure until it is delivered or refused.
-
-        Args:
-            path: of the call.
-            body: the result.
-            created_at: when its trial was created, if that is known.
-
-        Raises:
-            ResultKept: the server could not be reached, so the result waits on disk.
-        """
-        if self.outbox is None:
-            return self.post(path, body)
-        content, headers = encoded(body), of_a_body()
-        kept = KeptResult.of(path, json.loads(content), headers["Idempotency-Key"], created_at)
-        try:
-            return self._json(self._call("POST", path, content=content, headers=headers, kept=kept))
-        except (ConnectionFailed, Unavailable) as error:
-            self.outbox.keep(kept)
-            if not self.outbox.file(kept).exists():
-                raise
-            raise ResultKept(
-                f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "
-                "and is sent when a client on this machine next reaches the server."
-            ) from error
-        except AdaBKBError:
-            self.outbox.remove(kept)
-            raise
-
-    def deliver(self) -> Delivery:
-        """Send the results that are kept for this server, each once.
-
-        Raises:
-            AdaBKBError: the server cannot be reached, or does not let this client in; what was not sent stays kept.
-        """
-        sent: list[KeptResult] = []
-        refused: list[KeptResult] = []
-        if self.outbox is not None:
-            for kept in self.outbox.waiting():
-                try:
-                    self._send_kept(kept)
-                except (Unauthorized, Unavailable):
-                    raise
-                except APIError as refusal:
-                    refused.append(self.outbox.refuse(kept, str(refusal)))
-                else:
-                    self.outbox.remove(kept)
-                    sent.append(kept)
-        return Delivery(tuple(sent), tuple(refused))
-
-    def patch(self, path: str, body: Mapping[str, Any]) -> Json:
-        """PATCH a resource, with exactly one effect: a copy that arrives late must not undo later changes."""
-        return self._json(self._call("PATCH", path, content=encoded(body), headers=of_a_body()))
-
-    def delete(self, path: str) -> None:
-        """DELETE a resource."""
-        self._call("DELETE", path)
-
-    def pages(self, path: str, **params: Param) -> Iterator[Json]:
-        """Yield the items of a list, page after page."""
-        cursor: str | None = None
-        while True:
-            page = self.get(path, **params, limit=PAGE, cursor=cursor)
-            yield from page["items"]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                return
-
-    def _send_kept(self, kept: KeptResult) -> None:
-        if kept.trial_created_at is not None:
-            study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
-            trial = self._send(self._http.build_request("GET", f"/v1{study}/trials/{number}")).json()
-            if datetime.fromisoformat(trial["created_at"]) != datetime.fromisoformat(kept.trial_created_at):
-                raise NotFound(404, "trial_not_found", f"study {kept.study!r} was created anew: this is another trial")
-        headers = {"Content-Type": "application/json", "Idempotency-Key": kept.idempotency_key}
-        self._send(self._http.build_request("POST", f"/v1{kept.path}", content=encoded(kept.body), headers=headers))
-
-    def _deliver_along(self) -> None:
-        """Send what is kept now that the server answers, unless another thread does."""
-        if self._delivering.acquire(blocking=False):
-            try:
-                delivery = self.deliver()
-                if delivery.sent:
-                    log.info("%d results that were kept while the server was away are delivered", len(delivery.sent))
-            except (AdaBKBError, OSError) as error:
-                log.info("kept results are not delivered yet: %s", error)
-            finally:
-                self._delivering.release()
-
-    def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        retry_for: float | None = None,
-        kept: KeptResult | None = None,
-        **content: Any,
-    ) -> httpx.Response:
-        if params := content.get("params"):
-            content["params"] = {name: value for name, value in params.items() if value is not None}
-        request = self._http.build_request(method, f"/v1{path}", **content)
-        patience = self._patience() if retry_for is None else retry_for
-        try:
-            response = self._repeated(request, patience, kept)
-        except AdaBKBError as error:
-            # The frames of the repetition would only hide where the program made the call.
-            raise error.with_traceback(None) from None
-        if kept is not None and self.outbox is not None:
-            self.outbox.remove(kept)
-        self._deliver_along()
-        return response
+        return {
+            "retry": retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
+            "wait": partial(pause, patience),
+            "stop": stop_after_delay(patience),
+            "before_sleep": on_failure,
+            "reraise": True,
+        }
 
     def _patience(self) -> float:
         if self._retry_for is not None:
             return self._retry_for
         return RETRY_FOR if self._answered else FIRST_CONTACT
 
-    def _repeated(self, request: httpx.Request, patience: float, kept: KeptResult | None) -> httpx.Response:
-        def on_failure(state: RetryCallState) -> None:
-            say_once(patience, state)
-            if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
-                self.outbox.keep(kept)
+    def _read(self, call: Call, response: httpx.Response) -> Json:
+        self._answered = True
+        accepted(response, self.url)
+        if call.as_text:
+            return response.text
+        return None if call.method == "DELETE" else as_json(response, self.url)
 
-        retrying = Retrying(
-            retry=retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
-            wait=partial(pause, patience),
-            stop=stop_after_delay(patience),
-            before_sleep=on_failure,
-            reraise=True,
+    def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
+        """Return the error of a call that is given up, after its result was kept if the server is away."""
+        if kept is None or self.outbox is None:
+            return error
+        if not isinstance(error, ConnectionFailed | Unavailable):
+            self.outbox.remove(kept)
+            return error
+        self.outbox.keep(kept)
+        if not self.outbox.file(kept).exists():
+            return error
+        return ResultKept(
+            f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "
+            "and is sent when a client on this machine next reaches the server."
         )
-        for attempt in retrying:
+
+    def _succeeded(self, kept: KeptResult | None) -> None:
+        if kept is not None and self.outbox is not None:
+            self.outbox.remove(kept)
+
+
+def deleted_before(call: Call, state: RetryCallState) -> bool:
+    """Whether an earlier attempt, whose answer was lost, may have deleted what is not found now."""
+    return call.method == "DELETE" and state.attempt_number > 1
+
+
+def tell_of(delivered: Delivery) -> None:
+    """Log that results were delivered beside another call."""
+    if delivered.sent:
+        log.info("%d results that were kept while the server was away are delivered", len(delivered.sent))
+
+
+class Transport(Exchange):
+    """Performs procedures, and blocks meanwhile. Safe to share between threads."""
+
+    def __init__(
+        self, url: str, token: str | None, timeout: float, retry_for: float | None, outbox: Outbox | None
+    ) -> None:
+        super().__init__(url, token, timeout, retry_for, outbox)
+        self._http = httpx.Client(**self._http_options)
+        self._delivering = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def perform(self, steps: Steps[T]) -> T:
+        """Perform a procedure, and repeat each call until it is answered."""
+        try:
+            return _performed(steps, self._call)
+        except AdaBKBError as error:
+            # The frames of the repetition would only hide where the program made the call.
+            raise error.with_traceback(None) from None
+
+    def each(self, listing: Listing[T]) -> Iterator[T]:
+        """Yield the items of a list, page after page."""
+        cursor: str | None = None
+        while True:
+            page = self._call(listing.page(cursor))
+            yield from map(listing.decode, page["items"])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def deliver(self) -> Delivery:
+        """Send the results that are kept for this server, each once."""
+        return _performed(delivery(self.outbox), self._once)
+
+    def _call(self, call: Call) -> Json:
+        request = self._request(self._http, call)
+        kept = self._kept(call, request)
+        try:
+            answer = self._repeated(call, request, kept)
+        except AdaBKBError as error:
+            raise self._failed(kept, error) from None
+        self._succeeded(kept)
+        self._deliver_along()
+        return answer
+
+    def _repeated(self, call: Call, request: httpx.Request, kept: KeptResult | None) -> Json:
+        for attempt in Retrying(**self._retrying(call, kept)):
             with attempt:
                 try:
-                    return self._send(request)
+                    return self._send(call, request)
                 except NotFound:
-                    # An earlier attempt, whose answer was lost, may have deleted it.
-                    if request.method == "DELETE" and attempt.retry_state.attempt_number > 1:
-                        return httpx.Response(204)
+                    if deleted_before(call, attempt.retry_state):
+                        return None
                     raise
         raise AssertionError("tenacity returns or raises")
 
-    def _send(self, request: httpx.Request) -> httpx.Response:
+    def _once(self, call: Call) -> Json:
+        return self._send(call, self._request(self._http, call))
+
+    def _send(self, call: Call, request: httpx.Request) -> Json:
         try:
             response = self._http.send(request)
         except httpx.TransportError as error:
             raise unreachable(error, self.url) from error
-        self._answered = True
-        return accepted(response, self.url)
+        return self._read(call, response)
 
-    def _json(self, response: httpx.Response) -> Json:
-        return as_json(response, self.url)
+    def _deliver_along(self) -> None:
+        """Send what is kept now that the server answers, unless another thread does."""
+        if self._delivering.acquire(blocking=False):
+            try:
+                tell_of(self.deliver())
+            except (AdaBKBError, OSError) as error:
+                log.info("kept results are not delivered yet: %s", error)
+            finally:
+                self._delivering.release()
+
+
+def _performed(steps: Steps[T], answer: Callable[[Call], Json]) -> T:
+    try:
+        call = next(steps)
+        while True:
+            try:
+                document = answer(call)
+            except AdaBKBError as error:
+                call = steps.throw(error)
+            else:
+                call = steps.send(document)
+    except StopIteration as end:
+        result: T = end.value
+        return result

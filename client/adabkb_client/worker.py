@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied
 from adabkb_client.evaluation import Evaluation, Objective, Result
-from adabkb_client.lease import MISTAKES, LeasedTrial, exit_on_sigterm, in_words
+from adabkb_client.lease import LeasedTrial, exit_on_sigterm
+from adabkb_client.leased import MISTAKES, in_words
 from adabkb_client.models import Answer, Recommendation, Trial
 from adabkb_client.processes import WorkerProcess
 from adabkb_client.progress import Progress
-from adabkb_client.resource import RELEASE_PATIENCE
+from adabkb_client.trial_calls import RELEASE_PATIENCE
 
 if TYPE_CHECKING:
     from adabkb_client.study import Study

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import Client, Conflict, Float, Invalid, Ordinal
-from adabkb_client import client as client_module
+from adabkb_client import Client, Conflict, Float, Invalid, Ordinal, client_calls
 from adabkb_service.contract.study import CHANGEABLE
 
 
@@ -48,7 +47,7 @@ def test_an_update_changes_nothing_of_a_study_that_differs_in_more(client: Clien
 
 
 def test_the_client_knows_which_settings_can_be_changed() -> None:
-    assert set(client_module.CHANGEABLE) == set(CHANGEABLE)
+    assert set(client_calls.CHANGEABLE) == set(CHANGEABLE)
 
 
 def test_a_wrong_definition_is_refused_with_the_place_of_the_error(client: Client) -> None:

@@ -93,7 +93,7 @@ def test_an_unknown_study_is_not_found(client: Client) -> None:
 
 
 def test_all_studies_are_listed_and_deleted_ones_are_not(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adabkb_client.transport.PAGE", 2)
+    monkeypatch.setattr("adabkb_client.calls.PAGE", 2)
     for number in range(5):
         client.create_study(f"s{number}", {"x": Float(0, 1)}, direction="minimize")
     client.delete_study("s2")
@@ -181,7 +181,7 @@ def test_a_value_that_is_no_number_is_refused_before_it_is_sent(study: Study, va
 
 
 def test_a_batch_tells_the_fate_of_each_item(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adabkb_client.resource.BATCH", 2)
+    monkeypatch.setattr("adabkb_client.trial_calls.BATCH", 2)
     point = {"x": 0.5, "y": 10.0}
     items: list[dict[str, Any]] = [
         {"parameters": point, "value": 1.0},

@@ -1,5 +1,7 @@
 """What programs can rely on: names, and tolerance of a newer server."""
 
+import inspect
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -7,11 +9,23 @@ from datetime import UTC, datetime
 import pytest
 
 import adabkb_client
-from adabkb_client import AdaBKBError, Best, Client, Event, Prediction, Recommendation, UnexpectedAnswer
+from adabkb_client import (
+    AdaBKBError,
+    AsyncStudy,
+    Best,
+    Client,
+    Event,
+    Prediction,
+    Recommendation,
+    Study,
+    UnexpectedAnswer,
+)
 from adabkb_client.models import decode
+from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """
-    APIError AdaBKBError Answer BatchItem Best Bool Categorical Cell Client Conflict ConnectionFailed Counts
+    APIError AdaBKBError Answer AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Best Bool Categorical Cell
+    Client Conflict ConnectionFailed Counts
     Delivery Estimate Event Fixed Float Int Invalid KeptResult LeasedTrial NoTrialAvailable NotFound Observation
     Ordinal Outbox Parameter PreconditionFailed Prediction Recommendation ResultKept RunReport Study StudyComplete
     StudyInfo StudySummary Trial Unauthorized Unavailable UnexpectedAnswer WorkerDied
@@ -69,3 +83,13 @@ def test_the_client_needs_nothing_of_the_servers_installation() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("asynchronous", [Study, AsyncStudy])
+def test_each_call_is_documented_where_it_is_called(asynchronous: type) -> None:
+    """Although it is written once, for both kinds of clients."""
+    for name, calls in inspect.getmembers(StudyCalls, callable):
+        if not name.startswith("_"):
+            method = getattr(asynchronous, name)
+            assert (inspect.getdoc(method) or "").split()[0] == (inspect.getdoc(calls) or "").split()[0]
+            assert not {"Generator", "Listing"} & set(re.findall(r"\w+", str(inspect.signature(method))))

@@ -1,0 +1,91 @@
+"""The entry point for programs that run in an event loop: as ``client.py``, with calls that are awaited."""
+
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from adabkb_client import client_calls
+from adabkb_client.async_study import AsyncStudy
+from adabkb_client.async_transport import AsyncTransport
+from adabkb_client.connection import OutboxFolder, settings
+from adabkb_client.models import Direction, StudyInfo
+from adabkb_client.outbox import Delivery
+from adabkb_client.parameters import Parameter
+from adabkb_client.study_calls import StudyCalls
+
+
+class AsyncClient:
+    """A connection to a server, for the tasks of one event loop. Close it, or use it in an ``async with`` block.
+
+    Args:
+        url: as in ``Client``; so are the others.
+        token: sent as bearer token.
+        timeout: seconds to wait for an answer.
+        retry_for: seconds for which a call is repeated while the server is away or busy.
+        outbox: the folder that keeps results while the server is away; False keeps none.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retry_for: float | None = None,
+        outbox: OutboxFolder = None,
+    ) -> None:
+        self._transport = AsyncTransport(*settings(url, token, timeout, retry_for, outbox))
+        self.url = self._transport.url
+        self.outbox = self._transport.outbox
+        """The results that wait for this server on this machine."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    async def deliver(self) -> Delivery:
+        """Send the results that were kept while the server was away: see ``Client.deliver``."""
+        return await self._transport.deliver()
+
+    async def create_study(
+        self,
+        id: str | None,
+        parameters: Mapping[str, Parameter],
+        *,
+        direction: Direction,
+        update: bool = False,
+        **options: Any,
+    ) -> AsyncStudy:
+        """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
+        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **options)
+        return AsyncStudy(self._transport, (await self._transport.perform(steps)).id)
+
+    async def study(self, id: str) -> AsyncStudy:
+        """Open a study.
+
+        Raises:
+            NotFound: there is no study of this name.
+        """
+        study = AsyncStudy(self._transport, id)
+        await study.info()
+        return study
+
+    def studies(self) -> AsyncIterator[StudyInfo]:
+        """Yield all studies."""
+        return self._transport.each(client_calls.studies())
+
+    async def delete_study(self, id: str) -> None:
+        """Delete a study and everything in it.
+
+        Raises:
+            NotFound: there is no study of this name.
+        """
+        await self._transport.perform(StudyCalls(id).delete())

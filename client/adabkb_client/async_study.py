@@ -1,0 +1,184 @@
+"""A study whose calls are awaited: the same procedures as ``resource.py``, and a block that keeps a lease."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, SupportsFloat, TypeVar, overload
+
+from adabkb_client.async_transport import AsyncTransport
+from adabkb_client.calls import Listing, Steps, documented
+from adabkb_client.errors import AdaBKBError, Conflict
+from adabkb_client.leased import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
+from adabkb_client.models import Answer, Best, Parameters, Trial
+from adabkb_client.study_calls import StudyCalls
+
+log = logging.getLogger("adabkb_client")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def awaited(
+    steps: Callable[Concatenate[StudyCalls, P], Steps[T]],
+) -> Callable[Concatenate["AsyncStudy", P], Coroutine[Any, Any, T]]:
+    """Make a method of a procedure, with its arguments and its docstring."""
+
+    async def method(self: "AsyncStudy", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._transport.perform(steps(self._calls, *args, **kwargs))
+
+    documented(method, steps)
+    return method
+
+
+def streamed(
+    listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
+) -> Callable[Concatenate["AsyncStudy", P], AsyncIterator[T]]:
+    """Make a method of a list, which yields its items as they are read."""
+
+    def method(self: "AsyncStudy", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return self._transport.each(listing(self._calls, *args, **kwargs))
+
+    documented(method, listing, AsyncIterator)
+    return method
+
+
+class AsyncStudy:
+    """A study on the server, as ``Study``, for programs that run in an event loop."""
+
+    def __init__(self, transport: AsyncTransport, study_id: str) -> None:
+        self.id = study_id
+        self._transport = transport
+        self._calls = StudyCalls(study_id)
+
+    def __repr__(self) -> str:
+        return f"<AsyncStudy {self.id!r}>"
+
+    info = awaited(StudyCalls.info)
+    update = awaited(StudyCalls.update)
+    pause = awaited(StudyCalls.pause)
+    resume = awaited(StudyCalls.resume)
+    delete = awaited(StudyCalls.delete)
+
+    observe = awaited(StudyCalls.observe)
+    observe_point = awaited(StudyCalls.observe_point)
+    observe_many = awaited(StudyCalls.observe_many)
+    fail = awaited(StudyCalls.fail)
+    heartbeat = awaited(StudyCalls.heartbeat)
+    release = awaited(StudyCalls.release)
+    settle = awaited(StudyCalls.settle)
+    retry = awaited(StudyCalls.retry)
+    retry_failed = awaited(StudyCalls.retry_failed)
+    set_attributes = awaited(StudyCalls.set_attributes)
+    queue = awaited(StudyCalls.queue)
+    trials = streamed(StudyCalls.trials)
+    why = awaited(StudyCalls.why)
+
+    observations = streamed(StudyCalls.observations)
+    correct = awaited(StudyCalls.correct)
+    exclude = awaited(StudyCalls.exclude)
+    include = awaited(StudyCalls.include)
+    recommendation = awaited(StudyCalls.recommendation)
+    predict = awaited(StudyCalls.predict)
+
+    model = awaited(StudyCalls.model)
+    tree = streamed(StudyCalls.tree)
+    dictionary = streamed(StudyCalls.dictionary)
+    events = streamed(StudyCalls.events)
+    export = awaited(StudyCalls.export)
+
+    async def best(self) -> Best | None:
+        """Return the best observation so far."""
+        return (await self.info()).best
+
+    @overload
+    async def suggest(
+        self, count: None = None, *, worker: str | None = None, lease_seconds: float | None = None
+    ) -> Trial: ...
+    @overload
+    async def suggest(
+        self, count: int, *, worker: str | None = None, lease_seconds: float | None = None
+    ) -> list[Trial]: ...
+    async def suggest(
+        self, count: int | None = None, *, worker: str | None = None, lease_seconds: float | None = None
+    ) -> Trial | list[Trial]:
+        """Lease a trial or, with ``count``, a list of up to so many: see ``Study.suggest``."""
+        steps = self._calls.suggest(1 if count is None else count, worker=worker, lease_seconds=lease_seconds)
+        trials = await self._transport.perform(steps)
+        return trials[0] if count is None else trials
+
+    @asynccontextmanager
+    async def trial(self, *, lease_seconds: float = LEASE_SECONDS) -> AsyncIterator["AsyncLeasedTrial"]:
+        """Lease a trial for the block, and renew the lease until its end.
+
+        An exception fails the trial with its text; cancellation, KeyboardInterrupt, SystemExit and mistakes of the
+        program (ImportError, NameError, SyntaxError, a result that is no number) give it back. The exception
+        propagates in each case.
+
+        Args:
+            lease_seconds: how long the trial stays with this process after a sign of life. A task gives these signs;
+                code that blocks the event loop for longer than that needs a longer lease.
+
+        Raises:
+            NoTrialAvailable, StudyComplete: as ``suggest``.
+        """
+        async with AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds)) as leased:
+            yield leased
+
+
+class AsyncLeasedTrial(Leased):
+    """A trial to evaluate in an ``async with study.trial()`` block, which a task keeps leased."""
+
+    def __init__(self, study: AsyncStudy, trial: Trial) -> None:
+        super().__init__(trial)
+        self._study = study
+
+    async def set_attribute(self, name: str, value: Any) -> None:
+        """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
+        self._set_here(await self._study.set_attributes(self, {name: value}))
+
+    async def observe(
+        self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
+    ) -> Answer:
+        """Report the result: see ``Study.observe``."""
+        return await self._study.observe(self, value, std_error, parameters)
+
+    async def fail(self, reason: str) -> Answer:
+        """Report that the trial cannot be evaluated."""
+        return await self._study.fail(self, printable(reason))
+
+    async def release(self) -> Answer:
+        """Give the trial back unevaluated."""
+        return await self._study.release(self)
+
+    async def __aenter__(self) -> Self:
+        self._keeper = asyncio.create_task(self._keep(), name=f"lease-{self.number}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._keeper.cancel()
+        try:
+            await self._study.settle(self, error)
+        except AdaBKBError as refusal:
+            # The block's own exception matters more than this one.
+            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
+        await asyncio.wait([self._keeper])
+
+    async def _keep(self) -> None:
+        """Renew the lease until the block ends, or another worker has the trial."""
+        lease = self.trial.lease_seconds
+        pause = RENEW_AT * lease
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await self._study.heartbeat(self.trial)
+                pause = RENEW_AT * lease
+            except Conflict as lost:
+                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
+                return
+            except AdaBKBError as error:
+                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
+                pause = RENEW_AGAIN * lease

@@ -1,0 +1,102 @@
+"""Calls of the API as values, and procedures that consist of them. None of this knows how a call is sent.
+
+A procedure (``Steps``) is a generator: it yields a call, is sent the answer or has the error thrown at it, and returns
+its result at the end. A transport performs it, whether it blocks or awaits, so each procedure is written once.
+"""
+
+import inspect
+import uuid
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import update_wrapper
+from typing import Any, Generic, TypeVar, get_args
+
+from adabkb_client.errors import APIError, NotFound, Unauthorized, Unavailable
+from adabkb_client.outbox import Delivery, KeptResult, Outbox
+from adabkb_client.protocol import PAGE, Json, Param
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request, however often it is sent: its key is made once.
+
+    A call that ``tells_result`` is kept on disk while the server cannot be reached; ``trial_created_at`` is known of
+    some of these. ``retry_for`` overrides the client's, in seconds.
+    """
+
+    method: str
+    path: str
+    body: Mapping[str, Any] | None = None
+    params: Mapping[str, Param] = field(default_factory=dict)
+    as_text: bool = False
+    retry_for: float | None = None
+    tells_result: bool = False
+    trial_created_at: datetime | None = None
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+Steps = Generator[Call, Any, T]
+"""A procedure that returns a T."""
+
+
+@dataclass(frozen=True)
+class Listing(Generic[T]):
+    """A list that the server gives page by page."""
+
+    path: str
+    decode: Callable[[Json], T]
+    params: Mapping[str, Param] = field(default_factory=dict)
+
+    def page(self, cursor: str | None) -> Call:
+        """Return the call for the page at a cursor."""
+        return Call("GET", self.path, params={**self.params, "limit": PAGE, "cursor": cursor})
+
+    def all(self) -> Steps[list[T]]:
+        """Read all pages."""
+        items: list[T] = []
+        cursor: str | None = None
+        while True:
+            page = yield self.page(cursor)
+            items += map(self.decode, page["items"])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return items
+
+
+def delivery(outbox: Outbox | None) -> Steps[Delivery]:
+    """Send the results that are kept for a server, each once."""
+    sent: list[KeptResult] = []
+    refused: list[KeptResult] = []
+    if outbox is not None:
+        for kept in outbox.waiting():
+            try:
+                yield from _sent_now(kept)
+            except (Unauthorized, Unavailable):
+                raise
+            except APIError as refusal:
+                refused.append(outbox.refuse(kept, str(refusal)))
+            else:
+                outbox.remove(kept)
+                sent.append(kept)
+    return Delivery(tuple(sent), tuple(refused))
+
+
+def _sent_now(kept: KeptResult) -> Steps[None]:
+    if kept.trial_created_at is not None:
+        study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
+        trial = yield Call("GET", f"{study}/trials/{number}")
+        if datetime.fromisoformat(trial["created_at"]) != datetime.fromisoformat(kept.trial_created_at):
+            raise NotFound(404, "trial_not_found", f"study {kept.study!r} was created anew: this is another trial")
+    yield Call("POST", kept.path, kept.body, key=kept.idempotency_key)
+
+
+def documented(method: Callable[..., Any], build: Callable[..., Any], returns: Any = None) -> None:
+    """Give a method that performs a procedure, or reads a list, its arguments, its docstring and what it returns."""
+    update_wrapper(method, build)
+    signature = inspect.signature(build)
+    result = get_args(signature.return_annotation)[-1]
+    shown = result if returns is None else returns[result]
+    method.__dict__["__signature__"] = signature.replace(return_annotation=shown)

@@ -1,0 +1,82 @@
+"""The calls of a client that concern all studies, one procedure each: as ``study_calls.py``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.errors import Conflict, Invalid
+from adabkb_client.models import Direction, StudyInfo, decode
+from adabkb_client.parameters import Parameter, to_wire
+from adabkb_client.plain import plain
+from adabkb_client.study_calls import StudyCalls
+
+CHANGEABLE = (
+    "budget",
+    "failure_limit",
+    "lease_seconds",
+    "max_attempts",
+    "max_runtime_seconds",
+    "pending_limit",
+    "tags",
+    "tolerance",
+)
+"""Settings of a study that ``update`` changes."""
+
+
+def create_study(
+    id: str | None,
+    parameters: Mapping[str, Parameter],
+    *,
+    direction: Direction,
+    update: bool = False,
+    **settings: Any,
+) -> Steps[StudyInfo]:
+    """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
+    body: dict[str, Any] = {
+        "direction": direction,
+        "parameters": to_wire(parameters),
+        **{name: plain(value) for name, value in settings.items()},
+    }
+    if id is not None:
+        body["id"] = id
+    try:
+        return decode(StudyInfo, (yield Call("POST", "/studies", body)))
+    except Invalid as error:
+        raise Invalid(
+            error.status,
+            error.code,
+            error.detail,
+            request_id=error.request_id,
+            pointers=error.pointers,
+            names=list(parameters),
+        ) from None
+    except Conflict as error:
+        if id is None or error.code != "study_exists":
+            raise
+        conflict = error
+    return (yield from _open_changed(StudyCalls(id), body, conflict, update=update))
+
+
+def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
+    """Open a study whose settings differ, if nothing else does."""
+    now = yield from study.info()
+    changes = {name: body[name] for name in CHANGEABLE if name in body and body[name] != getattr(now, name)}
+    if not changes:
+        raise conflict
+    yield Call("POST", "/studies", {**body, **{name: getattr(now, name) for name in changes}})
+    if not update:
+        differing = ", ".join(f"{name} {getattr(now, name)!r}, not {given!r}" for name, given in changes.items())
+        arguments = ", ".join(f"{name}={given!r}" for name, given in changes.items())
+        raise Conflict(
+            conflict.status,
+            conflict.code,
+            f"study {study.id!r} exists with {differing}; change it by study.update({arguments}) or "
+            "create_study(..., update=True), or leave these arguments out to open it as it is",
+            request_id=conflict.request_id,
+        )
+    return (yield from study.update(**changes))
+
+
+def studies() -> Listing[StudyInfo]:
+    """List all studies."""
+    return Listing("/studies", lambda study: decode(StudyInfo, study))

@@ -1,0 +1,96 @@
+"""The calls of a study, one procedure each: ``resource.py`` performs them and blocks, ``async_study.py`` awaits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, SupportsFloat
+
+from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.models import Answer, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo, decode
+from adabkb_client.plain import point
+from adabkb_client.trial_calls import TrialCalls, result_of
+
+
+class StudyCalls(TrialCalls):
+    """The calls of one study."""
+
+    # The study itself
+
+    def info(self) -> Steps[StudyInfo]:
+        """Return the study's definition and state."""
+        return decode(StudyInfo, (yield Call("GET", self._path)))
+
+    def update(self, /, **changes: Any) -> Steps[StudyInfo]:
+        """Change ``budget``, ``tolerance``, ``tags``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
+        ``failure_limit``, ``pending_limit``.
+
+        None removes a limit. A study whose budget is used up runs again when it is raised.
+        """
+        return decode(StudyInfo, (yield Call("PATCH", self._path, changes)))
+
+    def pause(self) -> Steps[StudyInfo]:
+        """Hand out nothing until ``resume``; results are still accepted."""
+        return self.update(state="paused")
+
+    def resume(self) -> Steps[StudyInfo]:
+        """Hand out trials again."""
+        return self.update(state="running")
+
+    def delete(self) -> Steps[None]:
+        """Delete the study and everything in it."""
+        yield Call("DELETE", self._path)
+
+    # Results
+
+    def observations(self) -> Listing[Observation]:
+        """Yield the observations in the order in which they were stored."""
+        return Listing(f"{self._path}/observations", lambda observation: decode(Observation, observation))
+
+    def correct(
+        self, seq: int, value: SupportsFloat, std_error: SupportsFloat | None = None, reason: str | None = None
+    ) -> Steps[Answer]:
+        """Replace the value of an observation. The model is rebuilt; the log keeps both values and the reason."""
+        return self._amend(seq, {**result_of(value, std_error), "reason": reason})
+
+    def exclude(self, seq: int, reason: str | None = None) -> Steps[Answer]:
+        """Exclude an observation from the model; it stays in the log."""
+        return self._amend(seq, {"excluded": True, "reason": reason})
+
+    def include(self, seq: int, reason: str | None = None) -> Steps[Answer]:
+        """Include an excluded observation again."""
+        return self._amend(seq, {"excluded": False, "reason": reason})
+
+    def recommendation(self) -> Steps[Recommendation]:
+        """Return the best point by the model and the best observed one."""
+        return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation")))
+
+    def predict(self, points: Sequence[Parameters]) -> Steps[list[Prediction]]:
+        """Return the model's prediction of the objective at each point."""
+        body = {"points": [point(parameters) for parameters in points]}
+        answer = yield Call("POST", f"{self._path}/predict", body)
+        return [decode(Prediction, prediction) for prediction in answer["predictions"]]
+
+    # The model and the log, in wire form: see docs/http.md for the fields
+
+    def model(self) -> Steps[dict[str, Any]]:
+        """Return the model's constants and size."""
+        document: dict[str, Any] = yield Call("GET", f"{self._path}/model")
+        return document
+
+    def tree(self) -> Listing[dict[str, Any]]:
+        """Yield the cells of the partition tree."""
+        return Listing(f"{self._path}/tree", dict)
+
+    def dictionary(self) -> Listing[dict[str, Any]]:
+        """Yield the points of the dictionary, which the sketch is built on."""
+        return Listing(f"{self._path}/dictionary", dict)
+
+    def events(self) -> Listing[Event]:
+        """Yield the study's log in order."""
+        return Listing(f"{self._path}/events", lambda event: decode(Event, event))
+
+    def export(self, format: Literal["jsonl", "csv"] = "jsonl") -> Steps[str]:
+        """Return everything about the study (jsonl) or a table of its observations (csv)."""
+        text: str = yield Call("GET", f"{self._path}/export", params={"format": format}, as_text=True)
+        return text
+
+    def _amend(self, seq: int, body: Mapping[str, Any]) -> Steps[Answer]:
+        return self._decode(Answer, (yield Call("PATCH", f"{self._path}/observations/{seq}", body)))
