@@ -40,6 +40,14 @@ def _one_blas_thread() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _outbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Results that clients cannot deliver are not kept for the servers of later tests, which may have the same port."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ADABKB_OUTBOX", str(tmp_path_factory.mktemp("outbox")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[sa.Engine]:
     """A PostgreSQL of this test session's own, carried by a package; yields its maintenance database.

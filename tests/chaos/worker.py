@@ -77,7 +77,8 @@ class Worker:
             self._look: 4,
         }
         actions, weights = list(mix), list(mix.values())
-        with Client(self._url, timeout=CALL_SECONDS, retry_for=self._patience) as client:
+        # Without an outbox, so that nothing is sent that is not in the worker's own record.
+        with Client(self._url, timeout=CALL_SECONDS, retry_for=self._patience, outbox=False) as client:
             self._session = Session(client, self.ledger)
             while not over.is_set():
                 try:
