@@ -83,7 +83,7 @@ class Client:
             direction: "minimize" or "maximize".
             update: if the study exists, and only such settings differ, change them.
             options: ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``, ``max_attempts``,
-                ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``algorithm``, ``tags``: see
+                ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``, ``algorithm``, ``tags``: see
                 docs/http.md. None is no limit.
 
         Returns:

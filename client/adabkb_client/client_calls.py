@@ -17,6 +17,7 @@ CHANGEABLE = (
     "max_attempts",
     "max_runtime_seconds",
     "pending_limit",
+    "stop",
     "tags",
     "tolerance",
 )

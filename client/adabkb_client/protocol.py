@@ -5,6 +5,8 @@ server performs the call once, however often it is sent.
 """
 
 import logging
+import ssl
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -40,6 +42,12 @@ def default_headers(token: str | None) -> dict[str, str]:
     """Return the headers of every request."""
     headers = {"User-Agent": f"adabkb-client/{version('adabkb-service')}", "Accept": "application/json"}
     return {**headers, "Authorization": f"Bearer {token}"} if token else headers
+
+
+@cache
+def trusted_certificates() -> ssl.SSLContext:
+    """Return what httpx trusts by default. To load it takes longer than a call, so that it is done once a process."""
+    return httpx.create_ssl_context()
 
 
 def accepted(response: httpx.Response, url: str) -> httpx.Response:

@@ -20,9 +20,10 @@ class StudyCalls(TrialCalls):
 
     def update(self, /, **changes: Any) -> Steps[StudyInfo]:
         """Change ``budget``, ``tolerance``, ``tags``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
-        ``failure_limit``, ``pending_limit``.
+        ``failure_limit``, ``pending_limit``, ``stop``.
 
-        None removes a limit. A study whose budget is used up runs again when it is raised.
+        None removes a limit. A study whose budget is used up runs again when it is raised, and one that has stopped
+        because there was no gain runs again when ``stop`` is removed or allows more results.
         """
         return decode(StudyInfo, (yield Call("PATCH", self._path, changes)))
 

@@ -27,6 +27,7 @@ from adabkb_client.protocol import (
     default_headers,
     pause,
     say_once,
+    trusted_certificates,
     unreachable,
 )
 
@@ -50,6 +51,7 @@ class Exchange:
             "base_url": url,
             "headers": default_headers(token),
             "timeout": httpx.Timeout(timeout, connect=CONNECT_TIMEOUT),
+            "verify": trusted_certificates(),
         }
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
