@@ -82,7 +82,7 @@ class APIError(AdaBKBError):
     """The server refused a request (an RFC 9457 problem).
 
     ``pointers`` maps a JSON pointer into the request's body to what is wrong there; the text of the error names the
-    arguments instead.
+    arguments instead. ``problem`` is the whole document, empty if it was not the API that answered.
 
     Args:
         status: of the answer.
@@ -105,6 +105,7 @@ class APIError(AdaBKBError):
         names: Sequence[str] = (),
         retry_after: float | None = None,
     ) -> None:
+        self.problem: Mapping[str, Any] = {}
         self.status = status
         self.code = code
         self.detail = detail
@@ -171,7 +172,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | None = None) -> APIError:
     """Build the error for a problem document, which is empty for the answer of a proxy."""
     kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
-    return kind(
+    error = kind(
         status,
         problem.get("code", "unknown"),
         problem.get("detail") or problem.get("title") or "the server gave no detail",
@@ -179,6 +180,8 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
         pointers=_by_pointer(problem.get("errors") or ()),
         retry_after=retry_after,
     )
+    error.problem = problem
+    return error
 
 
 def _by_pointer(faults: Iterable[Mapping[str, str]]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from adabkb_client.lease import LeasedTrial
 from adabkb_client.models import StudyInfo
 from adabkb_client.plain import NotANumber, finite
 
-Objective = Callable[..., SupportsFloat | tuple[SupportsFloat, SupportsFloat]]
+Objective = Callable[..., SupportsFloat | tuple[SupportsFloat, SupportsFloat] | None]
 """Takes the parameters by name, or the trial; returns the value, or the value and its standard error."""
 Result = tuple[float, float | None]
 """A value and, if known, its standard error."""
@@ -22,8 +22,8 @@ class Evaluation:
     function: Objective
     pass_trial: bool
 
-    def __call__(self, trial: LeasedTrial) -> Result:
-        """Return the function's result for a trial.
+    def __call__(self, trial: LeasedTrial) -> Result | None:
+        """Return the function's result for a trial; None for a trial that the function has given back.
 
         Raises:
             NotANumber: what it returned is no number.
@@ -31,6 +31,8 @@ class Evaluation:
             BaseException: what the function raised.
         """
         returned = self.function(trial) if self.pass_trial else self.function(**trial.parameters)
+        if trial.settled:
+            return None
         value, std_error = _split(returned)
         return (
             finite("value", value, "; report a failed run with fail()"),

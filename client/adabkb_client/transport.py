@@ -6,7 +6,7 @@
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -163,6 +163,16 @@ class Transport(Exchange):
             cursor = page["next_cursor"]
             if cursor is None:
                 return
+
+    def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """Yield a document line by line, as the lines come; this is not repeated if the connection breaks."""
+        try:
+            with self._http.stream("GET", f"/v1{path}", headers=headers) as response:
+                if not response.is_success:
+                    response.read()
+                yield from accepted(response, self.url).iter_lines()
+        except httpx.TransportError as error:
+            raise unreachable(error, self.url) from error
 
     def deliver(self) -> Delivery:
         """Send the results that are kept for this server, each once."""

@@ -27,6 +27,9 @@ Callback = Callable[["Study", Trial], object]
 """Takes the study and a trial that this run has just finished."""
 
 DEFAULT_PAUSE = 1.0
+LOOK_EVERY = 0.5
+"""Seconds between two looks at whether a signal has come. The system may give it to any thread, and then a wait of the
+main thread, in which signals are handled, goes on."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
                 for thread in threads:
                     thread.start()
                 for thread in threads:
-                    thread.join()
+                    while thread.is_alive():
+                        thread.join(LOOK_EVERY)
             except BaseException:  # Ctrl-C, SIGTERM
                 crew.abandon()
                 raise
@@ -149,7 +153,7 @@ class _Crew:
         finally:
             process.close()
 
-    def _work(self, evaluate: Callable[[LeasedTrial], Result]) -> None:
+    def _work(self, evaluate: Callable[[LeasedTrial], Result | None]) -> None:
         while not self._stop.is_set():
             try:
                 trial = self._lease()
@@ -216,14 +220,14 @@ class _Crew:
                 self._leased.add(trial)
         return trial
 
-    def _evaluate(self, trial: LeasedTrial, evaluate: Callable[[LeasedTrial], Result]) -> None:
+    def _evaluate(self, trial: LeasedTrial, evaluate: Callable[[LeasedTrial], Result | None]) -> None:
         if self._stop.is_set() or not self._remaining:  # the run ended during the request
             trial.release()
             return
         try:
             with trial:
                 try:
-                    value, std_error = evaluate(trial)
+                    result = evaluate(trial)
                 except self._options.catch as error:
                     self._log_failure(trial, error)
                     trial.fail(in_words(error))
@@ -231,6 +235,9 @@ class _Crew:
                         self.failed += 1
                         self._last_failure = error
                 else:
+                    if result is None:  # the function has given the trial back
+                        return
+                    value, std_error = result
                     answer = trial.observe(value, std_error)
                     with self._lock:
                         self.completed += 1

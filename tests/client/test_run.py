@@ -131,6 +131,23 @@ def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study,
     assert [trial.state for trial in study.trials()] == ["released", "released"]
 
 
+SIGNALLED = """
+import signal, sys, threading, time
+from adabkb_client import Client
+def function(x):
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    time.sleep(60)
+with Client(sys.argv[1]) as client:
+    client.study("s").run(function)
+"""
+
+
+def test_a_signal_that_another_thread_receives_ends_the_run_too(server: str, study: Study) -> None:
+    done = subprocess.run([sys.executable, "-c", SIGNALLED, server], check=False, timeout=20, stderr=subprocess.DEVNULL)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert [trial.state for trial in study.trials()] == ["released"]
+
+
 def test_a_trial_that_is_just_being_handed_out_at_the_end_is_given_back_too(study: Study, faulty: Proxy) -> None:
     faulty.faults.extend(["slow"] * 3)  # the study, its budget, the first trial
     with subprocess.Popen([sys.executable, "-c", PROGRAM, faulty.url], stderr=subprocess.DEVNULL) as process:
