@@ -17,7 +17,6 @@ from typing import Any
 import httpx
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from adabkb_service import settings
 from adabkb_service.cli.main import app
@@ -25,16 +24,10 @@ from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells
 from tests.api.conftest import DEFINITION
+from tests.cli.shell import adabkb
 from tests.servers import server_on, server_process
 
 ADABKB = str(Path(sys.executable).with_name("adabkb"))
-
-
-def adabkb(*arguments: str, code: int = 0, stdin: str | None = None) -> str:
-    """Run a command; what it printed (to stderr, if it failed)."""
-    result = CliRunner().invoke(app, list(arguments), input=stdin)
-    assert result.exit_code == code, result.output
-    return result.stderr if code else result.stdout
 
 
 @pytest.fixture
@@ -99,7 +92,8 @@ def test_the_version_is_told() -> None:
 
 
 def test_without_a_server_the_remedy_is_named() -> None:
-    assert "start one with: adabkb serve" in adabkb("study", "list", "--url", "http://127.0.0.1:1", code=1)
+    nowhere = ["--url", "http://127.0.0.1:1", "--retry-for", "0"]
+    assert "start one with: adabkb serve" in adabkb("study", "list", *nowhere, code=1)
     assert "start one with: adabkb serve" in adabkb("study", "list", "--url", "nonsense", code=1)
 
 
@@ -234,7 +228,8 @@ def test_a_server_beyond_loopback_is_warned_about(tmp_path: Path) -> None:
 def commands(group: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
     """All commands with their names."""
     found: list[tuple[tuple[str, ...], Any]] = []
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         found += commands(command, (*path, name)) if hasattr(command, "commands") else [((*path, name), command)]
     return found
 

@@ -68,8 +68,8 @@ def helps() -> Iterator[tuple[str, str]]:
         )
         text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
         yield context.command_path, text.strip()
-        for child_name, child in getattr(command, "commands", {}).items():
-            yield from walk(child, child_name, context)
+        for child_name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+            yield from walk(command.get_command(context, child_name), child_name, context)
 
     return walk(typer.main.get_command(cli), "adabkb", None)
 
@@ -158,7 +158,7 @@ def _first_line(call: dict[str, str]) -> str:
 
 SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "settings": ("operations.md", settings),
-    "cli": ("operations.md", command_line),
+    "cli": ("command-line.md", command_line),
     "routes": ("http.md", routes),
     "errors": ("http.md", errors),
     "scaling": ("benchmarks.md", scaling),

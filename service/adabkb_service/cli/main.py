@@ -4,19 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
-from adabkb_service.cli import remote
+from adabkb_service.cli import results, studies, trials
+from adabkb_service.cli.calling import calling
 from adabkb_service.cli.output import fail, speaking
+from adabkb_service.cli.run import run
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+SERVER = ("serve", "migrate", "backup", "restore", "doctor", "replay", "import")
+"""The commands that need the server's packages."""
+
+
+class Commands(TyperGroup):
+    """All commands. Those that need the server's packages are imported when they are asked for: that takes seconds."""
+
+    # Contexts and commands are click's, of which typer has a copy of its own, or not, by its version.
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [*SERVER, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command."""
+        return _server_command(cmd_name) if cmd_name in SERVER else super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 study = typer.Typer(help="Create, list, show and delete the studies of a server.", no_args_is_help=True)
 app.add_typer(study, name="study")
 
@@ -26,40 +43,71 @@ def _need_server() -> None:
     fail("this command needs the server's packages; install them: pip install 'adabkb-service[server]'")
 
 
-def _server_commands() -> dict[str, Callable[..., None]]:
-    """The commands that need the server's packages. Where these are missing, the commands say what to install."""
+def _server_command(name: str) -> Any:
+    """A command that needs the server's packages. Where these are missing, it says what to install."""
     try:
         from adabkb_service.cli import maintenance, server  # noqa: PLC0415 (a client has not got what they import)
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("adabkb_service"):
             raise
-        names = ("serve", "migrate", "backup", "restore", "doctor", "replay", "import")
-        return dict.fromkeys(names, _need_server)
-    return {
-        "serve": server.serve,
-        "migrate": maintenance.migrate,
-        "backup": maintenance.backup,
-        "restore": maintenance.restore,
-        "doctor": maintenance.doctor,
-        "replay": maintenance.replay,
-        "import": maintenance.import_,
-    }
+        command: Callable[..., None] = _need_server
+    else:
+        commands: dict[str, Callable[..., None]] = {
+            "serve": server.serve,
+            "migrate": maintenance.migrate,
+            "backup": maintenance.backup,
+            "restore": maintenance.restore,
+            "doctor": maintenance.doctor,
+            "replay": maintenance.replay,
+            "import": maintenance.import_,
+        }
+        command = commands[name]
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(name, context_settings=ANYTHING if command is _need_server else None)(speaking(command))
+    return typer.main.get_command(alone)
 
 
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
+"""For commands that take a value, because a negative one would otherwise be taken for an option."""
 
-for name, command in _server_commands().items():
-    app.command(name, context_settings=ANYTHING if command is _need_server else None)(speaking(command))
-app.command("export")(speaking(remote.export))
-app.command("suggest")(speaking(remote.suggest))
-app.command("retry")(speaking(remote.retry))
-app.command("why")(speaking(remote.why))
-# Otherwise a negative value would be taken for an option.
-app.command(context_settings={"ignore_unknown_options": True})(speaking(remote.observe))
-study.command("create")(speaking(remote.create_study))
-study.command("list")(speaking(remote.list_studies))
-study.command("show")(speaking(remote.show_study))
-study.command("delete")(speaking(remote.delete_study))
+CALLS: dict[str, Callable[..., None]] = {
+    "suggest": trials.suggest,
+    "observe": trials.observe,
+    "observe-many": trials.observe_many,
+    "add": trials.add,
+    "queue": trials.queue,
+    "fail": trials.fail_trial,
+    "release": trials.release,
+    "heartbeat": trials.heartbeat,
+    "retry": trials.retry,
+    "trials": trials.list_trials,
+    "why": trials.why,
+    "observations": results.list_observations,
+    "correct": results.correct,
+    "exclude": results.exclude,
+    "include": results.include,
+    "recommend": results.recommend,
+    "predict": results.predict,
+    "model": results.model,
+    "tree": results.tree,
+    "dictionary": results.dictionary,
+    "events": results.events,
+    "watch": results.watch,
+    "pause": studies.pause,
+    "resume": studies.resume,
+    "update": studies.update,
+    "export": studies.export,
+}
+WITH_VALUES = ("observe", "add", "correct")
+
+app.command("run")(speaking(run))
+for name, command in CALLS.items():
+    app.command(name, context_settings=NEGATIVE_NUMBERS if name in WITH_VALUES else None)(speaking(calling(command)))
+study.command("create")(speaking(calling(studies.create_study)))
+study.command("list")(speaking(calling(studies.list_studies)))
+study.command("show")(speaking(calling(studies.show_study)))
+study.command("delete")(speaking(calling(studies.delete_study)))
 
 
 def _print_version(wanted: bool) -> None:

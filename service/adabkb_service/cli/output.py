@@ -60,5 +60,21 @@ def point(parameters: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value!r}" for name, value in parameters.items())
 
 
+def summary(study: Mapping[str, Any]) -> str:
+    """The state of a study as one line for people."""
+    counts, best = study["counts"], study["best"]
+    why = f" ({study['reason']})" if study["reason"] not in (None, study["state"]) else ""
+    # Only the full study has a budget; the summary in other answers has none.
+    budget = study.get("budget")
+    total = f"{counts['trials']} trials so far" if budget is None else f"{budget} trials"
+    algorithm = study.get("algorithm", {})
+    system = [algorithm.get("kind"), algorithm.get("profile")]
+    chosen = "" if system in ([None, None], ["ada-bkb", "auto"]) else f" ({' '.join(filter(None, system))})"
+    line = f"{study['id']}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
+    if best is not None:
+        line += f", best {best['value']!r} at {point(best['parameters'])}"
+    return line
+
+
 def _json(document: Any) -> str:
     return json.dumps(document, ensure_ascii=False)

@@ -1,0 +1,180 @@
+"""How commands call a server: the options that name it, the transport, and its refusals in the words of commands."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from functools import wraps
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, NoTrialAvailable, UnexpectedAnswer
+from adabkb_client.protocol import Json, Param
+from adabkb_client.transport import Transport
+from adabkb_service.cli.output import WHICH_STUDIES, fail
+
+LOCAL = "http://127.0.0.1:8000"
+PATIENCE = 5.0
+"""Seconds to wait for a server that is away, unless --retry-for says otherwise."""
+TIMEOUT = 60.0
+"""Seconds to wait for an answer."""
+COMPLETION_PATIENCE = 2.0
+"""The same while a shell waits for the ids of studies to complete a word with."""
+
+Url = Annotated[str, typer.Option("--url", envvar="ADABKB_URL", help="address of the server")]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token", envvar="ADABKB_TOKEN", help="sent to the server as Authorization: Bearer", show_default=False
+    ),
+]
+RetryFor = Annotated[
+    float, typer.Option("--retry-for", envvar="ADABKB_RETRY_FOR", min=0, help="seconds to wait for an absent server")
+]
+
+
+def _studies(context: typer.Context, incomplete: str) -> list[str]:
+    """The ids that a word may become, for the completion of a shell; none if the server does not answer."""
+    url, token = context.params.get("url") or LOCAL, context.params.get("token")
+    try:
+        with connected(url, token, COMPLETION_PATIENCE, retry_for=0) as server:
+            return [study["id"] for study in server.pages("/studies") if study["id"].startswith(incomplete)]
+    except AdaBKBError:
+        return []
+
+
+StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False, autocompletion=_studies)]
+
+
+def calling(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options ``--url``, ``--token`` and ``--retry-for`` instead of its first parameter, the
+    transport to the server that they name. If the server refuses, the command ends with the reason."""
+    signature = inspect.signature(command, eval_str=True)
+    own = list(signature.parameters.values())[1:]
+    options = [_option("url", Url, LOCAL), _option("token", Token, None), _option("retry_for", RetryFor, PATIENCE)]
+    parameters = [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *options]
+
+    @wraps(command)
+    def called(*, url: str, token: str | None, retry_for: float, **arguments: Any) -> None:
+        quiet = silence() if arguments.get("as_json") else nullcontext()
+        with quiet, reported(), connected(checked(url), token, TIMEOUT, retry_for) as server:
+            try:
+                command(server, **arguments)
+            except ValueError:  # json's, of a body
+                fail("NaN and infinity cannot be sent, give finite numbers (for a run without a result: adabkb fail)")
+
+    vars(called)["__signature__"] = signature.replace(parameters=parameters)
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Inside the block, the client does not tell that it is trying again: with ``--json`` all that is said is JSON."""
+    logger, quiet = logging.getLogger("adabkb_client"), logging.NullHandler()
+    logger.addHandler(quiet)
+    try:
+        yield
+    finally:
+        logger.removeHandler(quiet)
+
+
+class Server:
+    """The calls of the API, with documents as they are sent."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, path: str) -> Json:
+        """GET a document."""
+        return self._answer(Call("GET", path))
+
+    def text(self, path: str, **params: Param) -> str:
+        """GET a document that is not JSON."""
+        found: str = self._answer(Call("GET", path, params=params, as_text=True))
+        return found
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Json:
+        """POST a body, with exactly one effect."""
+        return self._answer(Call("POST", path, body))
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> Json:
+        """PATCH a resource, with exactly one effect."""
+        return self._answer(Call("PATCH", path, body))
+
+    def delete(self, path: str) -> None:
+        """DELETE a resource."""
+        self._answer(Call("DELETE", path))
+
+    def pages(self, path: str, **params: Param) -> Iterator[Json]:
+        """Yield the items of a list, page after page."""
+        return self._transport.each(Listing(path, lambda item: item, params))
+
+    def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """Yield a document line by line, as the lines come."""
+        return self._transport.lines(path, headers)
+
+    def _answer(self, call: Call) -> Json:
+        return self._transport.perform(_only(call))
+
+
+def _only(call: Call) -> Steps[Json]:
+    """The procedure of a single call."""
+    return (yield call)
+
+
+@contextmanager
+def connected(url: str, token: str | None, timeout: float, retry_for: float) -> Iterator[Server]:
+    """A server, the connections to which are closed at the end of the block. Results are not kept in an outbox."""
+    with closing(Transport(url, token, timeout, retry_for, outbox=None)) as transport:
+        yield Server(transport)
+
+
+def checked(url: str) -> str:
+    """Return the address, if it is one."""
+    if not url.startswith(("http://", "https://")):
+        fail(f"no server answers at {url} (an address starts with http:// or https://); start one with: adabkb serve")
+    return url
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """End the command with what the server, or the connection to it, says, if a call inside the block fails."""
+    try:
+        yield
+    except APIError as error:
+        remedy = f" {WHICH_STUDIES}" if error.code == "study_not_found" else ""
+        fail(f"{error.detail} [{error.code}]{remedy}", error.problem)
+    except ConnectionFailed as error:
+        fail(f"{_first_line(error).rstrip('.')}; start one with: adabkb serve")
+    except UnexpectedAnswer as error:
+        fail(f"{_first_line(error)} Give the address of the server with --url.")
+
+
+def none_left(study: str, none: NoTrialAvailable) -> str:
+    """Why a study hands out no trial, and what to do, in the words of commands."""
+    if none.reason == "failures":
+        return (
+            f"study {study} was paused because its trials failed one after the other (failure_limit). "
+            f"See why: adabkb trials {study} --state failed. Remove the cause, then: adabkb retry {study}, "
+            f"adabkb resume {study}"
+        )
+    return f"study {study} hands out no trial: {none.reason}"
+
+
+def path(study: str, rest: str = "") -> str:
+    """The path of a study, or of something below it."""
+    return f"/studies/{quote(study, safe='')}{rest}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

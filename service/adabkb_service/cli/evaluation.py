@@ -1,0 +1,250 @@
+"""The evaluation of trials by a program, for ``adabkb run``."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from adabkb_client import LeasedTrial
+from adabkb_service.cli import program
+from adabkb_service.cli.processes import Output, ProcessGroup
+
+log = logging.getLogger("adabkb.run")
+
+GIVE_BACK = 75
+"""Exit code by which a program gives its trial back: EX_TEMPFAIL of sysexits.h."""
+STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
+"""Signals that stop the command, and that it passes on. Windows, where other commands work, has no SIGHUP."""
+LONGEST_PAUSE = 60.0
+"""Seconds between two trials, at most, when all are given back."""
+LAST_LINES = 10
+REASON_LENGTH = 900
+
+
+class ProgramFailed(Exception):
+    """The program has not evaluated its trial; the message says why."""
+
+
+class Stopped(SystemExit):
+    """The end of the run, at once; trials that are not finished are given back. ``code`` is the command's exit code,
+    or the message of a mistake."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a program may take, and how often it may go wrong."""
+
+    timeout: float | None
+    """Seconds for one evaluation."""
+    grace: float
+    """Seconds between the signal that asks a program to end and the one that ends it."""
+    in_a_row: int
+    """Trials given back one after the other, after which the run ends."""
+
+
+@dataclass
+class Programs:
+    """Evaluates trials, in any number of threads, and passes signals on to the programs that run."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    limits: Limits
+    pattern: re.Pattern[str] | None
+    logs: Path | None
+    _running: set[ProcessGroup] = field(default_factory=set)
+    _stopped_by: int | None = None
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _given_back: int = 0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __call__(self, trial: LeasedTrial) -> program.Result | None:
+        """Evaluate a trial.
+
+        Returns:
+            The result; None if the trial was given back.
+
+        Raises:
+            ProgramFailed: the trial has failed.
+            Stopped: the command is told to end, or the program cannot be started.
+        """
+        with ExitStack() as open_:
+            folder = Path(
+                open_.enter_context(tempfile.TemporaryDirectory(prefix="adabkb-", ignore_cleanup_errors=True))
+            )
+            command = self._command(trial)
+            sink = self._sink(trial, command, open_)
+            with self._started(command, trial, folder) as group:
+                outputs = Output(group.stdout, sink), Output(group.stderr, sink)
+                code, timed_out = self._ended(group)
+            output, errors = (stream.text() for stream in outputs)
+            return self._outcome(trial, code, timed_out, folder, output, errors)
+
+    @contextmanager
+    def passing_signals_on(self) -> Iterator[None]:
+        """Inside the block, a signal that stops the command goes to the programs. Their trials are given back when
+        they have ended; a second signal, or the end of the time of grace, ends them at once."""
+        before = {number: signal.getsignal(number) for number in (*STOPS, signal.SIGALRM)}
+        for number in STOPS:
+            if before[number] is not signal.SIG_IGN:  # as under nohup
+                signal.signal(number, self._stop)
+        signal.signal(signal.SIGALRM, self._kill)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        with self._lock:
+            if self._stopped_by is not None:
+                self._kill(number, frame)
+                return
+            self._stopped_by = number
+            self._stopping.set()
+            for group in self._running:
+                group.send(number)
+            if not self._running:
+                raise Stopped(128 + number)
+        signal.setitimer(signal.ITIMER_REAL, self.limits.grace)
+
+    def _kill(self, _: int, __: FrameType | None) -> None:
+        with self._lock:
+            for group in self._running:
+                group.send(signal.SIGKILL)
+
+    def _command(self, trial: LeasedTrial) -> list[str]:
+        try:
+            return program.filled(self.command, trial.parameters)
+        except program.WrongPlaceholder as mistake:
+            raise Stopped(str(mistake)) from None
+
+    def _sink(self, trial: LeasedTrial, command: Sequence[str], open_: ExitStack) -> IO[bytes]:
+        if self.logs is None:
+            return sys.stderr.buffer
+        path = self.logs / f"{trial.trial.study_id}-{trial.number}-{trial.trial.attempt}.log"
+        try:
+            file = open_.enter_context(path.open("ab", buffering=0))
+        except OSError as error:
+            raise Stopped(f"cannot write the log {path} ({error.strerror}); name another folder with --logs") from None
+        file.write(f"$ {' '.join(command)}\n".encode())
+        return file
+
+    @contextmanager
+    def _started(self, command: Sequence[str], trial: LeasedTrial, folder: Path) -> Iterator[ProcessGroup]:
+        variables = {**self.environment, **program.environment(trial, folder)}
+        with self._lock:  # so that a signal that stops the command misses no program
+            self._check_running()
+            try:
+                group = ProcessGroup(command, variables, folder)
+            except (OSError, ValueError) as error:
+                raise Stopped(_not_started(command[0], error)) from None
+            self._running.add(group)
+        try:
+            with group:
+                yield group
+        finally:
+            with self._lock:
+                self._running.discard(group)
+
+    def _check_running(self) -> None:
+        if self._stopped_by is not None:
+            raise Stopped(128 + self._stopped_by)
+
+    def _ended(self, group: ProcessGroup) -> tuple[int, bool]:
+        """Wait for the end of the program; also tell whether it came by the timeout."""
+        over, timed_out = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            if not over.wait(self.limits.timeout):
+                timed_out.set()
+                group.send(signal.SIGTERM)
+                if not over.wait(self.limits.grace):
+                    group.send(signal.SIGKILL)
+
+        if self.limits.timeout is not None:
+            threading.Thread(target=watch, daemon=True).start()
+        try:
+            return group.wait(), timed_out.is_set()
+        finally:
+            over.set()
+
+    def _outcome(
+        self, trial: LeasedTrial, code: int, timed_out: bool, folder: Path, output: str, errors: str
+    ) -> program.Result | None:
+        if timed_out:
+            self._fail(trial, f"no result after {self.limits.timeout:g} seconds (--timeout)")
+        if code == 0:
+            try:
+                found = program.result(folder, output, self.pattern)
+            except program.NoResult as reason:
+                self._check_running()
+                self._fail(trial, str(reason))
+            self._given_back = 0
+            return found
+        self._check_running()
+        told = _told(code)
+        if code == GIVE_BACK or _stopped_by_others(code):
+            self._give_back(trial, told)
+            return None
+        lines = _last_lines(errors)
+        self._fail(trial, f"{told}: {lines}" if lines else f"{told}, and nothing on standard error")
+        return None
+
+    def _fail(self, trial: LeasedTrial, reason: str) -> None:
+        self._given_back = 0
+        trial.fail(reason)
+        raise ProgramFailed(reason)
+
+    def _give_back(self, trial: LeasedTrial, told: str) -> None:
+        trial.release()
+        with self._lock:
+            self._given_back += 1
+            times = self._given_back
+        log.info("trial %d of study %r is given back: %s", trial.number, trial.trial.study_id, told)
+        if times >= self.limits.in_a_row:
+            raise Stopped(f"{times} trials in a row were given back, this is the last: {told}")
+        # The trial is the next to be handed out: leave some time for the cause to go away.
+        self._stopping.wait(min(2.0 ** (times - 1), LONGEST_PAUSE))
+        self._check_running()
+
+
+def _not_started(name: str, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        remedy = "give its path, such as ./train.sh for a file in this folder"
+    elif isinstance(error, PermissionError):
+        remedy = f"make it executable: chmod +x {name}"
+    else:
+        remedy = f"if it is a script, give its interpreter first: sh {name}"
+    cause = getattr(error, "strerror", None) or error
+    return f"cannot start the program {name!r} ({cause}); {remedy}"
+
+
+def _told(code: int) -> str:
+    """The end of a program in words."""
+    if code < 0:
+        with suppress(ValueError):
+            return f"ended by {signal.Signals(-code).name}"
+    return f"exit code {code}"
+
+
+def _stopped_by_others(code: int) -> bool:
+    """Whether a signal from elsewhere has ended the program, such as that of a batch system to all processes of a job.
+    A shell says so by an exit code above 128."""
+    return any(code in (-number, 128 + number) for number in STOPS)
+
+
+def _last_lines(text: str) -> str:
+    lines = deque((line.rstrip() for line in text.splitlines() if line.strip()), LAST_LINES)
+    return "\n".join(lines)[-REASON_LENGTH:]

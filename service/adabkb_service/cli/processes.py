@@ -1,0 +1,128 @@
+"""The processes of ``adabkb run``: a program and all that it starts, as one group that leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Self
+
+GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
+"""The shell program of a guard. It says that it is ready, and waits for the end of its input, which comes when the
+command dies: then it removes the folder, and ends its whole group."""
+KEPT = 1_000_000
+"""Bytes that are kept of each output."""
+READ = 65_536
+DRAIN_PATIENCE = 5.0
+"""Seconds to wait for the end of an output once the group has ended. A process that has left the group may hold it."""
+
+
+class ProcessGroup:
+    """A program that runs, in a process group of its own.
+
+    The leader of the group is a guard: a shell that ends the group if this process dies, however it dies. It lives
+    until ``close``, so the group's number cannot have come to mean other processes.
+
+    Args:
+        command: the program with its arguments.
+        environment: of the program.
+        folder: is removed if this process dies.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+        self._lock = threading.RLock()  # a signal handler may interrupt another one
+        self._closed = False
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", GUARD, "adabkb-guard", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        try:
+            _stream(self._guard.stdout).read(1)
+            self._program = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=self._guard.pid,
+            )
+        except BaseException:
+            self._end_group()
+            raise
+        self.stdout = _stream(self._program.stdout)
+        self.stderr = _stream(self._program.stderr)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wait(self) -> int:
+        """Wait for the end of the program, not of what it has started; return its exit code, or minus a signal."""
+        return self._program.wait()
+
+    def send(self, number: int) -> None:
+        """Send a signal to the program and all that it has started."""
+        with self._lock, suppress(ProcessLookupError, PermissionError):
+            if not self._closed:
+                os.killpg(self._guard.pid, number)
+
+    def close(self) -> None:
+        """End whatever is left of the group."""
+        self._end_group()
+        self._program.wait()
+
+    def _end_group(self) -> None:
+        self.send(signal.SIGKILL)
+        with self._lock:
+            self._closed = True
+            self._guard.wait()
+        for stream in (self._guard.stdin, self._guard.stdout):
+            _stream(stream).close()
+
+
+class Output:
+    """One of the outputs of a program: it is passed on as it comes, and its end is kept.
+
+    Args:
+        stream: where to read.
+        sink: where to pass it on to.
+    """
+
+    def __init__(self, stream: IO[bytes], sink: IO[bytes]) -> None:
+        self._stream = stream
+        self._sink = sink
+        self._end = b""
+        self._thread = threading.Thread(target=self._pump, daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """Return the end of the output, once the program has ended."""
+        self._thread.join(DRAIN_PATIENCE)
+        return self._end.decode(errors="replace")
+
+    def _pump(self) -> None:
+        with self._stream:
+            for chunk in iter(partial(os.read, self._stream.fileno(), READ), b""):
+                self._end = (self._end + chunk)[-KEPT:]
+                with suppress(OSError, ValueError):  # a full disk must not stop the program
+                    self._sink.write(chunk)
+                    self._sink.flush()
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    """Return a stream that is there because it was asked for."""
+    assert stream is not None
+    return stream

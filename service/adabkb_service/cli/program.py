@@ -1,0 +1,140 @@
+"""What ``adabkb run`` tells a program, and what the program answers: arguments, environment, files, result."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from adabkb_client import LeasedTrial
+
+PARAMETER_PREFIX = "ADABKB_PARAM_"
+PARAMETERS_FILE = "parameters.json"
+RESULT_FILE = "result"
+SHOWN = 100
+"""Characters of an unusable result that an error shows."""
+
+Result = float | tuple[float, float]
+"""A value, or a value and its standard error."""
+
+_BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class WrongPlaceholder(ValueError):
+    """An argument names something that is no parameter, or has a brace that is not in a pair."""
+
+
+class NoResult(ValueError):
+    """What a program has left is no result."""
+
+
+def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a command with a placeholder that is none of the parameters.
+
+    Raises:
+        WrongPlaceholder: it names the argument and the parameters that there are.
+    """
+    filled(command, dict.fromkeys(names))
+
+
+def filled(command: Sequence[str], parameters: Mapping[str, Any]) -> list[str]:
+    """Return the command with the values of parameters in place of ``{name}``, and single braces for doubled ones.
+
+    Raises:
+        WrongPlaceholder: as above.
+    """
+    return [_BRACES.sub(partial(_filled, argument, parameters), argument) for argument in command]
+
+
+def environment(trial: LeasedTrial, folder: Path) -> dict[str, str]:
+    """Return the variables that tell a program about its trial, and write the file of parameters."""
+    parameters = trial.parameters
+    file = folder / PARAMETERS_FILE
+    file.write_text(json.dumps(parameters, ensure_ascii=False), encoding="utf-8")
+    return {
+        **{variable(name): as_text(value) for name, value in parameters.items()},
+        "ADABKB_STUDY": trial.trial.study_id,
+        "ADABKB_TRIAL": str(trial.number),
+        "ADABKB_ATTEMPT": str(trial.trial.attempt),
+        "ADABKB_PARAMETERS": str(file),
+        "ADABKB_RESULT": str(folder / RESULT_FILE),
+    }
+
+
+def variable(name: str) -> str:
+    """Return the name of the variable that has a parameter's value."""
+    return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
+def as_text(value: Any) -> str:
+    """Return a value as an argument: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result:
+    """Return the result: from the file, or else from the standard output.
+
+    Args:
+        folder: has the file, if the program has written one.
+        output: the end of the program's standard output.
+        pattern: its last match is the result; without one the last line that is not empty.
+
+    Raises:
+        NoResult: there is none, or it is no finite number.
+    """
+    file = folder / RESULT_FILE
+    try:
+        written = file.read_text(encoding="utf-8").strip() if file.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoResult(f"the file $ADABKB_RESULT cannot be read: {error}") from None
+    if written:
+        return _parsed(written, "the file $ADABKB_RESULT")
+    if pattern is not None:
+        matches = [match[1] for match in pattern.finditer(output)]
+        if not matches or matches[-1] is None:
+            raise NoResult(f"nothing in the standard output matches --pattern {pattern.pattern!r}")
+        return _parsed(matches[-1].strip(), "the match of --pattern")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if not lines:
+        raise NoResult(
+            "the program ended without a result: its standard output is empty, and it wrote no file $ADABKB_RESULT"
+        )
+    return _parsed(lines[-1], "the last line of standard output")
+
+
+def _filled(argument: str, parameters: Mapping[str, Any], found: re.Match[str]) -> str:
+    name = found[1]
+    if found[0] in ("{{", "}}"):
+        return found[0][0]
+    if name is not None and name in parameters:
+        return as_text(parameters[name])
+    what = "a single brace" if name is None else f"{found[0]}, which is no parameter"
+    raise WrongPlaceholder(
+        f"the argument {argument!r} has {what}; the parameters are {', '.join(parameters)}. "
+        "Write {{ and }} for literal braces"
+    )
+
+
+def _parsed(text: str, source: str) -> Result:
+    try:
+        document = {"value": float(text)}
+    except ValueError:
+        try:
+            document = json.loads(text)
+        except ValueError:
+            document = {}
+    if not isinstance(document, dict) or "value" not in document or not document.keys() <= {"value", "std_error"}:
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+        raise NoResult(f'{source} is {shown!r}, neither a number nor JSON such as {{"value": 0.93, "std_error": 0.01}}')
+    value, std_error = _finite("value", document["value"]), document.get("std_error")
+    return value if std_error is None else (value, _finite("std_error", std_error))
+
+
+def _finite(name: str, number: Any) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise NoResult(f"the {name} of the result is {number!r}, not a finite number")
+    return float(number)

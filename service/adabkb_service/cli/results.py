@@ -1,0 +1,177 @@
+"""Commands about what is known: observations, predictions, the model and the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from adabkb_client.errors import ConnectionFailed
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, point, show, summary
+from adabkb_service.cli.values import parse_point
+
+Seq = Annotated[int, typer.Argument(help="the observation's sequence number (adabkb observations)", show_default=False)]
+DATA = "data:"
+COMPLETED = "completed"
+"""The kind of the event that ends a study."""
+Reason = Annotated[str | None, typer.Option(help="why, for the log", show_default=False)]
+
+
+def list_observations(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """List the observations of a study in the order in which they were stored."""
+    found = list(server.pages(path(study, "/observations")))
+    show(found, "\n".join(map(_observation, found)) or f"Study {study} has no observations.", as_json=as_json)
+
+
+def correct(
+    server: Server,
+    study: StudyId,
+    seq: Seq,
+    value: Annotated[float, typer.Argument(help="the right value", show_default=False)],
+    std_error: Annotated[float | None, typer.Option(help="its standard error", show_default=False)] = None,
+    reason: Reason = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replace the value of an observation. The model is rebuilt; the log keeps both values and the reason.
+
+    \b
+    adabkb correct svm 12 0.93 --reason "typing error"
+    """
+    changes: dict[str, Any] = {"value": value, "reason": reason}
+    if std_error is not None:
+        changes["std_error"] = std_error
+    _amend(server, study, seq, changes, as_json=as_json)
+
+
+def exclude(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Exclude an observation from the model; it stays in the log."""
+    _amend(server, study, seq, {"excluded": True, "reason": reason}, as_json=as_json)
+
+
+def include(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Include an excluded observation again."""
+    _amend(server, study, seq, {"excluded": False, "reason": reason}, as_json=as_json)
+
+
+def recommend(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Show the best point by the model, and the best observed one."""
+    found = server.get(path(study, "/recommendation"))
+    model, observed, gap = found["model"], found["observed"], found["gap"]
+    lines = []
+    if model is not None:
+        lines.append(f"by the model: {model['mean']:.6g} ± {model['std']:.2g} at {point(model['parameters'])}")
+    if observed is not None:
+        lines.append(f"observed: {observed['value']!r} at {point(observed['parameters'])}")
+    if gap is not None:
+        lines.append(f"gap: {gap:.6g}, which the optimum is at most better by")
+    show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
+
+
+def predict(
+    server: Server,
+    study: StudyId,
+    parameters: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=VALUE...",
+            help="a point such as C=10 gamma=0.1, or points in JSON, one object each",
+            show_default=False,
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Show what the model predicts of the objective at one point, or several.
+
+    \b
+    adabkb predict svm '{"C": 1, "gamma": 0.1}' '{"C": 10, "gamma": 0.1}'
+    """
+    in_json = all(argument.lstrip().startswith("{") for argument in parameters)
+    points = [parse_point([argument]) for argument in parameters] if in_json else [parse_point(parameters)]
+    found = server.post(path(study, "/predict"), {"points": points})["predictions"]
+    lines = [
+        f"{point(where)}: {it['mean']:.6g} ± {it['std']:.2g}, from {it['lcb']:.6g} to {it['ucb']:.6g}"
+        for where, it in zip(points, found, strict=True)
+    ]
+    show(found, "\n".join(lines), as_json=as_json)
+
+
+def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Show the model in numbers: its constants, its size and what it has learned."""
+    found = server.get(path(study, "/model"))
+    show(found, "\n".join(f"{name}: {json.dumps(value)}" for name, value in found.items()), as_json=as_json)
+
+
+def tree(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """List the cells of the partition tree in order of creation."""
+    _listing(server, study, "tree", as_json=as_json)
+
+
+def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """List the points of the dictionary, which the sketch is built on."""
+    _listing(server, study, "dictionary", as_json=as_json)
+
+
+def events(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """List the log of a study in order."""
+    found = list(server.pages(path(study, "/events")))
+    show(found, "\n".join(map(_event, found)), as_json=as_json)
+
+
+def watch(
+    server: Server,
+    study: StudyId,
+    all_events: Annotated[bool, typer.Option("--all", help="begin with the first event of the log")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print each event as a line of JSON")] = False,
+) -> None:
+    """Show what happens to a study as it happens, until it is complete or deleted, or Ctrl-C.
+
+    It begins with the state of the study; --all begins with its first event. A server that is restarted is waited for.
+    """
+    found = server.get(path(study))
+    if not as_json:
+        typer.echo(summary(found))
+    seq = 0 if all_events else found["revision"]
+    with suppress(KeyboardInterrupt):
+        while found["state"] != "complete" or seq < found["revision"]:
+            for event in _happening(server, study, seq):
+                seq = event["seq"]
+                typer.echo(json.dumps(event, ensure_ascii=False) if as_json else _event(event))
+                if event["kind"] == COMPLETED:
+                    break
+            found = server.get(path(study))
+
+
+def _happening(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
+    """The events after a number, as they come, until the server ends the stream or the connection breaks."""
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    with suppress(ConnectionFailed):
+        for line in server.lines(path(study, "/events"), headers):
+            if line.startswith(DATA):
+                yield json.loads(line.removeprefix(DATA))
+
+
+def _listing(server: Server, study: str, what: str, *, as_json: bool) -> None:
+    found = list(server.pages(path(study, f"/{what}")))
+    lines = [" ".join(f"{name}={json.dumps(value)}" for name, value in item.items()) for item in found]
+    show(found, "\n".join(lines) or f"The {what} of study {study} is empty.", as_json=as_json)
+
+
+def _amend(server: Server, study: str, seq: int, changes: dict[str, Any], *, as_json: bool) -> None:
+    answer = server.patch(path(study, f"/observations/{seq}"), changes)
+    show(answer, f"{_observation(answer['observation'])}. {summary(answer['study'])}", as_json=as_json)
+
+
+def _observation(row: dict[str, Any]) -> str:
+    source = "" if row["trial"] is None else f" of trial {row['trial']}"
+    error = "" if row["std_error"] is None else f" ± {row['std_error']!r}"
+    excluded = ", excluded" if row["excluded"] else ""
+    return f"observation {row['seq']}{source}: {row['value']!r}{error} at {point(row['parameters'])}{excluded}"
+
+
+def _event(event: dict[str, Any]) -> str:
+    trial = "" if event["trial"] is None else f" trial {event['trial']}"
+    return f"event {event['seq']}, {event['created_at']}: {event['kind']}{trial} {json.dumps(event['payload'])}"

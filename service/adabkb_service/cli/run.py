@@ -1,0 +1,165 @@
+"""``adabkb run``: evaluates the trials of a study with a program in any language."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
+from adabkb_client.leased import LEASE_SECONDS
+from adabkb_service.cli.calling import LOCAL, StudyId, Token, Url, checked, none_left, reported
+from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
+from adabkb_service.cli.output import AsJson, fail, point, show
+from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
+
+POSITIVE_SECONDS = 0.001
+LOGGERS = ("adabkb_client", "adabkb.run")
+
+
+def run(
+    study: StudyId,
+    program: Annotated[
+        list[str],
+        typer.Argument(help="after --: the program and its arguments, {name} for a parameter", show_default=False),
+    ],
+    count: Annotated[
+        int | None, typer.Option(min=1, help="trials to evaluate, at most; else until the study is complete")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="programs that run at once")] = 1,
+    timeout: Annotated[
+        float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds for one trial, which then fails")
+    ] = None,
+    grace: Annotated[
+        float, typer.Option(min=0, help="seconds that a program has to end when it is told to, before it is killed")
+    ] = 10.0,
+    pattern: Annotated[
+        str | None,
+        typer.Option(help="regular expression with one group, the result; its last match on standard output counts"),
+    ] = None,
+    logs: Annotated[
+        Path | None, typer.Option(help="folder for a log of each trial, instead of standard error", file_okay=False)
+    ] = None,
+    max_failures: Annotated[int, typer.Option(min=1, help="stop after so many failures in a row")] = 5,
+    lease_seconds: Annotated[
+        float,
+        typer.Option(
+            min=POSITIVE_SECONDS, help="if this command is killed, its trials are handed out again after this time"
+        ),
+    ] = LEASE_SECONDS,
+    url: Url = LOCAL,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate the trials of a study with a program, until the study is complete.
+
+    \b
+    adabkb run svm -- ./train.sh --lr {lr} --layers {layers}
+
+    The program finds its parameters in its arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
+    $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it writes one:
+    a number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 is a result, 75 gives the trial back, and any other
+    code fails it with the last lines of standard error as the reason. Ctrl-C and SIGTERM go to the program too, and
+    its trial is given back.
+    """
+    if os.name != "posix":
+        fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
+    expression = _compiled(pattern)
+    if logs is not None:
+        _make_folder(logs)
+    told = {"ADABKB_URL": url} | ({"ADABKB_TOKEN": token} if token else {})
+    programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
+    with (
+        reported(),
+        Client(checked(url), token) as client,
+        _lines_on_standard_error(),
+        programs.passing_signals_on(),
+    ):
+        try:
+            found = client.study(study)
+            check_placeholders(program, [parameter["name"] for parameter in found.info().parameters])
+            report = found.run(
+                programs,
+                workers=jobs,
+                n_trials=count,
+                pass_trial=True,
+                max_failures=max_failures,
+                lease_seconds=lease_seconds,
+                progress=False,
+            )
+        except WrongPlaceholder as mistake:
+            fail(str(mistake))
+        except ProgramFailed as error:
+            fail(
+                f"stopped by {max_failures} failures in a row, this is the last: {error}\n"
+                f"Remove the cause, then have the failed trials handed out again: adabkb retry {study}"
+            )
+        except NoTrialAvailable as none:
+            fail(none_left(study, none))
+        except Stopped as stopped:
+            if isinstance(stopped.code, str):
+                fail(f"{stopped.code}. The trial is given back.")
+            raise
+    show(asdict(report), _summary(study, report), as_json=as_json)
+
+
+def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+    if pattern is None:
+        return None
+    try:
+        expression = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        fail(f"--pattern {pattern!r} is no regular expression: {error}")
+    if expression.groups != 1:
+        fail(
+            f"--pattern {pattern!r} has {expression.groups} groups; put the result, and nothing else, into parentheses"
+        )
+    return expression
+
+
+def _make_folder(logs: Path) -> None:
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"cannot make the folder {logs} ({error.strerror}); name another one with --logs")
+
+
+def _summary(study: str, report: RunReport) -> str:
+    is_complete = report.reason in StudyComplete.explanations  # or else this command has had its trials
+    end = f"Study {study} is complete ({report.reason})" if is_complete else f"Study {study} goes on"
+    line = f"{end}; this command completed {report.completed} trials, {report.failed} failed."
+    best = report.recommendation.observed
+    return line if best is None else f"{line} Best {best.value!r} at {point(best.parameters)}."
+
+
+class _Line(logging.Formatter):
+    """A message, and what an error says, without the traceback."""
+
+    def formatException(self, ei: object) -> str:  # noqa: N802 (logging calls it so)
+        """Return what the error says."""
+        return str(ei[1]) if isinstance(ei, tuple) else ""
+
+
+@contextmanager
+def _lines_on_standard_error() -> Iterator[None]:
+    """Print what happens to trials, one line each, inside the block."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Line("%(asctime)s %(message)s", "%H:%M:%S"))
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)

@@ -1,0 +1,152 @@
+"""Commands about a study as a whole."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, fail, show, summary
+from adabkb_service.cli.values import parse
+
+NO_LIMIT = "none"
+
+
+def create_study(
+    server: Server,
+    definition: Annotated[
+        Path, typer.Argument(help="JSON file with the definition, - for stdin", allow_dash=True, show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Create a study from its definition, the body of POST /v1/studies.
+
+    echo '{"id": "svm", "direction": "maximize", "budget": 60, "parameters": [{"name": "C", "kind": "float", "low":
+    0.001, "high": 1000, "scale": "log"}]}' | adabkb study create -
+    """
+    try:
+        text = typer.get_text_stream("stdin").read() if str(definition) == "-" else definition.read_text()
+        body = json.loads(text)
+    except (OSError, ValueError) as error:
+        fail(f"cannot read the definition from {definition}: {error}")
+    study = server.post("/studies", body)
+    show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
+
+
+def list_studies(server: Server, as_json: AsJson = False) -> None:
+    """List all studies, newest first."""
+    studies = list(server.pages("/studies"))
+    show(studies, "\n".join(map(summary, studies)) or "There are no studies.", as_json=as_json)
+
+
+def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Show a study: state, counts, best result."""
+    found = server.get(path(study))
+    show(found, summary(found), as_json=as_json)
+
+
+def delete_study(
+    server: Server,
+    study: StudyId,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a study and everything below it."""
+    if not yes:
+        if not sys.stdin.isatty():
+            fail(f"there is no terminal to ask whether to delete study {study}; pass --yes")
+        typer.confirm(f"Delete study {study} with all its results?", abort=True)
+    server.delete(path(study))
+    show({"deleted": study}, f"Study {study} is deleted.", as_json=as_json)
+
+
+def pause(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Hand out no trials until the study is resumed; results are still accepted."""
+    _change(server, study, {"state": "paused"}, as_json=as_json)
+
+
+def resume(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Hand out trials again."""
+    _change(server, study, {"state": "running"}, as_json=as_json)
+
+
+def _limit(what: str) -> Any:
+    return typer.Option(help=what, show_default=False, metavar="<number|none>")
+
+
+def update(
+    server: Server,
+    study: StudyId,
+    budget: Annotated[str | None, _limit("trials, at most")] = None,
+    tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
+    lease_seconds: Annotated[float | None, typer.Option(help="length of a lease", show_default=False)] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(help="leases of a trial before it fails", show_default=False)
+    ] = None,
+    max_runtime_seconds: Annotated[str | None, _limit("seconds for an attempt, at most")] = None,
+    failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
+    pending_limit: Annotated[str | None, _limit("trials without a result at once, at most")] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the settings of a study that may be changed; "none" takes a limit away.
+
+    \b
+    adabkb update svm --budget 100 --tolerance none
+    """
+    limits = {
+        "budget": budget,
+        "tolerance": tolerance,
+        "max_runtime_seconds": max_runtime_seconds,
+        "failure_limit": failure_limit,
+        "pending_limit": pending_limit,
+    }
+    changes: dict[str, Any] = {
+        name: None if text == NO_LIMIT else parse(text) for name, text in limits.items() if text is not None
+    }
+    others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
+    changes |= {name: value for name, value in others.items() if value is not None}
+    if tag is not None:
+        changes["tags"] = dict(_tag(text) for text in tag)
+    if not changes:
+        fail("nothing is to be changed; give at least one option, such as --budget 100")
+    _change(server, study, changes, as_json=as_json)
+
+
+def export(
+    server: Server,
+    study: StudyId,
+    format: Annotated[str, typer.Option(help="jsonl: everything; csv: the observations")] = "jsonl",
+    output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="the same as --format jsonl")] = False,
+) -> None:
+    """Export everything that a study holds."""
+    if as_json and format != "jsonl":
+        fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
+    text = server.text(path(study, "/export"), format=format)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text)
+    except OSError as error:
+        fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
+
+
+def _tag(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        fail(f"--tag {text!r} has no value; give --tag NAME=TEXT")
+    return name, value
+
+
+def _change(server: Server, study: str, changes: dict[str, Any], *, as_json: bool) -> None:
+    changed = server.patch(path(study), changes)
+    show(changed, summary(changed), as_json=as_json)

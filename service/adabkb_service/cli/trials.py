@@ -1,0 +1,255 @@
+"""Commands about trials: ask, tell, give back, queue, explain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, fail, point, show, summary
+from adabkb_service.cli.values import ActualPoint, Point, parse_point
+
+TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False)]
+Attempt = Annotated[int | None, typer.Option(help="the attempt that is meant; the current one if not given")]
+StdError = Annotated[float | None, typer.Option(help="standard error of the result", show_default=False)]
+LeaseSeconds = Annotated[
+    float | None, typer.Option(help="length of the lease; the study's if not given", show_default=False)
+]
+State = Literal["active", "completed", "failed", "expired", "released", "queued"]
+BATCH = 1000
+"""Items the server takes in one batch."""
+
+
+def suggest(
+    server: Server,
+    study: StudyId,
+    count: Annotated[int, typer.Option(help="number of trials")] = 1,
+    worker: Annotated[str | None, typer.Option(help="name of the worker", show_default=False)] = None,
+    lease_seconds: LeaseSeconds = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask for trials; if there are none, print the reason and exit with code 1."""
+    body = _given(count=count, worker=worker, lease_seconds=lease_seconds)
+    answer = server.post(path(study, "/suggest"), body)
+    lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
+    if lines or as_json:
+        show(answer, "\n".join(lines), as_json=as_json)
+    if not lines:
+        fail(f"no trial is handed out: {answer['reason']} (the study is {answer['study']['state']})")
+
+
+def observe(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    value: Annotated[float | None, typer.Argument(help="the result", show_default=False)] = None,
+    parameters: ActualPoint = None,
+    std_error: StdError = None,
+    failed: Annotated[str | None, typer.Option(help="instead of a value: why it failed", show_default=False)] = None,
+    attempt: Attempt = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report the result of a trial, or that it failed.
+
+    \b
+    adabkb observe svm 7 0.93 --std-error 0.01
+    """
+    if (value is None) == (failed is None):
+        fail("give either a value or --failed REASON")
+    if failed is not None:
+        _tell(server, study, trial, _given(status="failed", reason=failed, attempt=attempt), as_json=as_json)
+        return
+    body = _given(value=value, std_error=std_error, attempt=attempt)
+    if parameters:
+        body["parameters"] = parse_point(parameters)
+    _tell(server, study, trial, body, as_json=as_json)
+
+
+def fail_trial(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    reason: Annotated[str | None, typer.Argument(help="why, for the log", show_default=False)] = None,
+    attempt: Attempt = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report that a trial cannot be evaluated; it is not handed out again, unless it is retried.
+
+    \b
+    adabkb fail svm 7 "out of memory"
+    """
+    _tell(server, study, trial, _given(status="failed", reason=reason, attempt=attempt), as_json=as_json)
+
+
+def add(
+    server: Server,
+    study: StudyId,
+    value: Annotated[float, typer.Argument(help="the result", show_default=False)],
+    parameters: Point,
+    std_error: StdError = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report a result at a point that nobody suggested; it does not count towards the budget.
+
+    \b
+    adabkb add svm 0.91 C=10 gamma=0.1
+    """
+    body = _given(value=value, std_error=std_error, parameters=parse_point(parameters))
+    answer = server.post(path(study, "/observe"), body)
+    show(answer, f"Observation {answer['observation']['seq']} is stored. {summary(answer['study'])}", as_json=as_json)
+
+
+def observe_many(
+    server: Server,
+    study: StudyId,
+    file: Annotated[
+        Path, typer.Argument(help="file with one result per line, - for stdin", allow_dash=True, show_default=False)
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would happen")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Report many results, each a line of JSON; one that is refused does not affect the others.
+
+    A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for a point that nobody suggested,
+    both with "std_error" if it is known. The exit code is 1 if any line was refused.
+    """
+    items = _read_items(file)
+    fates: list[dict[str, Any]] = []
+    for start in range(0, len(items), BATCH):
+        body = {"items": items[start : start + BATCH], "dry_run": dry_run}
+        fates += server.post(path(study, "/observations"), body)["items"]
+    refused = [(line, fate) for line, fate in enumerate(fates, 1) if fate["status"] >= 400]
+    lines = [f"line {line}: {fate['detail']} [{fate['code']}]" for line, fate in refused]
+    accepted = f"{len(fates) - len(refused)} of {len(fates)} results are {'acceptable' if dry_run else 'stored'}."
+    show(fates, "\n".join([*lines, accepted]), as_json=as_json)
+    if refused:
+        raise typer.Exit(1)
+
+
+def queue(server: Server, study: StudyId, parameters: Point, as_json: AsJson = False) -> None:
+    """Queue a point of your own; it is handed out before any suggestion, and counts towards the budget.
+
+    \b
+    adabkb queue svm C=10 gamma=0.1
+    """
+    trial = server.post(path(study, "/trials"), {"parameters": parse_point(parameters)})
+    show(trial, f"Trial {trial['number']} is {trial['state']}: {point(trial['parameters'])}", as_json=as_json)
+
+
+def release(
+    server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False
+) -> None:
+    """Give a trial back unevaluated; it is the next to be handed out."""
+    answer = server.post(path(study, f"/trials/{trial}/release"), _given(attempt=attempt))
+    show(answer, f"Trial {trial} is {answer['trial']['state']}.", as_json=as_json)
+
+
+def heartbeat(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    attempt: Attempt = None,
+    lease_seconds: LeaseSeconds = None,
+    as_json: AsJson = False,
+) -> None:
+    """Renew the lease of a trial that takes longer."""
+    body = _given(attempt=attempt, lease_seconds=lease_seconds)
+    answer = server.post(path(study, f"/trials/{trial}/heartbeat"), body)
+    show(answer, f"Trial {trial} is leased until {answer['trial']['leased_until']}.", as_json=as_json)
+
+
+def retry(
+    server: Server,
+    study: StudyId,
+    trials: Annotated[
+        list[int] | None, typer.Argument(help="numbers of trials; all failed ones if none are given")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="what has changed, for the log", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let failed trials be handed out again; a paused study also needs to be resumed."""
+    failed = trials or [trial["number"] for trial in server.pages(path(study, "/trials"), state="failed")]
+    answers = [server.post(path(study, f"/trials/{number}/retry"), {"reason": reason}) for number in failed]
+    lines = [f"Trial {answer['trial']['number']} is {answer['trial']['state']}." for answer in answers]
+    show([answer["trial"] for answer in answers], "\n".join(lines) or "No trial has failed.", as_json=as_json)
+
+
+def list_trials(
+    server: Server,
+    study: StudyId,
+    state: Annotated[State | None, typer.Option(help="only those in this state", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the trials of a study by number."""
+    trials = list(server.pages(path(study, "/trials"), state=state))
+    which = "trials" if state is None else f"{state} trials"
+    show(trials, "\n".join(map(_line, trials)) or f"Study {study} has no {which}.", as_json=as_json)
+
+
+def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
+    """Explain a trial: what its decision took into account, and what became of it."""
+    answer = server.get(path(study, f"/trials/{trial}/why"))
+    found = answer["trial"]
+    lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
+    lines += _reasons(answer["decision"])
+    lines += [
+        f"  event {event['seq']}, {event['created_at']}: {event['kind']} {json.dumps(event['payload'])}"
+        for event in answer["events"]
+    ]
+    show(answer, "\n".join(lines), as_json=as_json)
+
+
+def _reasons(decision: dict[str, Any] | None) -> list[str]:
+    if decision is None:
+        return ["A user queued it."]
+    source = {"policy": "The model decided on it", "fallback": "It is quasi-random (the model could not decide)"}
+    waiting = ", ".join(map(str, decision["pending"])) or "none"
+    lines = [
+        f"{source[decision['origin']]} after event {decision['revision']}, on {decision['results']} results; "
+        f"trials without one: {waiting}; failed: {', '.join(map(str, decision['failed'])) or 'none'}.",
+        f"Random draws by seed {decision['random']['seed']}, step {decision['random']['step']}.",
+    ]
+    if decision["best"] is not None:
+        lines.append(f"The best was {decision['best']['value']!r} at {point(decision['best']['parameters'])}.")
+    if decision["path"]:
+        lines.append(f"Its cell is {decision['path'][-1]['key']}, at depth {decision['path'][-1]['depth']}.")
+    return lines
+
+
+def _line(trial: dict[str, Any]) -> str:
+    fate = {
+        "completed": f" with {trial['value']!r}",
+        "failed": f" ({trial['reason'] or 'no reason given'})",
+        "active": f", with {trial['worker'] or 'a worker without a name'} until {trial['leased_until']}",
+    }.get(trial["state"], "")
+    return f"trial {trial['number']}: {point(trial['parameters'])}: {trial['state']}{fate}"
+
+
+def _tell(server: Server, study: str, trial: int, fate: dict[str, Any], *, as_json: bool) -> None:
+    answer = server.post(path(study, "/observe"), {"trial": trial, **fate})
+    show(answer, f"Trial {trial} is {answer['trial']['state']}. {summary(answer['study'])}", as_json=as_json)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """The fields of a body that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _read_items(file: Path) -> list[Any]:
+    items = []
+    try:
+        text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"cannot read {file}: {error}")
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                items.append(json.loads(line))
+            except ValueError as error:
+                fail(f"line {number} of {file} is no JSON ({error}); nothing was sent")
+    if not items:
+        fail(f"there is no result in {file}; give one per line, as JSON")
+    return items

@@ -1,0 +1,47 @@
+"""Values of parameters as arguments of commands: ``NAME=VALUE``, or an object in JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from adabkb_service.cli.output import fail
+
+EXAMPLE = 'such as C=10 kernel=rbf, or as JSON \'{"C": 10, "kernel": "rbf"}\''
+
+Point = Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help=f"the point, {EXAMPLE}", show_default=False)]
+ActualPoint = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME=VALUE]...", help="what was run, if it is not what was suggested", show_default=False),
+]
+
+
+def parse_point(arguments: Sequence[str]) -> dict[str, Any]:
+    """The point that arguments give.
+
+    Raises:
+        Failure: an argument is neither ``NAME=VALUE`` nor an object in JSON.
+    """
+    found: dict[str, Any] = {}
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        document = parse(argument)
+        if isinstance(document, dict):
+            found |= document
+        elif equals and name:
+            found[name] = parse(text)
+        else:
+            fail(f"{argument!r} is no value of a parameter; give NAME=VALUE, {EXAMPLE}")
+    return found
+
+
+def parse(text: str) -> Any:
+    """What a text stands for: the value if it is JSON, else the text itself. A text that looks like a number needs
+    quotation marks: '"1"'."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

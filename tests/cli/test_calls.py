@@ -1,0 +1,248 @@
+"""The calls of the API from the command line: the verbs of the client, and what they change."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from adabkb_client import Float, Study
+from tests.api.conftest import DEFINITION
+from tests.cli.shell import adabkb
+from tests.client.faults import proxy
+
+ADABKB = str(Path(sys.executable).with_name("adabkb"))
+
+
+@pytest.fixture(autouse=True)
+def _address(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADABKB_URL", address)
+
+
+@pytest.fixture
+def study(create: Callable[..., Study]) -> Study:
+    return create(parameters={"x": Float(0, 1), "y": Float(0, 1)}, budget=9)
+
+
+def test_a_trial_is_kept_given_back_failed_and_retried(study: Study) -> None:
+    adabkb("suggest", study.id, "--lease-seconds", "60", "--worker", "me")
+    assert "trial 1: x=0." in adabkb("trials", study.id)
+    assert ": active, with me until 20" in adabkb("trials", study.id, "--state", "active")
+    assert adabkb("heartbeat", study.id, "1", "--lease-seconds", "1000").startswith("Trial 1 is leased until 20")
+    assert adabkb("release", study.id, "1", "--attempt", "1") == "Trial 1 is released.\n"
+    assert adabkb("trials", study.id, "--state", "failed") == f"Study {study.id} has no failed trials.\n"
+    adabkb("suggest", study.id)
+    assert "lease_lost" in adabkb("release", study.id, "1", "--attempt", "1", code=1)
+    assert adabkb("fail", study.id, "1", "out of memory").startswith("Trial 1 is failed.")
+    assert ": failed (out of memory)" in adabkb("trials", study.id)
+    assert adabkb("retry", study.id) == "Trial 1 is released.\n"
+    [trial] = json.loads(adabkb("trials", study.id, "--json"))
+    assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
+
+
+def test_points_of_ones_own_are_queued_and_added(study: Study) -> None:
+    assert adabkb("queue", study.id, "x=0.5", "y=0.25") == "Trial 1 is queued: x=0.5 y=0.25\n"
+    assert adabkb("queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1.0\n"
+    assert adabkb("add", study.id, "-3.5", "x=0.5", "y=0.5", "--std-error", "0.5").startswith("Observation 1 is stored")
+    assert adabkb("observe", study.id, "1", "-2", "x=0.5", "y=0.5").startswith("Trial 1 is completed.")
+    listed = adabkb("observations", study.id).splitlines()
+    assert listed == [
+        "observation 1: -3.5 ± 0.5 at x=0.5 y=0.5",
+        "observation 2 of trial 1: -2.0 at x=0.5 y=0.5",
+    ]
+
+
+def test_results_are_corrected_excluded_and_included_with_a_reason(study: Study) -> None:
+    adabkb("add", study.id, "1", "x=0.5", "y=0.5")
+    assert adabkb("correct", study.id, "1", "-2.5", "--reason", "typing error").startswith("observation 1: -2.5 at x=")
+    assert "y=0.5, excluded. " in adabkb("exclude", study.id, "1")
+    assert "excluded" not in adabkb("include", study.id, "1")
+    events = json.loads(adabkb("events", study.id, "--json"))
+    assert [event["kind"] for event in events] == ["created", "observed", "corrected", "corrected", "corrected"]
+    assert events[2]["payload"]["reason"] == "typing error"
+    assert "corrected" in adabkb("events", study.id).splitlines()[2]
+
+
+def test_many_results_are_told_line_by_line(study: Study, tmp_path: Path) -> None:
+    lines = [{"parameters": {"x": 0.5, "y": 0.5}, "value": 1}, {"trial": 7, "value": 1}, {"parameters": {}, "value": 1}]
+    file = tmp_path / "results.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    told = adabkb("observe-many", study.id, str(file), code=1).splitlines()
+    assert told[0].startswith("line 2: ")
+    assert told[1].startswith("line 3: ")
+    assert told[2] == "1 of 3 results are stored."
+    file.write_text(json.dumps(lines[0]) + "\n\n")
+    assert "1 of 1 results are acceptable." in adabkb("observe-many", study.id, str(file), "--dry-run")
+    assert adabkb("observe-many", study.id, "-", stdin=json.dumps(lines[0])) == "1 of 1 results are stored.\n"
+    assert study.info().counts.observations == 2
+    assert "line 2 of" in adabkb("observe-many", study.id, "-", stdin='{"trial": 1}\n{', code=1)
+    assert "no result in" in adabkb("observe-many", study.id, "-", stdin="\n", code=1)
+
+
+def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
+    assert ": paused, 0 of 9 trials completed" in adabkb("pause", study.id)
+    assert "no trial is handed out: paused" in adabkb("suggest", study.id, code=1)
+    assert ": running, 0 of 9" in adabkb("resume", study.id)
+    assert ": running, 0 of 20" in adabkb("update", study.id, "--budget", "20", "--tolerance", "0.5", "--tag", "a=b")
+    info = study.info()
+    assert (info.budget, info.tolerance, info.tags) == (20, 0.5, {"a": "b"})
+    adabkb("update", study.id, "--budget", "none", "--tolerance", "none", "--lease-seconds", "9", "--max-attempts", "2")
+    info = study.info()
+    assert (info.budget, info.tolerance, info.lease_seconds, info.max_attempts) == (None, None, 9, 2)
+    assert "such as --budget 100" in adabkb("update", study.id, code=1)
+    assert "/budget" in adabkb("update", study.id, "--budget", "many", "--json", code=1)
+    assert "--tag 'a' has no value" in adabkb("update", study.id, "--tag", "a", code=1)
+
+
+def test_what_is_known_is_shown(study: Study) -> None:
+    assert "has no observations to go by" in adabkb("recommend", study.id)
+    assert "has no observations" in adabkb("observations", study.id)
+    assert adabkb("dictionary", study.id) == f"The dictionary of study {study.id} is empty.\n"
+    for number, x in enumerate((0.25, 0.5, 0.75)):
+        adabkb("add", study.id, str(number), f"x={x}", "y=0.5")
+    told = adabkb("recommend", study.id).splitlines()
+    assert told[0].startswith("by the model: ")
+    assert told[1] == "observed: 2.0 at x=0.75 y=0.5"
+    assert adabkb("predict", study.id, "x=0.5", "y=0.5").startswith("x=0.5 y=0.5: ")
+    several = json.loads(adabkb("predict", study.id, '{"x": 0.5, "y": 0.5}', '{"x": 1, "y": 1}', "--json"))
+    assert [sorted(prediction) for prediction in several] == [["lcb", "mean", "std", "ucb"]] * 2
+    assert "lengthscales" in adabkb("model", study.id)
+    assert len(adabkb("dictionary", study.id).splitlines()) == 3
+    assert adabkb("tree", study.id).startswith("key=")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["queue", "s", "x"], "'x' is no value of a parameter; give NAME=VALUE, such as C=10"),
+        (["add", "s", "1", "=3"], "'=3' is no value of a parameter"),
+        (["queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
+        (["observe-many", "s", "/nowhere"], "cannot read /nowhere"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_the_remedy(arguments: list[str], message: str) -> None:
+    said = adabkb(*arguments, code=1)
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+def test_watching_shows_what_happens_until_the_study_is_complete(create: Callable[..., Study]) -> None:
+    study = create(budget=1)
+    trial = study.suggest()
+    timer = threading.Timer(0.3, study.observe, (trial, 0.5))
+    timer.start()
+    events = [json.loads(line) for line in adabkb("watch", study.id, "--json").splitlines()]
+    assert [event["kind"] for event in events] == ["observed", "completed"]
+    said = adabkb("watch", study.id, "--all").splitlines()
+    assert said[0].startswith(f"{study.id}: complete (budget), 1 of 1")
+    assert [line.split()[3] for line in said[1:]] == ["created", "suggested", "observed", "completed"]
+    assert adabkb("watch", study.id, "--json") == ""
+
+
+def test_every_call_of_the_api_can_be_made(address: str) -> None:
+    """A call that is added to the API needs a command."""
+    x, results = ("x=1", "n=2"), '{"parameters": {"x": 1, "n": 3}, "value": 1}'
+    with proxy(address) as through:
+        for arguments, stdin in [
+            (("study", "create", "-"), json.dumps({**DEFINITION, "id": "all"})),
+            (("study", "list"), None),
+            (("study", "show", "all"), None),
+            (("pause", "all"), None),
+            (("resume", "all"), None),
+            (("queue", "all", *x), None),
+            (("suggest", "all"), None),
+            (("heartbeat", "all", "1"), None),
+            (("release", "all", "1"), None),
+            (("observe", "all", "1", "--failed", "no"), None),
+            (("retry", "all", "1"), None),
+            (("observe", "all", "1", "0.5"), None),
+            (("observe-many", "all", "-"), results),
+            (("correct", "all", "1", "0.25"), None),
+            *(((verb, "all"), None) for verb in ("trials", "observations", "recommend", "model", "tree", "dictionary")),
+            *(((verb, "all"), None) for verb in ("events", "export")),
+            (("why", "all", "1"), None),
+            (("predict", "all", *x), None),
+            (("study", "delete", "all", "--yes"), None),
+        ]:
+            adabkb(*arguments, "--url", through.url, stdin=stdin)
+    called = {(method, re.sub(r"\?.*", "", path)) for method, path, _ in through.sent}
+    for path, calls in httpx.get(f"{address}/openapi.json").json()["paths"].items():
+        pattern = re.sub(r"\\{.*?\\}", "[^/]+", re.escape(path))
+        for method, call in calls.items():
+            is_made = any(method.upper() == made and re.fullmatch(pattern, where) for made, where in called)
+            by_another = call["operationId"] in ("getTrial", "excludeObservation")  # why and trials, exclude
+            assert is_made or by_another or not path.startswith("/v1"), f"no command calls {method.upper()} {path}"
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[str | None]]]:
+    """A server that notes who asks."""
+    tokens: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            tokens.append(self.headers.get("Authorization"))
+            body = b'{"items": [], "next_cursor": null}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", tokens
+        server.shutdown()
+        thread.join()
+
+
+def test_the_token_of_the_option_beats_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening() as (url, tokens):
+        adabkb("study", "list", "--url", url)
+        monkeypatch.setenv("ADABKB_TOKEN", "from the environment")
+        adabkb("study", "list", "--url", url)
+        adabkb("study", "list", "--url", url, "--token", "given")
+    assert tokens == [None, "Bearer from the environment", "Bearer given"]
+
+
+def test_a_server_that_is_away_for_a_moment_is_waited_for(address: str) -> None:
+    with proxy(address) as faulty:
+        faulty.faults.extend(["lose request", "lose answer"])
+        result = adabkb("study", "create", "-", "--url", faulty.url, stdin=json.dumps({**DEFINITION, "id": "waited"}))
+        assert "Study waited is running." in result
+    assert len({key for _, _, key in faulty.sent}) == 1
+
+
+def test_with_json_nothing_but_json_is_said_of_a_server_that_is_away() -> None:
+    said = adabkb("study", "list", "--url", "http://127.0.0.1:1", "--retry-for", "0.2", "--json", code=1)
+    assert json.loads(said)["error"].endswith("; start one with: adabkb serve")
+
+
+def test_something_else_that_answers_is_told_apart(address: str) -> None:
+    with proxy(address) as hotel:
+        hotel.faults.append("not ours")
+        assert "what it says is not JSON. Give the address of the server with --url." in adabkb(
+            "study", "list", "--url", hotel.url, code=1
+        )
+
+
+@pytest.mark.parametrize(("words", "completed"), [("adabkb hea", "heartbeat"), ("adabkb trials {id}", "{id}")])
+def test_a_shell_completes_commands_and_studies(study: Study, address: str, words: str, completed: str) -> None:
+    asked = words.format(id=study.id[:-1])
+    variables = {"_ADABKB_COMPLETE": "complete_bash", "COMP_WORDS": asked, "COMP_CWORD": str(asked.count(" "))}
+    environment = {**os.environ, **variables, "ADABKB_URL": address}
+    done = subprocess.run([ADABKB], env=environment, capture_output=True, text=True, check=True)
+    assert completed.format(id=study.id) in done.stdout.splitlines()
