@@ -1,0 +1,185 @@
+"""The recipes for batch systems: their scripts run here, against real servers, as the batch system would run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from adabkb_client import Client, Study
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+BUDGET = json.loads((EXAMPLES / "program/study.json").read_text())["budget"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the recipes, because they write files beside themselves."""
+    for name in ("program", "slurm", "tmux"):
+        shutil.copytree(EXAMPLES / name, tmp_path / name)
+    return tmp_path
+
+
+def task(folder: Path, script: str, number: int, **environment: str) -> subprocess.Popen[str]:
+    """A task of an array, as Slurm starts it."""
+    slurm = {
+        "SLURM_SUBMIT_DIR": str(folder / "slurm"),
+        "SLURM_ARRAY_JOB_ID": "4711",
+        "SLURM_ARRAY_TASK_ID": str(number),
+        "SLURM_ARRAY_TASK_MIN": "0",
+    }
+    return subprocess.Popen(
+        ["bash", str(folder / "slurm" / script)],
+        env={**os.environ, "PATH": PATH, **slurm, **environment},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str], code: int = 0) -> str:
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == code, output
+    return output
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not come to this"
+        time.sleep(0.05)
+
+
+def is_complete(study: Study) -> bool:
+    info = study.info()
+    return (info.state, info.counts.completed) == ("complete", BUDGET)
+
+
+def test_the_tasks_of_a_slurm_array_share_a_study(server: str, folder: Path) -> None:
+    there = {"ADABKB_URL": server, "TRAIN_SECONDS": "0"}
+    create = ["adabkb", "study", "create", "../program/study.json"]
+    subprocess.run(create, cwd=folder / "slurm", env={**os.environ, "PATH": PATH, **there}, check=True)
+    for process in [task(folder, "array.sbatch", number, **there) for number in range(2)]:
+        assert "Study svm is complete (budget)" in ended(process)
+    with Client(server) as client:
+        assert is_complete(client.study("svm"))
+    assert len(list((folder / "slurm/logs/4711").iterdir())) == BUDGET
+
+
+def test_a_slurm_array_that_needs_a_server_says_so(folder: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "ADABKB_URL"}
+    script = ["bash", str(folder / "slurm/array.sbatch")]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "set it to the address of the server" in done.stderr
+
+
+def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> None:
+    there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
+    address = folder / "slurm/server-4711.url"
+    first = [task(folder, "array-with-server.sbatch", number, TRAIN_SECONDS="0.2", **there) for number in range(2)]
+    wait_for(address.exists)
+    with Client(address.read_text().strip()) as client:
+        study = client.study("svm")
+        wait_for(lambda: len({trial.worker for trial in study.trials("completed")}) == 2)
+    for process in reversed(first):  # the one with the server last
+        os.kill(process.pid, signal.SIGTERM)  # what --signal=B:TERM@60 does
+        ended(process, 128 + signal.SIGTERM)
+    before = trials(folder)
+    assert {trial["state"] for trial in before} == {"completed", "released"}
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(client.url)
+    next_job = task(folder, "array-with-server.sbatch", 0, TRAIN_SECONDS="0", **there)
+    assert "Study svm is complete (budget)" in ended(next_job)
+    after = trials(folder)
+    assert [trial["state"] for trial in after] == ["completed"] * BUDGET
+    assert [trial["parameters"] for trial in after[: len(before)]] == [trial["parameters"] for trial in before]
+    assert not address.exists()
+    assert not list(folder.glob("tmp.*")), "the folder of the database is removed"
+    wait_for(lambda: not any(lives(process.pid) for process in [*first, next_job]))
+
+
+def trials(folder: Path) -> list[dict[str, Any]]:
+    """The trials of the study that a job has exported."""
+    rows = [json.loads(line) for line in (folder / "slurm/svm.jsonl").read_text().splitlines()]
+    return [row for row in rows if row["type"] == "trial"]
+
+
+def lives(group: int) -> bool:
+    """Whether any process is left of a group, but those that have ended and were not waited for."""
+    rows = subprocess.check_output(["ps", "-eo", "pgid=,stat="], text=True).splitlines()
+    return any(int(number) == group and not state.startswith("Z") for number, state in map(str.split, rows))
+
+
+def test_workers_in_tmux_complete_a_study_and_end_with_the_session(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    environment = {**os.environ, "PATH": PATH, "TMUX_TMPDIR": str(folder), "ADABKB_PORT": port, "TRAIN_SECONDS": "0"}
+    environment.pop("ADABKB_URL", None)
+    environment.pop("TMUX", None)
+
+    def tmux(*arguments: str) -> str:
+        return subprocess.run(["tmux", *arguments], env=environment, capture_output=True, text=True, check=True).stdout
+
+    try:
+        script = [str(folder / "tmux/workers.sh"), "2"]
+        said = subprocess.run(script, env=environment, capture_output=True, text=True, check=True).stdout
+        assert "2 workers are in the tmux session svm" in said
+        with Client(f"http://127.0.0.1:{port}") as client:
+            wait_for(lambda: is_complete(client.study("svm")))
+        assert tmux("list-windows", "-t", "svm", "-F", "#W").split() == ["server", "worker-1", "worker-2"]
+    finally:
+        tmux("kill-session", "-t", "svm")
+    wait_for(lambda: not _answers(port))
+
+
+def _answers(port: str) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/healthz").is_success
+    except httpx.TransportError:
+        return False
+
+
+def test_the_containers_of_kubernetes_do_what_the_recipe_says(server: str) -> None:
+    recipe = EXAMPLES / "kubernetes"
+    documents = [*yaml.safe_load_all((recipe / "server.yaml").read_text())]
+    [job] = yaml.safe_load_all((recipe / "job.yaml").read_text())
+    server_of = {document["kind"]: document for document in documents}
+    service, pods = server_of["Service"], [server_of["Deployment"]["spec"]["template"], job["spec"]["template"]]
+    # Otherwise a service of this name sets ADABKB_PORT to tcp://..., and the server does not start.
+    assert [pod["spec"]["enableServiceLinks"] for pod in pods] == [False, False]
+    assert service["spec"]["selector"] == pods[0]["metadata"]["labels"]
+    assert server_of["Deployment"]["spec"]["strategy"]["type"] == "Recreate"
+    inside = f"http://{service['metadata']['name']}:{service['spec']['ports'][0]['port']}"
+
+    def run(container: dict[str, Any]) -> str:
+        environment = {variable["name"]: variable["value"] for variable in container["env"]}
+        assert environment == {"ADABKB_URL": inside}
+        command = [
+            re.sub("^/(study|train.sh)", lambda found: str(EXAMPLES / "program" / found[1].removeprefix("study")), word)
+            for word in container["command"]
+        ]
+        told = {"PATH": PATH, "ADABKB_URL": server, "TRAIN_SECONDS": "0"}
+        done = subprocess.run(command, env={**os.environ, **told}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    spec = job["spec"]["template"]["spec"]
+    assert run(spec["initContainers"][0]) == "Study svm is running.\n"
+    assert run(spec["containers"][0]).startswith("Study svm is complete (budget)")
+    assert run(spec["initContainers"][0]) == "Study svm is complete.\n"
