@@ -50,6 +50,21 @@ def test_a_trial_is_kept_given_back_failed_and_retried(study: Study) -> None:
     assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
 
 
+def test_attributes_are_set_removed_and_looked_for(study: Study) -> None:
+    adabkb("suggest", study.id, "--count", "2")
+    assert adabkb("annotate", study.id, "1", "host=n1", "fold=2") == "Trial 1 has host='n1' fold=2.\n"
+    assert adabkb("annotate", study.id, "1", "host=null") == "Trial 1 has fold=2.\n"
+    assert len(adabkb("trials", study.id, "--attribute", "fold:2").splitlines()) == 1
+    assert adabkb("trials", study.id, "--attribute", "host:n1") == f"Study {study.id} has no trials.\n"
+
+
+def test_a_rule_to_stop_is_set_and_removed(study: Study) -> None:
+    adabkb("update", study.id, "--no-gain-for", "3")
+    assert study.info().stop == {"no_gain_for": 3}
+    adabkb("update", study.id, "--no-gain-for", "none")
+    assert study.info().stop is None
+
+
 def test_points_of_ones_own_are_queued_and_added(study: Study) -> None:
     assert adabkb("queue", study.id, "x=0.5", "y=0.25") == "Trial 1 is queued: x=0.5 y=0.25\n"
     assert adabkb("queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1.0\n"
@@ -165,6 +180,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("release", "all", "1"), None),
             (("observe", "all", "1", "--failed", "no"), None),
             (("retry", "all", "1"), None),
+            (("annotate", "all", "1", "host=n1"), None),
             (("observe", "all", "1", "0.5"), None),
             (("observe-many", "all", "-"), results),
             (("correct", "all", "1", "0.25"), None),

@@ -81,6 +81,7 @@ CALLS: dict[str, Callable[..., None]] = {
     "release": trials.release,
     "heartbeat": trials.heartbeat,
     "retry": trials.retry,
+    "annotate": trials.annotate,
     "trials": trials.list_trials,
     "why": trials.why,
     "observations": results.list_observations,

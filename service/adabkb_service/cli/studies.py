@@ -90,6 +90,7 @@ def update(
     max_runtime_seconds: Annotated[str | None, _limit("seconds for an attempt, at most")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("trials without a result at once, at most")] = None,
+    no_gain_for: Annotated[str | None, _limit("results in a row without a better one that end the study")] = None,
     tag: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
@@ -113,6 +114,8 @@ def update(
     }
     others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
     changes |= {name: value for name, value in others.items() if value is not None}
+    if no_gain_for is not None:
+        changes["stop"] = None if no_gain_for == NO_LIMIT else {"no_gain_for": parse(no_gain_for)}
     if tag is not None:
         changes["tags"] = dict(_tag(text) for text in tag)
     if not changes:

@@ -177,14 +177,37 @@ def retry(
     show([answer["trial"] for answer in answers], "\n".join(lines) or "No trial has failed.", as_json=as_json)
 
 
+def annotate(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    attributes: Annotated[
+        list[str], typer.Argument(metavar="NAME=VALUE...", help="a text or JSON; null removes one", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Set attributes of a trial. They are your own: the model has no part in them.
+
+    \b
+    adabkb annotate svm 3 host=n1 fold=2
+    """
+    answer = server.patch(path(study, f"/trials/{trial}"), {"attributes": parse_point(attributes)})
+    found = answer["trial"]["attributes"]
+    show(answer, f"Trial {trial} has {point(found) if found else 'no attributes'}.", as_json=as_json)
+
+
 def list_trials(
     server: Server,
     study: StudyId,
     state: Annotated[State | None, typer.Option(help="only those in this state", show_default=False)] = None,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME:VALUE", help="only those that have it; may be repeated", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the trials of a study by number."""
-    trials = list(server.pages(path(study, "/trials"), state=state))
+    trials = list(server.pages(path(study, "/trials"), state=state, attribute=attribute))
     which = "trials" if state is None else f"{state} trials"
     show(trials, "\n".join(map(_line, trials)) or f"Study {study} has no {which}.", as_json=as_json)
 
@@ -205,9 +228,10 @@ def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = Fa
 def _reasons(decision: dict[str, Any] | None) -> list[str]:
     if decision is None:
         return ["A user queued it."]
-    source = {"policy": "The model decided on it", "fallback": "It is quasi-random (the model could not decide)"}
+    source = {"policy": "The model decided", "fallback": "The point was drawn"}
     waiting = ", ".join(map(str, decision["pending"])) or "none"
     lines = [
+        decision["in_words"],
         f"{source[decision['origin']]} after event {decision['revision']}, on {decision['results']} results; "
         f"trials without one: {waiting}; failed: {', '.join(map(str, decision['failed'])) or 'none'}.",
         f"Random draws by seed {decision['random']['seed']}, step {decision['random']['step']}.",
