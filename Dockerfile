@@ -5,6 +5,7 @@ RUN python -m venv /opt/adabkb
 COPY pyproject.toml constraints.txt README.md ./
 COPY service service
 COPY client client
+COPY integrations integrations
 COPY migrations migrations
 RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[server]'
 

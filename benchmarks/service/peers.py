@@ -21,7 +21,9 @@ from benchmarks.service.workload import BOUNDS, STUDIES, WARM_UP, dealt, value
 
 SECONDS = 60.0
 """After this a worker starts no other pair: the first ones cost the least, so it is no disadvantage."""
-DISTRIBUTIONS = {name: optuna.distributions.FloatDistribution(low, high) for name, (low, high) in BOUNDS.items()}
+DISTRIBUTIONS: dict[str, optuna.distributions.BaseDistribution] = {
+    name: optuna.distributions.FloatDistribution(low, high) for name, (low, high) in BOUNDS.items()
+}
 SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
 
 

@@ -1,4 +1,4 @@
-"""Optuna's samplers with their own defaults: TPE (multivariate), CMA-ES and GPSampler."""
+"""Optuna's samplers with their own defaults: TPE (multivariate), CMA-ES and GPSampler; and our engine as one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from optuna.distributions import (
 )
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, TPESampler
 
+from adabkb_integrations.optuna import AdaBKBSampler
 from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
 from benchmarks.quality.methods.base import Method, Parameters
 
@@ -45,7 +46,7 @@ def distribution(axis: Axis) -> BaseDistribution:
         case IntAxis():
             return IntDistribution(axis.low, axis.high, log=axis.scale == "log", step=axis.step)
         case ChoiceAxis():
-            return CategoricalDistribution(axis.choices)
+            return CategoricalDistribution(axis.choices)  # type: ignore[arg-type]  # a list would do too
         case _:
             raise TypeError(f"no distribution for {axis}")
 
@@ -54,6 +55,10 @@ def tpe(space: Space, seed: int) -> Method:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return OptunaMethod(space, TPESampler(multivariate=True, seed=seed))
+
+
+def adabkb(space: Space, seed: int) -> Method:
+    return OptunaMethod(space, AdaBKBSampler(seed=seed))
 
 
 def cma(space: Space, seed: int) -> Method:

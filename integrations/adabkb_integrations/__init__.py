@@ -1,0 +1,4 @@
+"""Ada-BKB in the tools that people use already: one module for each, named after it.
+
+Each needs the extra of its name, such as ``pip install 'adabkb-service[optuna]'``.
+"""

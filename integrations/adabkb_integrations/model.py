@@ -1,0 +1,105 @@
+"""The default profile of the engine in this process, fed with results that somebody else keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from adabkb_service.engine.auto.policy import Config, auto
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+Position = tuple[float, ...]
+"""Of a point in the unit cube."""
+
+WIDTH = 3.0
+"""Of ``Model.promise``, the widest that the search takes: a model of few results does not know what it misses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the evaluation of a point gave."""
+
+    position: Position
+    value: float | None
+    """Larger is better; None if the point could not be evaluated."""
+    error: float = 0.0
+    """Standard error of the value; 0 if unknown."""
+
+
+class Model:
+    """A model of some results. It is a function of the space, the seed and the results in their order, but for cells of
+    the partition tree, which grow with suggestions."""
+
+    def __init__(self, space: Space, seed: int, noise_std: float | None = None) -> None:
+        self.space = space
+        self._state = auto.start(space, Config(noise_std=noise_std), seed)
+        self._results: dict[int, Result] = {}
+        self._failed: list[Position] = []
+
+    @property
+    def size(self) -> int:
+        """How many results the model has taken in."""
+        return len(self._results)
+
+    def agrees_with(self, results: Mapping[int, Result]) -> bool:
+        """Whether all that the model has taken in is among these results by number."""
+        return self._results.items() <= results.items()
+
+    def learn(self, results: Mapping[int, Result]) -> None:
+        """Take in those of these results by number that are new, in the order of the mapping."""
+        for number, result in results.items():
+            if number not in self._results:
+                self._results[number] = result
+                self._observe(result)
+
+    def suggest(self, pending: Sequence[Position] = (), moved: Sequence[Position] = (), count: int = 1) -> list[Array]:
+        """Return points to evaluate, (d,) each, fewer than ``count`` where a finite space ends.
+
+        Args:
+            pending: points whose results are awaited.
+            moved: points that were suggested, in whose place others were evaluated.
+            count: how many.
+        """
+        points = []
+        arrays = (self._stacked(positions) for positions in (pending, self._failed, moved))
+        for suggestion in islice(auto.suggestions(self._state, *arrays), count):
+            self._state = suggestion.state
+            points.append(suggestion.point)
+        return points
+
+    def promise(self, point: Array) -> float:
+        """Return how good the objective may be at a point (d,): its mean and ``WIDTH`` standard deviations."""
+        found = auto.predict(self._state, point[None])
+        return float(found.mean[0]) + WIDTH * float(found.std[0])
+
+    def _observe(self, result: Result) -> None:
+        if result.value is not None:
+            try:
+                self._state = auto.observe(self._state, np.array(result.position), result.value, result.error).state
+            except FloatingPointError:  # the value is beyond what the model can hold
+                pass
+            else:
+                return
+        self._failed.append(result.position)
+
+    def _stacked(self, positions: Sequence[Position]) -> Array:
+        return np.array(positions).reshape(-1, self.space.dimension)
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Return a block in which linear algebra takes one thread: small matrices wait for each other's threads."""
+    context: AbstractContextManager[object] = _controller().limit(limits=1)
+    return context
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -1,0 +1,63 @@
+"""Optuna's distributions as axes of the engine, and values as positions on them.
+
+Choices are known by their index, since a choice may be any object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from adabkb_integrations.model import Position
+from adabkb_service.engine.space import Axis, ChoiceAxis, Fixed, FloatAxis, IntAxis, Scale, Space, StepAxis
+
+Values = Mapping[str, Any]
+"""Values of parameters; a choice by its index."""
+
+
+def axis(name: str, distribution: BaseDistribution) -> Axis | Fixed:
+    """Return the axis of a parameter's distribution, or its value if it has one only."""
+    match distribution:
+        case CategoricalDistribution():
+            choices = tuple(range(len(distribution.choices)))
+            return ChoiceAxis(name, choices) if len(choices) > 1 else Fixed(name, 0)
+        case FloatDistribution() | IntDistribution() if distribution.single():
+            return Fixed(name, distribution.low)
+        case FloatDistribution(step=None):
+            return FloatAxis(name, distribution.low, distribution.high, _scale(distribution))
+        case FloatDistribution(step=float(step)):
+            return StepAxis(name, distribution.low, distribution.high, step)
+        case IntDistribution():
+            return IntAxis(name, distribution.low, distribution.high, _scale(distribution), distribution.step)
+        case _:
+            raise TypeError(f"parameter {name!r}: {distribution} is no distribution that AdaBKBSampler knows")
+
+
+def plain(parameters: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Return the values of those parameters that have a distribution; choices by their index."""
+    return {
+        name: int(distributions[name].to_internal_repr(value))
+        if isinstance(distributions[name], CategoricalDistribution)
+        else value
+        for name, value in parameters.items()
+        if name in distributions
+    }
+
+
+def external(values: Values, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Return values as Optuna's users see them: the inverse of ``plain``."""
+    return {name: distributions[name].to_external_repr(value) for name, value in values.items()}
+
+
+def position(space: Space, values: Values) -> Position | None:
+    """Return the position of a point, of whose values there may be more than the space has; None if a value is missing
+    or outside."""
+    if not all(each.name in values and not each.problem(values[each.name]) for each in space.parameters):
+        return None
+    return tuple(space.encode(values).tolist())
+
+
+def _scale(distribution: FloatDistribution | IntDistribution) -> Scale:
+    return "log" if distribution.log else "linear"

@@ -1,0 +1,106 @@
+"""What a study's trials say about one branch: results, pending points, and points that came out otherwise."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from adabkb_integrations.model import Position, Result
+from adabkb_integrations.optuna.axes import plain, position
+from adabkb_integrations.optuna.branches import Branch
+from adabkb_service.engine.space import Space
+
+SUGGESTED = "adabkb:suggested"
+"""Attribute of a trial that says which values of which parameters were suggested, choices by their index: others see
+them before the objective has asked for them."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The trials as one branch sees them."""
+
+    branch: Branch
+    space: Space
+    results: dict[int, Result] = field(default_factory=dict)
+    """By trial number, in order of completion."""
+    pending: list[Position] = field(default_factory=list)
+    """Points of running trials."""
+    moved: list[Position] = field(default_factory=list)
+    """Points that were suggested, in whose place the objective ran others of the branch."""
+    left: int = 0
+    """How many suggestions led to other branches since the last trial that is of this one."""
+
+
+def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], sign: float) -> History:
+    """Return what the trials say about a branch.
+
+    Args:
+        branch: one of the study's.
+        space: those of its parameters that are searched.
+        trials: all of the study; finished ones come first, in order of completion.
+        sign: +1 to maximise, -1 to minimise.
+    """
+    found, left, finished = History(branch, space), 0, list[float]()
+    for trial in trials:
+        suggested = trial.system_attrs.get(SUGGESTED)
+        aimed_at = None if suggested is None else _aimed_at(space, suggested)
+        ran = (
+            position(space, plain(trial.params, branch.distributions)) if trial.params.keys() == branch.names else None
+        )
+        match trial.state:
+            case TrialState.RUNNING:
+                found.pending.extend(point for point in (aimed_at or ran,) if point)
+            case TrialState.COMPLETE if ran is None and trial.params.keys() != branch.names:
+                if aimed_at:  # the objective took another branch: there is no such point in this one
+                    found.results[trial.number] = Result(aimed_at, None)
+                    left += 1
+            case TrialState.COMPLETE | TrialState.PRUNED | TrialState.FAIL:
+                left = 0 if trial.state is TrialState.COMPLETE else left
+                if ran and aimed_at and ran != aimed_at:
+                    found.moved.append(aimed_at)
+                if point := ran or aimed_at:
+                    found.results[trial.number] = Result(point, _value(trial, sign, finished))
+    return History(branch, space, found.results, found.pending, found.moved, left)
+
+
+def _aimed_at(space: Space, suggested: dict[str, Any]) -> Position | None:
+    """Where in the space the suggestion was, unless it was one for another branch."""
+    names = {each.name for each in space.parameters}
+    return position(space, suggested) if suggested.keys() == names else None
+
+
+def _value(trial: FrozenTrial, sign: float, finished: list[float]) -> float | None:
+    """What a finished trial is worth, the larger the better; None if it says only that its point is no good.
+
+    A pruned trial is worth its last intermediate value, but no more than the median of the trials completed before it:
+    the intermediate values may be of something else. An infeasible trial is worth as little as the worst of these.
+
+    Args:
+        trial: complete, pruned or failed.
+        sign: +1 to maximise, -1 to minimise.
+        finished: values of the trials completed before, sorted; that of this one is added.
+    """
+    if trial.state is TrialState.FAIL:
+        return None
+    if any(violation > 0 for violation in trial.constraints.values()):
+        return finished[0] if finished else None
+    if trial.state is TrialState.PRUNED:
+        last = trial.intermediate_values.get(trial.last_step if trial.last_step is not None else -1)
+        value = math.nan if last is None else sign * last
+        if finished:
+            value = min(value, _median(finished))
+    else:
+        assert trial.value is not None
+        value = sign * trial.value
+        if math.isfinite(value):
+            bisect.insort(finished, value)
+    return value if math.isfinite(value) else None
+
+
+def _median(ordered: Sequence[float]) -> float:
+    return ordered[(len(ordered) - 1) // 2]

@@ -1,0 +1,205 @@
+"""The sampler. All it knows is in Optuna's storage; models are kept only to save time."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from adabkb_integrations.model import Array, Model, one_thread
+from adabkb_integrations.optuna.axes import axis, external
+from adabkb_integrations.optuna.branches import branches
+from adabkb_integrations.optuna.history import SUGGESTED, History, history
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.space import Space
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+FIRST = 3
+"""Complete trials that a branch gets before branches are compared by their models."""
+LEFT = 3
+"""A branch is closed once so many suggestions in a row have led to other ones."""
+PERIOD = 10
+"""One of so many trials is random if there are several branches, so that further ones are found."""
+MODELS = 64
+"""Models kept."""
+
+
+class AdaBKBSampler(BaseSampler):
+    """Optuna's sampler that is Ada-BKB under the ``auto`` profile: a Gaussian process that learns its constants.
+
+    The engine runs in this process. The model is made of the trials in the study's storage, so a study can be resumed,
+    and shared by threads, processes and machines: points that others are evaluating are taken into account. Parameters
+    of every kind are modelled, log-scaled and stepped ones too; those that the objective asks for conditionally are
+    modelled per set of parameters that occur together. Pruned trials count by their last intermediate value, failed
+    and infeasible ones as bad.
+
+    Args:
+        seed: a study of one worker with the same seed and results makes the same trials. None draws one.
+        noise_std: standard deviation of one value of the objective, in its units; None: it is learned. If it is given,
+            points may be repeated.
+        independent_sampler: for what no model is about yet: parameters that no complete trial has, or whose range
+            changes from trial to trial. ``RandomSampler(seed)`` by default.
+
+    Raises:
+        ValueError: ``noise_std`` is not positive; or, when sampling, the study has several objectives.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        noise_std: float | None = None,
+        independent_sampler: BaseSampler | None = None,
+    ) -> None:
+        if noise_std is not None and not noise_std > 0:
+            raise ValueError(f"noise_std must be positive, not {noise_std}; leave it out to have it learned")
+        self._seed = secrets.randbits(32) if seed is None else seed
+        self._noise_std = noise_std
+        self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
+        self._models: list[Model] = []
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is only to save time: a copy in another process makes its own."""
+        return {**vars(self), "_models": [], "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+    def reseed_rng(self) -> None:
+        """Reseed the independent sampler. The model needs no other seed: it knows what other workers evaluate."""
+        self._independent_sampler.reseed_rng()
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """Return the parameters of all branches; ``sample_relative`` gives values for those of one."""
+        del trial
+        _check_one_objective(study)
+        found = branches(_completed(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))))
+        space = {name: distribution for branch in found for name, distribution in branch.distributions.items()}
+        return {name: distribution for name, distribution in sorted(space.items()) if not distribution.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Return values for the parameters of the most promising branch; none while there is no model."""
+        _check_one_objective(study)
+        if not search_space:
+            return {}
+        with self._lock, one_thread():
+            values, is_taken = dict[str, Any](), True
+            while is_taken:
+                others = _others(study, trial)
+                values = self._suggested(study, trial, others, search_space)
+                study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, values)
+                # Another process may have come to the same point meanwhile.
+                seen = {each.number for each in others if each.state in FINISHED or SUGGESTED in each.system_attrs}
+                unseen = [each for each in _others(study, trial) if each.number not in seen]
+                is_taken = bool(values) and any(each.system_attrs.get(SUGGESTED) == values for each in unseen)
+        return external(values, search_space)
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """Return the middle of the range for the first trial, and what the independent sampler says for others."""
+        _check_one_objective(study)
+        if trial.number == 0:
+            space = Space((axis(param_name, param_distribution),))
+            return external(space.decode([0.5] * space.dimension), {param_name: param_distribution})[param_name]
+        return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Tell the independent sampler."""
+        self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Tell the independent sampler."""
+        self._independent_sampler.after_trial(study, trial, state, values)
+
+    def _suggested(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        trials: Sequence[FrozenTrial],
+        search_space: Mapping[str, BaseDistribution],
+    ) -> dict[str, Any]:
+        """Values by parameter, given the other trials; choices by their index. None if they are to be sampled
+        independently."""
+        histories = self._histories(study, trials, search_space)
+        if not histories or (len(histories) > 1 and trial.number % PERIOD == 0):
+            return {}
+        # Whoever is about to be told a point, and asked before, gets the one before.
+        ahead = sum(each.number < trial.number and _waits_for_a_point(each) for each in trials)
+        offers = []
+        for each in histories:
+            model = self._model(each)
+            points = model.suggest(each.pending, each.moved, ahead + 1)
+            # Where every point of a finite space is taken, one of them comes again.
+            point = points[-1] if len(points) > ahead else uniforms(self._seed, trial.number, each.space.dimension)
+            offers.append((_rank(each, model, point), each.space.decode(point)))
+        _, values = max(offers, key=lambda offer: offer[0])
+        return values
+
+    def _histories(
+        self, study: Study, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+    ) -> list[History]:
+        """What the trials say about each branch that is open."""
+        sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+        ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
+        histories = []
+        for branch in branches(each for each in ordered if each.state is TrialState.COMPLETE):
+            space = branch.space(search_space)
+            if space.dimension:
+                histories.append(history(branch, space, ordered, sign))
+        return [each for each in histories if each.left < LEFT]
+
+    def _model(self, seen: History) -> Model:
+        """The model of a branch: the one kept that has learned most of its results, brought up to date."""
+        usable = [each for each in self._models if each.space == seen.space and each.agrees_with(seen.results)]
+        model = max(usable, key=lambda each: each.size, default=None) or Model(seen.space, self._seed, self._noise_std)
+        self._models = [*(each for each in self._models if each is not model), model][-MODELS:]
+        model.learn(seen.results)
+        return model
+
+
+def _others(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
+    return [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
+
+
+def _rank(seen: History, model: Model, point: Array) -> tuple[int, float]:
+    """By what branches are compared, the larger the better: those of few trials first, then by their promise."""
+    aimed_at = len(seen.branch.trials) + len(seen.pending)
+    return max(FIRST - aimed_at, 0), model.promise(point)
+
+
+def _completed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """The finished ones, in order of completion."""
+    finished = [trial for trial in trials if trial.state in FINISHED]
+    return sorted(finished, key=_end)
+
+
+def _end(trial: FrozenTrial) -> tuple[datetime, int]:
+    assert trial.datetime_complete is not None
+    return trial.datetime_complete, trial.number
+
+
+def _waits_for_a_point(trial: FrozenTrial) -> bool:
+    return trial.state is TrialState.RUNNING and not trial.params and SUGGESTED not in trial.system_attrs
+
+
+def _check_one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"AdaBKBSampler optimizes one objective, and this study has {len(study.directions)}; "
+            "use optuna.samplers.NSGAIISampler or TPESampler for it, or a weighted sum"
+        )
