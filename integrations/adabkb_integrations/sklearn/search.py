@@ -1,0 +1,146 @@
+"""The search. It runs the engine in its own process; the evaluation is scikit-learn's."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._split import _yields_constant_splits
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from adabkb_integrations.model import Model, Position, Result, one_thread
+from adabkb_integrations.sklearn.axes import Domain, domain
+
+LARGEST_SEED = 2**31 - 1
+
+
+class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
+    """Cross-validated search by Ada-BKB under the ``auto`` profile, with the interface of ``RandomizedSearchCV``.
+
+    Each candidate is chosen by a Gaussian process that has learned from those before. With ``n_jobs`` as many
+    candidates are chosen together as keep all workers busy.
+
+    Args:
+        estimator: what is tuned.
+        param_distributions: by parameter, a list of values (numbers that ascend or descend are ordered, others are
+            not), a frozen distribution of scipy.stats with bounds (such as ``uniform``, ``loguniform``, ``randint``),
+            or a parameter of ``adabkb_client`` (``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed``).
+        n_iter: number of candidates.
+        fold_noise: whether the standard error of the mean over the folds is told to the model as the noise of a score.
+            "auto": if each batch of candidates has folds of its own. On the same folds most of that error is the same
+            for all candidates, and what noise is left is learned.
+        random_state: a search of the same state makes the same candidates.
+        scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score: as in
+            ``RandomizedSearchCV``. With several metrics ``refit`` names the one that is maximised.
+
+    Raises:
+        TypeError, ValueError: in ``fit``, if a parameter is not declared as above, or no metric is named.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSearchCV._parameter_constraints,
+        "param_distributions": [dict],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "fold_noise": ["boolean", StrOptions({"auto"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        param_distributions: Mapping[str, Any],
+        *,
+        n_iter: int = 50,
+        fold_noise: bool | str = "auto",
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable[..., int] = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: int | np.random.RandomState | None = None,
+        error_score: float | str = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        self.param_distributions = param_distributions
+        self.n_iter = n_iter
+        self.fold_noise = fold_noise
+        self.random_state = random_state
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+
+    def _run_search(self, evaluate_candidates: Callable[..., Mapping[str, Any]], *, callback_ctx: Any = None) -> None:
+        """Evaluate ``n_iter`` candidates, a batch at a time."""
+        searched = domain(self.param_distributions)
+        count = self.n_iter
+        if searched.size < count:
+            count = int(searched.size)
+            warnings.warn(
+                f"The search space has {count} points, fewer than n_iter={self.n_iter}; each is evaluated once.",
+                UserWarning,
+                stacklevel=3,
+            )
+        together = math.ceil(effective_n_jobs(self.n_jobs) / self.n_splits_)
+        batches = callback_ctx.subcontext(
+            task_name="search", max_subtasks=math.ceil(count / together)
+        ).call_on_fit_task_begin(estimator=self)
+
+        def evaluate(candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+            context = batches.subcontext(
+                task_name="batch", max_subtasks=len(candidates) * self.n_splits_, sequential_subtasks=False
+            ).call_on_fit_task_begin(estimator=self)
+            results: Mapping[str, Any] = evaluate_candidates(candidates, callback_ctx=context)
+            context.call_on_fit_task_end(estimator=self)
+            return results
+
+        self._search(searched, count, together, evaluate)
+        batches.call_on_fit_task_end(estimator=self)
+
+    def _search(
+        self,
+        searched: Domain,
+        count: int,
+        together: int,
+        evaluate: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]],
+    ) -> None:
+        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        model = Model(searched.space, seed)
+        points: list[Position] = []
+        while len(points) < count:
+            with one_thread():  # until the candidates are evaluated, which may use more
+                # A point is never repeated, although scores are noisy: on the same folds it has the same score.
+                batch = model.suggest(moved=points, count=min(together, count - len(points)))
+            results = evaluate([searched.decode(point) for point in batch])
+            points += [tuple(point.tolist()) for point in batch]
+            with one_thread():
+                model.learn(dict(enumerate(self._results(points, results))))
+
+    def _results(self, points: Sequence[Position], results: Mapping[str, Any]) -> list[Result]:
+        """What is known of all points: mean scores, and their standard errors where these are noise."""
+        metric = self.refit if isinstance(self.refit, str) else "score"
+        if f"mean_test_{metric}" not in results:
+            raise ValueError("with several metrics, refit must be the name of the one that is to be maximised")
+        means = results[f"mean_test_{metric}"].tolist()
+        errors = (results[f"std_test_{metric}"] / math.sqrt(self.n_splits_)).tolist()
+        is_noise = not _yields_constant_splits(self._checked_cv_orig) if self.fold_noise == "auto" else self.fold_noise
+        return [
+            Result(point, mean, error if is_noise else 0.0) if math.isfinite(mean) else Result(point, None)
+            for point, mean, error in zip(points, means, errors, strict=True)
+        ]

@@ -1,0 +1,195 @@
+"""The search on real estimators of scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy.stats import beta, binom, loguniform, norm, poisson, randint, uniform
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, ShuffleSplit, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR
+
+from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
+from adabkb_integrations.sklearn import AdaBKBSearchCV
+from adabkb_integrations.sklearn.axes import domain
+from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, StepAxis
+from adabkb_service.engine.space import Fixed as FixedAxis
+
+X, Y = load_diabetes(return_X_y=True)
+CELLS, KINDS = load_breast_cancer(return_X_y=True)
+SVR_SPACE = {"svr__C": loguniform(1e-3, 1e4), "svr__gamma": loguniform(1e-6, 10), "svr__epsilon": uniform(0, 50)}
+
+
+def svr() -> Pipeline:
+    return make_pipeline(StandardScaler(), SVR())
+
+
+def test_it_finds_better_candidates_than_a_random_search_of_as_many() -> None:
+    found = [AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=25, random_state=seed, cv=3) for seed in range(3)]
+    random = [RandomizedSearchCV(svr(), SVR_SPACE, n_iter=25, random_state=seed, cv=3) for seed in range(3)]
+    ours, theirs = ([search.fit(X, Y).best_score_ for search in searches] for searches in (found, random))
+    assert np.mean(ours) > np.mean(theirs)
+
+
+def test_its_results_are_those_of_other_searches() -> None:
+    """A grid of the same candidates has the same ``cv_results_``, apart from their order."""
+    values = [0.01, 0.1, 1.0, 10.0]
+    ours = AdaBKBSearchCV(Ridge(), {"alpha": values}, n_iter=4, cv=3, return_train_score=True, random_state=0).fit(X, Y)
+    grid = GridSearchCV(Ridge(), {"alpha": values}, cv=3, return_train_score=True).fit(X, Y)
+    assert ours.cv_results_.keys() == grid.cv_results_.keys()
+    assert sorted(ours.cv_results_["mean_test_score"]) == pytest.approx(sorted(grid.cv_results_["mean_test_score"]))
+    assert ours.best_params_ == grid.best_params_
+    assert ours.best_score_ == grid.best_score_
+    assert ours.predict(X) == pytest.approx(grid.predict(X))
+
+
+def test_each_point_of_a_finite_space_is_evaluated_once() -> None:
+    search = AdaBKBSearchCV(Ridge(), {"alpha": [1.0, 2.0], "fit_intercept": [True, False]}, n_iter=9, cv=2)
+    with pytest.warns(UserWarning, match="The search space has 4 points, fewer than n_iter=9; each is evaluated once"):
+        search.fit(X, Y)
+    assert len({tuple(params.items()) for params in search.cv_results_["params"]}) == 4
+
+
+def test_scores_of_other_folds_each_time_are_noisy_and_candidates_still_differ() -> None:
+    search = AdaBKBSearchCV(Ridge(), {"alpha": list(range(1, 9))}, n_iter=8, cv=ShuffleSplit(3), random_state=0)
+    search.fit(X, Y)
+    assert sorted(params["alpha"] for params in search.cv_results_["params"]) == list(range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("fold_noise", "cv", "is_told"),
+    [("auto", KFold(3), False), ("auto", KFold(3, shuffle=True), True), (True, KFold(3), True), (False, 3, False)],
+)
+def test_the_standard_error_of_the_folds_is_the_noise_where_folds_differ(
+    fold_noise: bool | str, cv: Any, is_told: bool
+) -> None:
+    search = AdaBKBSearchCV(Ridge(), {"alpha": Float(0.1, 9)}, n_iter=2, cv=cv, fold_noise=fold_noise).fit(X, Y)
+    results = search._results([(0.5,), (0.2,)], search.cv_results_)
+    expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_told else [0.0, 0.0]
+    assert [result.error for result in results] == pytest.approx(list(expected))
+
+
+def test_several_workers_get_as_many_candidates_at_a_time_as_keep_them_busy(capsys: pytest.CaptureFixture[str]) -> None:
+    search = AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=8, n_jobs=4, cv=2, random_state=0, verbose=1).fit(X, Y)
+    assert capsys.readouterr().out.count("2 folds for each of 2 candidates") == 4
+    with parallel_config("threading"):
+        again = AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=8, n_jobs=4, cv=2, random_state=0).fit(X, Y)
+    assert search.cv_results_["params"] == again.cv_results_["params"]
+    assert len({tuple(params.values()) for params in search.cv_results_["params"]}) == 8
+
+
+def test_it_is_a_step_of_a_pipeline_and_can_be_validated_itself() -> None:
+    search = AdaBKBSearchCV(Lasso(), {"alpha": loguniform(1e-3, 10)}, n_iter=8, cv=3, random_state=0)
+    assert cross_val_score(make_pipeline(StandardScaler(), search), X, Y, cv=3).mean() > 0.4
+
+
+@pytest.mark.filterwarnings("ignore")  # of each score that is NaN: there are not as many neighbours
+def test_candidates_that_fail_are_avoided() -> None:
+    space = {"n_neighbors": Int(1, 600)}
+    search = AdaBKBSearchCV(KNeighborsRegressor(), space, n_iter=20, cv=2, random_state=0)
+    search.fit(X, Y)
+    scores = search.cv_results_["mean_test_score"]
+    assert 0 < np.isnan(scores).sum() < 10
+    assert search.best_params_["n_neighbors"] < 60
+
+
+def test_estimators_are_choices() -> None:
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", Ridge())])
+    scalers = [StandardScaler(), MinMaxScaler(), "passthrough"]
+    space = {"scale": scalers, "model": [Ridge(), SVR()]}
+    search = AdaBKBSearchCV(pipeline, space, n_iter=6, cv=2, random_state=0).fit(X, Y)
+    assert {str(params["scale"]) for params in search.cv_results_["params"]} == {str(each) for each in scalers}
+
+
+def test_with_several_metrics_refit_names_the_one_that_counts() -> None:
+    metrics = ["accuracy", "roc_auc"]
+    space = {"svc__C": loguniform(1e-2, 1e2)}
+    model = make_pipeline(StandardScaler(), SVC())
+    search = AdaBKBSearchCV(model, space, n_iter=4, cv=2, scoring=metrics, refit="roc_auc").fit(CELLS, KINDS)
+    assert search.best_score_ == max(search.cv_results_["mean_test_roc_auc"])
+    with pytest.raises(ValueError, match="refit must be the name"):
+        AdaBKBSearchCV(model, space, n_iter=4, cv=2, scoring=metrics, refit=False).fit(CELLS, KINDS)
+
+
+def test_every_declaration_is_the_axis_that_it_says() -> None:
+    found = domain(
+        {
+            "uniform": uniform(2, 3),
+            "loguniform": loguniform(1e-3, 10),
+            "randint": randint(2, 9),
+            "beta": beta(2, 5, loc=1, scale=2),
+            "binom": binom(7, 0.3),
+            "ascending": [1, 10, 100],
+            "texts": ["a", "b"],
+            "mixed": [None, 3, "x"],
+            "unordered": [3, 1, 2],
+            "array": np.logspace(-2, 1, 4),
+            "one": [5],
+            "float": Float(0, 1, step=0.25),
+            "int": Int(1, 64, log=True),
+            "ordinal": Ordinal(["low", "high"]),
+            "categorical": Categorical([1, 2]),
+            "bool": Bool(),
+            "fixed": Fixed("rbf"),
+        }
+    )
+    assert {each.name: each for each in found.space.parameters} == {
+        "uniform": FloatAxis("uniform", 2, 5),
+        "loguniform": FloatAxis("loguniform", 1e-3, 10, "log"),
+        "randint": IntAxis("randint", 2, 8),
+        "beta": FloatAxis("beta", 1, 3),
+        "binom": IntAxis("binom", 0, 7),
+        "ascending": ChoiceAxis("ascending", (0, 1, 2), ordered=True),
+        "texts": ChoiceAxis("texts", (0, 1)),
+        "mixed": ChoiceAxis("mixed", (0, 1, 2)),
+        "unordered": ChoiceAxis("unordered", (0, 1, 2)),
+        "array": ChoiceAxis("array", (0, 1, 2, 3), ordered=True),
+        "one": FixedAxis("one", 0),
+        "float": StepAxis("float", 0, 1, 0.25),
+        "int": IntAxis("int", 1, 64, "log"),
+        "ordinal": ChoiceAxis("ordinal", (0, 1), ordered=True),
+        "categorical": ChoiceAxis("categorical", (0, 1)),
+        "bool": ChoiceAxis("bool", (0, 1)),
+        "fixed": FixedAxis("fixed", 0),
+    }
+    middle = found.decode(np.full(found.space.dimension, 0.5))
+    assert middle["fixed"] == "rbf"
+    assert middle["one"] == 5
+    assert middle["mixed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        (norm(0, 1), ValueError, "norm has no bounds (its values are from -inf to inf); give a distribution with"),
+        (poisson(3), ValueError, "poisson has no bounds (its values are from 0"),
+        ([], ValueError, "param_distributions['C'] has no values"),
+        (3.0, TypeError, "param_distributions['C'] must be a list of values"),
+        ("linear", TypeError, "param_distributions['C'] must be a list of values"),
+        (Float(2, 1), ValueError, "param_distributions['C']: high must be greater than low"),
+        (Float(0, 1, log=True), ValueError, "param_distributions['C']: low must be positive on a log scale, not 0"),
+        ([1.0], ValueError, "no parameter has more than one value, so there is nothing to search"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_by_name_before_any_fit(
+    given: object, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error) as raised:
+        AdaBKBSearchCV(LogisticRegression(), {"C": given}).fit(CELLS, KINDS)
+    assert says in str(raised.value)
+
+
+def test_without_scikit_learn_the_import_says_what_to_install() -> None:
+    program = "import sys; sys.modules['sklearn'] = None; import adabkb_integrations.sklearn"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[sklearn]'")
