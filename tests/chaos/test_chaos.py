@@ -14,7 +14,6 @@ SHORT = Plot(clients=16, kills=3, operations=300, seconds=60, studies=4, budgets
 """Some ten seconds of storm, or on a machine that has much else to do up to a minute."""
 
 
-@pytest.mark.xdist_group("chaos")
 @pytest.mark.parametrize("name", ["postgresql-2", "sqlite-2"])
 def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:
     setup = SETUPS[name]

@@ -52,7 +52,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return Demo(folder, finish(start("examples/demo.py", "--budget", "6", "--folder", str(folder))))
 
 
-@pytest.mark.xdist_group("demo")
 def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(demo: Demo) -> None:
     output = demo.output
     tuned, default = (float(value) for value in re.findall(r"(?:tuned|default) +(0\.\d+)", output))
@@ -87,7 +86,6 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
         assert client.study("htru2").info().counts.active == 0
 
 
-@pytest.mark.xdist_group("demo")
 def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(demo.folder, tmp_path / "demo"))
     arguments = ("examples/demo.py", "--budget", "2", "--folder", str(folder))

@@ -22,8 +22,6 @@ from adabkb_service.storage.database import Database
 from tests.storage.grown import ACTIVE, KEYS, MOMENTS, OTHERS, OVERDUE, TRIALS, WAITING, grow
 from tests.storage.rows import INCARNATION, NOW, study
 
-pytestmark = pytest.mark.xdist_group("plans")  # which are filled once
-
 MIDDLE = TRIALS // 2
 LONG_AGO = timedelta(minutes=MOMENTS - 20)
 
