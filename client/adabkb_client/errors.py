@@ -119,6 +119,16 @@ class APIError(AdaBKBError):
             what = f"the server does not accept these arguments{trace}:{''.join(lines)}"
         super().__init__(f"{status} {code}: {what}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the text and the fields: what it was made of cannot be told from the text."""
+        return _remade, (type(self), self.args), vars(self)
+
+
+def _remade(kind: type[APIError], arguments: tuple[Any, ...]) -> APIError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    return error
+
 
 class Unauthorized(APIError):
     """The token is missing, unknown, or not sufficient."""

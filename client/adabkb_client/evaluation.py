@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
 from adabkb_client.lease import LeasedTrial
-from adabkb_client.models import StudyInfo
+from adabkb_client.models import Answer, StudyInfo
 from adabkb_client.plain import NotANumber, finite
 
 Objective = Callable[..., SupportsFloat | tuple[SupportsFloat, SupportsFloat] | None]
-"""Takes the parameters by name, or the trial; returns the value, or the value and its standard error."""
+"""Takes the parameters by name, or the trial. Returns the value, or the value and its standard error; None if it has
+reported an outcome of the trial itself."""
 Result = tuple[float, float | None]
 """A value and, if known, its standard error."""
 
@@ -22,8 +23,8 @@ class Evaluation:
     function: Objective
     pass_trial: bool
 
-    def __call__(self, trial: LeasedTrial) -> Result | None:
-        """Return the function's result for a trial; None for a trial that the function has given back.
+    def __call__(self, trial: LeasedTrial) -> Result | Answer:
+        """Return the function's result for a trial, or the outcome that the function has reported itself.
 
         Raises:
             NotANumber: what it returned is no number.
@@ -31,8 +32,8 @@ class Evaluation:
             BaseException: what the function raised.
         """
         returned = self.function(trial) if self.pass_trial else self.function(**trial.parameters)
-        if trial.settled:
-            return None
+        if returned is None and trial.outcome is not None:
+            return trial.outcome
         value, std_error = _split(returned)
         return (
             finite("value", value, "; report a failed run with fail()"),

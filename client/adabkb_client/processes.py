@@ -12,7 +12,7 @@ from multiprocessing.context import SpawnProcess
 from adabkb_client.errors import WorkerDied
 from adabkb_client.evaluation import Evaluation, Result
 from adabkb_client.lease import LeasedTrial
-from adabkb_client.models import Trial
+from adabkb_client.models import Answer, Trial
 from adabkb_client.resource import StudyResource
 
 LOOK_EVERY = 1.0
@@ -23,7 +23,7 @@ CLOSE_PATIENCE = 5.0
 
 _spawn = multiprocessing.get_context("spawn")  # this process has threads, which a fork would leave in any state
 
-Reply = Result | BaseException | None
+Reply = Result | Answer | BaseException | None
 
 
 class WorkerProcess:
@@ -47,7 +47,7 @@ class WorkerProcess:
         """Held from the look at ``_killed`` until the process is there, so that ``kill`` misses none in between."""
         self._start()
 
-    def __call__(self, trial: LeasedTrial) -> Result:
+    def __call__(self, trial: LeasedTrial) -> Result | Answer:
         """Evaluate a trial: see ``Evaluation``.
 
         Raises:
@@ -97,7 +97,7 @@ class WorkerProcess:
                 'script: call study.run(..., processes=True) there below `if __name__ == "__main__":`.'
             ) from None
 
-    def _reply(self) -> Result | None:
+    def _reply(self) -> Result | Answer | None:
         while not self._pipe.poll(LOOK_EVERY):
             if not self._process.is_alive():
                 raise EOFError
@@ -118,6 +118,8 @@ def _work(pipe: Connection, task: bytes) -> None:
     """Evaluate one trial after the other, until the other end of the pipe is closed."""
     for number in (signal.SIGINT, signal.SIGTERM):  # they go to the run too, which then ends this process
         signal.signal(number, lambda *_: None)
+    if hasattr(os, "register_at_fork"):  # not on Windows
+        os.register_at_fork(after_in_child=_heed_signals)
     threading.Thread(target=_end_with_the_run, daemon=True).start()
     try:
         evaluation, study = _loaded(task)
@@ -131,6 +133,12 @@ def _work(pipe: Connection, task: bytes) -> None:
         except EOFError:
             return
         pipe.send(_reply_to(evaluation, LeasedTrial(study, trial)))
+
+
+def _heed_signals() -> None:
+    """In a process that the function has forked: a pool ends its processes by SIGTERM."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _end_with_the_run() -> None:

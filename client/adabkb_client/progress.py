@@ -12,7 +12,7 @@ from tqdm.asyncio import tqdm_asyncio
 from tqdm.auto import tqdm
 
 from adabkb_client.errors import NoTrialAvailable
-from adabkb_client.models import StudyInfo, StudySummary
+from adabkb_client.models import StudyInfo, StudySummary, Trial
 from adabkb_client.resource import StudyResource
 
 log = logging.getLogger("adabkb_client")
@@ -49,11 +49,11 @@ class Progress:
     ) -> None:
         self._open.close()
 
-    def result(self, trial: int, value: float, study: StudySummary) -> None:
-        """Show a result, and the state of the study after it."""
+    def result(self, trial: Trial, study: StudySummary) -> None:
+        """Show the result of a completed trial, and the state of the study after it."""
         self._show(study)
         total = "" if self._budget is None else f"/{self._budget}"
-        log.info("trial %d: %.6g, best %s, %d%s", trial, value, _best(study), _finished(study), total)
+        log.info("trial %d: %.6g, best %s, %d%s", trial.number, trial.value, _best(study), _finished(study), total)
 
     def waiting(self, none: NoTrialAvailable) -> None:
         """Say what the run waits for: somebody who paused the study, or workers that hold trials."""

@@ -42,7 +42,7 @@ class RunReport:
 
     completed: int
     failed: int
-    reason: str | None
+    reason: str
     recommendation: Recommendation
 
 
@@ -95,7 +95,8 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
                 raise
     if crew.error:
         raise crew.error
-    return RunReport(crew.completed, crew.failed, crew.reason, study.recommendation())
+    reason = crew.reason or "n_trials"  # some of which may have been given back
+    return RunReport(crew.completed, crew.failed, reason, study.recommendation())
 
 
 def stop() -> None:
@@ -153,7 +154,7 @@ class _Crew:
         finally:
             process.close()
 
-    def _work(self, evaluate: Callable[[LeasedTrial], Result | None]) -> None:
+    def _work(self, evaluate: Callable[[LeasedTrial], Result | Answer]) -> None:
         while not self._stop.is_set():
             try:
                 trial = self._lease()
@@ -176,8 +177,9 @@ class _Crew:
                     self._conclude(trial.outcome)
 
     def end(self, reason: str | None) -> None:
-        """Take no further trial."""
-        self.reason = reason
+        """Take no further trial; the first reason counts."""
+        with self._lock:
+            self.reason = self.reason or reason
         self._stop.set()
 
     def abandon(self) -> None:
@@ -212,7 +214,7 @@ class _Crew:
             if self._stop.is_set() or self._taken == self._options.n_trials:
                 return None
             if not self._remaining:
-                self.reason = self.reason or "timeout"
+                self.end("timeout")
                 return None
             trial = self._study.lease(lease_seconds=self._options.lease_seconds)
             self._taken += 1
@@ -220,7 +222,7 @@ class _Crew:
                 self._leased.add(trial)
         return trial
 
-    def _evaluate(self, trial: LeasedTrial, evaluate: Callable[[LeasedTrial], Result | None]) -> None:
+    def _evaluate(self, trial: LeasedTrial, evaluate: Callable[[LeasedTrial], Result | Answer]) -> None:
         if self._stop.is_set() or not self._remaining:  # the run ended during the request
             trial.release()
             return
@@ -235,14 +237,11 @@ class _Crew:
                         self.failed += 1
                         self._last_failure = error
                 else:
-                    if result is None:  # the function has given the trial back
-                        return
-                    value, std_error = result
-                    answer = trial.observe(value, std_error)
-                    with self._lock:
-                        self.completed += 1
-                        self._failures_in_a_row = 0
-                        self._progress.result(trial.number, value, answer.study)
+                    if isinstance(result, Answer):  # the function, perhaps in a process, has reported it
+                        trial.outcome = result
+                    else:
+                        trial.observe(*result)
+                    self._count(trial.outcome)
         except Exception as error:
             if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied):
                 raise  # the server failed, not this evaluation
@@ -262,6 +261,19 @@ class _Crew:
             self.end(outcome.study.reason)
         elif self.completed + self.failed == self._options.n_trials:
             self.end("n_trials")
+
+    def _count(self, outcome: Answer | None) -> None:
+        """Count a trial that ended without an exception."""
+        trial = None if outcome is None else outcome.trial
+        if outcome is None or trial is None or trial.state not in ("completed", "failed"):
+            return  # it was given back
+        with self._lock:
+            if trial.state == "failed":
+                self.failed += 1
+            else:
+                self.completed += 1
+                self._failures_in_a_row = 0
+                self._progress.result(trial, outcome.study)
 
     def _log_failure(self, trial: LeasedTrial, error: Exception) -> None:
         log.warning("trial %d of study %r failed", trial.number, self._study.id, exc_info=error)

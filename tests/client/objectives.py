@@ -1,6 +1,7 @@
 """Functions that worker processes can load."""
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import time
@@ -59,3 +60,19 @@ def sleep(x: float) -> float:
     print("evaluating", flush=True)
     time.sleep(60)
     return x
+
+
+def settle(trial: LeasedTrial) -> None:
+    """Report the outcome of the trial itself: a value, a failure, or that it is given back."""
+    if trial.number == 1:
+        trial.observe(0.5)
+    elif trial.number == 2:
+        trial.fail("no convergence")
+    else:
+        trial.release()
+
+
+def sum_of_squares(x: float) -> float:
+    """Computed by a pool of processes."""
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return sum(pool.map(abs, [x, x]))

@@ -1,5 +1,6 @@
 """Errors speak of the client's methods and arguments, and say each thing once."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,16 @@ def test_a_refusal_names_arguments_and_methods(study: Study, call: Callable[[Stu
         assert text.count(part) == 1
     assert "/" not in text
     assert "\n  ?" not in text
+
+
+def test_errors_can_be_sent_between_processes(study: Study) -> None:
+    with pytest.raises(APIError) as caught:
+        study.predict([{"x": 7, "y": 2}])
+    error = caught.value
+    error.add_note("in fold 3")
+    sent = pickle.loads(pickle.dumps(error))
+    assert type(sent) is type(error)
+    assert (str(sent), vars(sent)) == (str(error), vars(error))
 
 
 def test_another_value_for_a_trial_names_the_method_that_corrects_it(study: Study) -> None:

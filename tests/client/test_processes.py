@@ -93,6 +93,17 @@ def nested() -> Callable[[float], float]:
     return lambda x: x
 
 
+@pytest.mark.parametrize("processes", [True, False])
+def test_what_the_function_reports_itself_is_counted(study: Study, *, processes: bool) -> None:
+    report = study.run(objectives.settle, processes=processes, pass_trial=True, n_trials=3)
+    assert (report.completed, report.failed, report.reason) == (1, 1, "n_trials")
+    assert [trial.state for trial in study.trials()] == ["completed", "failed", "released"]
+
+
+def test_the_function_may_have_a_pool_of_processes(study: Study) -> None:
+    assert study.run(objectives.sum_of_squares, processes=True, n_trials=1).completed == 1
+
+
 @pytest.mark.parametrize("function", [lambda x: x, nested()])
 def test_a_function_that_cannot_be_pickled_is_refused_before_any_trial_is_handed_out(
     study: Study, function: Callable[[float], float]

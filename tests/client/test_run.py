@@ -131,6 +131,30 @@ def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study,
     assert [trial.state for trial in study.trials()] == ["released", "released"]
 
 
+RETURNS_AFTER_THE_END = """
+import signal, sys, threading, time
+from adabkb_client import Client
+def function(x):
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    over.wait()
+    return 0.5
+over = threading.Event()
+with Client(sys.argv[1]) as client:
+    try:
+        client.study("s").run(function)
+    except KeyboardInterrupt:
+        over.set()
+        while client.study("s").info().counts.completed == 0:
+            time.sleep(0.02)
+"""
+
+
+def test_a_result_that_comes_after_an_interrupt_is_stored(server: str, study: Study) -> None:
+    """As in a notebook, whose process lives on: the function's thread goes on too."""
+    subprocess.run([sys.executable, "-c", RETURNS_AFTER_THE_END, server], check=True, timeout=30, capture_output=True)
+    assert [trial.state for trial in study.trials()] == ["completed"]
+
+
 SIGNALLED = """
 import signal, sys, threading, time
 from adabkb_client import Client

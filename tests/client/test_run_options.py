@@ -67,10 +67,10 @@ def test_callbacks_are_called_with_the_study_and_each_trial_one_at_a_time(study:
         time.sleep(0.02)
         alone.release()
 
-    def function(x: float) -> float:
-        return 1 / 0 if len(seen) == 2 else x
+    def function(trial: LeasedTrial) -> float:
+        return 1 / 0 if trial.number == 3 else 0.5
 
-    study.run(function, workers=3, callbacks=[callback])
+    study.run(function, workers=3, callbacks=[callback], pass_trial=True)
     assert sorted(seen, key=lambda trial: trial.number) == list(study.trials())
     assert {trial.state for trial in seen} == {"completed", "failed"}
 

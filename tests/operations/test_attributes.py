@@ -112,6 +112,10 @@ def test_trials_are_found_by_their_attributes(running: Service, study: str) -> N
     assert found(running, ("w", "1e-07")) == [5]
     assert found(running, ("inner", '{"host": "n1"}')) == [4]
     assert found(running, ("host", "n_")) == []
+    annotate(running, study, 1, {"of": {"a": 1, "b": [True, None]}})
+    assert found(running, ("of", '{"b": [true, null],"a":1}')) == [1]
+    for nothing in ("_" * 30_000, "\0", "[" * 30_000, ""):
+        assert found(running, ("host", nothing)) == []
 
 
 def test_a_page_is_full_although_other_trials_look_alike(running: Service, study: str) -> None:

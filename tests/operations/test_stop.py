@@ -59,6 +59,20 @@ def test_a_correction_counts_from_the_best_result_that_is_left(running: Service)
     assert standing(running) == ("running", None)
 
 
+def test_excluded_results_do_not_count(running: Service) -> None:
+    create(running, definition(stop={"no_gain_for": 3}))
+    tell(running, 5.0, 6.0, 7.0)
+    for seq in (2, 3):
+        correct(running, "s", seq, {"excluded": True}, "wrong plate")
+    tell(running, 6.5, 6.5)
+    assert standing(running) == ("running", None)
+    tell(running, 6.5)
+    assert standing(running) == ("complete", "no_gain")
+    for seq in (1, 4, 5, 6):
+        correct(running, "s", seq, {"excluded": True}, "all of them")
+    assert standing(running) == ("running", None)
+
+
 def test_the_rule_can_be_changed_and_removed(running: Service) -> None:
     create(running, definition())
     tell(running, 5.0, 6.0, 7.0)

@@ -82,7 +82,7 @@ def best_columns(oracle: ledger.Ledger) -> dict[str, Any] | None:
 
 def results_since_best(oracle: ledger.Ledger) -> int:
     best = oracle.best()
-    return sum(best is None or seq > best.seq for seq in oracle.observations)
+    return sum(best is not None and seq > best.seq and not row.excluded for seq, row in oracle.observations.items())
 
 
 def told(row: StudyRow) -> dict[str, Any]:

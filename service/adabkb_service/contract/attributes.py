@@ -58,7 +58,17 @@ def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
 
 def as_text(value: Any) -> str:
     """A value as a query names it: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def sought(text: str) -> str:
+    """A text of a query in the form of ``as_text``: the names of an object may come in any order."""
+    if text[:1] not in ("[", "{"):
+        return text
+    try:
+        return as_text(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
 
 
 def _depth(value: Any) -> int:

@@ -6,11 +6,14 @@ import json
 from collections.abc import Collection
 
 from adabkb_service.contract import answers, history
-from adabkb_service.contract.attributes import as_text
+from adabkb_service.contract.attributes import as_text, sought
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, studies, trials
 from adabkb_service.storage.rows import TrialRow, TrialState
 from adabkb_service.study import render
+
+LONGEST_LOOKED_FOR = 200
+"""Characters of a value that the database looks for; databases limit patterns."""
 
 
 def trial(service: Service, study_id: str, number: int) -> answers.Trial:
@@ -48,12 +51,16 @@ def list_trials(
 
 
 def _texts(name: str, value: str) -> list[str]:
-    """What is in the JSON of attributes of which one has this name and value, though perhaps not at the top."""
-    return [f"{json.dumps(name)}: {shown}{end}" for shown in (json.dumps(value), value) for end in ",}"]
+    """What is in the JSON of attributes of which one has this name and value, though perhaps not at the top. Of a
+    value of unusual form or length only the name is looked for."""
+    named = f"{json.dumps(name)}: "
+    if not 0 < len(value) <= LONGEST_LOOKED_FOR or value[0] in "[{" or not value.isprintable():
+        return [named]
+    return [f"{named}{shown}{end}" for shown in (json.dumps(value), value) for end in ",}"]
 
 
 def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
-    return all(name in row.attributes and as_text(row.attributes[name]) == value for name, value in attributes)
+    return all(name in row.attributes and as_text(row.attributes[name]) == sought(value) for name, value in attributes)
 
 
 def list_observations(service: Service, study_id: str, after: int, limit: int) -> list[answers.Observation]:

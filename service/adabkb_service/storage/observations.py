@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from adabkb_service.errors import ObservationNotFound
 from adabkb_service.storage.rows import ObservationRow, as_values
@@ -68,6 +68,13 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else ObservationRow(*row)
+
+
+def counting_after(connection: Connection, study_id: str, seq: int, *, but: Collection[int]) -> int:
+    """How many observations after this number are not excluded; those with the numbers in ``but`` are left out."""
+    after = observations.c.seq > seq, observations.c.excluded.is_(False), observations.c.seq.not_in(but)
+    query = select(func.count()).select_from(observations).where(observations.c.study_id == study_id, *after)
+    return connection.execute(query).scalar_one()
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:

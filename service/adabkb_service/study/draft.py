@@ -226,6 +226,11 @@ class Draft:
         other = observations.best(self.connection, self.study.id, maximize=maximize, but=list(self._observations))
         return best_of(self.study, [*self._observations.values(), *([] if other is None else [other])])
 
+    def counting_after(self, seq: int) -> int:
+        """As in ``log.Rows``."""
+        others = observations.counting_after(self.connection, self.study.id, seq, but=list(self._observations))
+        return others + sum(row.seq > seq and not row.excluded for row in self._observations.values())
+
     def commit(self) -> Held:
         """Write everything in one transaction; the study as it then is.
 

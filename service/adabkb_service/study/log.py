@@ -48,6 +48,9 @@ class Rows(Protocol):
     def best_observation(self) -> ObservationRow | None:
         """The best observation that is not excluded, the first one if several are equal."""
 
+    def counting_after(self, seq: int) -> int:
+        """How many observations with a larger number than this are not excluded."""
+
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
     """The row of a study after its first event, ``created``."""
@@ -203,7 +206,7 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
         first = rows.observations_of(row.trial)[0]
         rows.put_trial(replace(rows.trial(row.trial), value=first.value))
     best = rows.best_observation()
-    since = rows.study.observations - (0 if best is None else best.seq)
+    since = 0 if best is None else rows.counting_after(best.seq)
     return {"best": as_best(best), "results_since_best": since}
 
 

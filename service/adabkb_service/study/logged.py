@@ -51,6 +51,10 @@ class LoggedStudy:
         """As in ``Rows``."""
         return best_of(self.study, self.observations.values())
 
+    def counting_after(self, seq: int) -> int:
+        """As in ``Rows``."""
+        return sum(row.seq > seq and not row.excluded for row in self.observations.values())
+
     def awaited(self) -> tuple[list[int], list[int]]:
         """Numbers of the trials without a result: those that may still get one, and those that failed."""
         told = {row.trial for row in self.observations.values()}
