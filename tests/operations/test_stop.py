@@ -52,7 +52,7 @@ def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_go_o
 
 def test_a_correction_counts_from_the_best_result_that_is_left(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 3}))
-    tell(running, 5.0, 6.0, 1.0, 7.0)
+    tell(running, 5.0, 6.0, 1.0, 7.0, 8.0)
     correct(running, "s", 3, {"excluded": True}, "misread")
     assert standing(running) == ("complete", "no_gain")
     correct(running, "s", 3, {"excluded": False}, "it was right")
