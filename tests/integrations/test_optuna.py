@@ -19,7 +19,8 @@ from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 
 from adabkb_integrations.optuna import AdaBKBSampler
-from adabkb_integrations.optuna.history import SUGGESTED
+from adabkb_integrations.optuna.branches import branches
+from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from benchmarks.integrations import DIRECTLY, compared
 
 ROOT = Path(__file__).parents[2]
@@ -138,30 +139,37 @@ def test_points_asked_for_together_differ_even_before_the_objective_asks_for_the
     assert len({tuple(trial.params.items()) for trial in asked}) == 4
 
 
-def test_whoever_asks_at_the_same_moment_gets_the_next_point() -> None:
-    """Another process has opened a trial and is computing its point."""
+def test_a_trial_that_never_asks_for_a_point_changes_nothing() -> None:
+    """Such trials stay in the storage: a worker was killed, or a study asked for more than it used."""
     study, alone = run(mixed, 5), run(mixed, 5)
-    study._storage.create_new_trial(study._study_id)
-    with_other, first, second = study.ask(), alone.ask(), alone.ask()
-    for trial in (with_other, first, second):
-        mixed(trial)
-    assert with_other.params == second.params != first.params
+    study.ask()
+    for each in (study, alone):
+        each.optimize(mixed, n_trials=5)
+    assert [point for point in points(study) if point] == points(alone)
 
 
 class Overtaken(InMemoryStorage):
-    """Somebody else opens a trial and comes to the same point, just before it is written."""
+    """Another trial comes to the same point as the next one, just before that is written."""
+
+    other: int | None = None
 
     def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
-        if key == SUGGESTED and len(self.get_all_trials(0)) == 6:
-            super().set_trial_system_attr(self.create_new_trial(0), key, value)
+        if key == SUGGESTED and self.other is not None:
+            super().set_trial_system_attr(self.other, key, value)
+            self.other = None
         super().set_trial_system_attr(trial_id, key, value)
 
 
-def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it() -> None:
-    study = run(mixed, 5, storage=Overtaken())
-    trial = study.ask()
+@pytest.mark.parametrize("had_a_point", [False, True], ids=["first", "in place of one that was taken"])
+def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it(had_a_point: bool) -> None:
+    storage = Overtaken()
+    study = run(mixed, 5, storage=storage)
+    other, trial = study.ask(), study.ask()
+    if had_a_point:
+        mixed(other)
+    storage.other = other._trial_id
     mixed(trial)
-    *_, ours, theirs = study.trials
+    *_, theirs, ours = study.trials
     assert ours.system_attrs[SUGGESTED] != theirs.system_attrs[SUGGESTED]
 
 
@@ -276,6 +284,61 @@ def test_points_of_ones_own_come_in_between() -> None:
     assert study.trials[0].params["x"] == 0.7
     assert study.trials[3].params["x"] == 0.25
     assert len({tuple(trial.params.items()) for trial in study.trials}) == 23
+
+
+def three(trial: optuna.Trial) -> float:
+    return sum((trial.suggest_float(name, 0, 4) - 1) ** 2 for name in "xyz")
+
+
+def model_of(study: optuna.Study, names: str) -> History:
+    """What the model learns of the branch with these parameters."""
+    ordered = sorted(study.trials, key=lambda trial: not trial.state.is_finished())
+    (branch,) = (each for each in branches(study.get_trials(states=[TrialState.COMPLETE])) if each.names == set(names))
+    return history(branch, branch.space(names), ordered, -1.0)
+
+
+def test_a_queued_value_out_of_range_teaches_nothing_about_the_point_that_was_suggested() -> None:
+    study = run(three, 4)
+    study.enqueue_trial({"x": 20.0})
+    with pytest.warns(UserWarning, match="out of range"):
+        study.optimize(three, n_trials=1)
+    assert study.trials[4].params["x"] == 20.0
+    assert model_of(study, "xyz").results.keys() == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("state", [TrialState.PRUNED, TrialState.FAIL])
+def test_a_trial_that_stops_early_counts_where_it_would_have_run(state: TrialState) -> None:
+    """What it has asked for is where the queue says, and the rest is where it was suggested."""
+    study = run(three, 4)
+    study.enqueue_trial({"x": 3.0})
+    trial = study.ask()
+    x, y = trial.suggest_float("x", 0, 4), trial.suggest_float("y", 0, 4)
+    study.tell(trial, state=state)
+    z = study.trials[4].system_attrs[SUGGESTED]["z"]
+    assert model_of(study, "xyz").results[4].position == (x / 4, y / 4, z / 4)
+
+
+def test_the_point_that_is_running_is_awaited_and_not_the_one_suggested_in_its_place() -> None:
+    study = run(three, 4)
+    study.enqueue_trial({"x": 3.0})
+    trial = study.ask()
+    three(trial)
+    seen = model_of(study, "xyz")
+    assert seen.pending == [tuple(trial.params[name] / 4 for name in "xyz")]
+    assert len(seen.moved) == 1
+
+
+@pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL])
+def test_a_trial_that_took_another_branch_says_only_that_this_one_has_no_such_point(state: TrialState) -> None:
+    study = run(three, 4)
+    trial = study.ask()
+    trial.suggest_float("x", 0, 4)
+    trial.suggest_float("other", 0, 4)
+    trial.report(-5.0, 0)
+    study.tell(trial, -5.0 if state is TrialState.COMPLETE else None, state)
+    seen = model_of(study, "xyz")
+    assert seen.results[4].value is None
+    assert seen.left == 1
 
 
 def test_a_study_can_be_sent_to_another_process() -> None:

@@ -31,7 +31,7 @@ class History:
     pending: list[Position] = field(default_factory=list)
     """Points of running trials."""
     moved: list[Position] = field(default_factory=list)
-    """Points that were suggested, in whose place the objective ran others of the branch."""
+    """Points that were suggested, in whose place the objective ran others."""
     left: int = 0
     """How many suggestions led to other branches since the last trial that is of this one."""
 
@@ -47,31 +47,35 @@ def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], sign: f
     """
     found, left, finished = History(branch, space), 0, list[float]()
     for trial in trials:
-        suggested = trial.system_attrs.get(SUGGESTED)
-        aimed_at = None if suggested is None else _aimed_at(space, suggested)
-        ran = (
-            position(space, plain(trial.params, branch.distributions)) if trial.params.keys() == branch.names else None
-        )
-        match trial.state:
-            case TrialState.RUNNING:
-                found.pending.extend(point for point in (aimed_at or ran,) if point)
-            case TrialState.COMPLETE if ran is None and trial.params.keys() != branch.names:
-                if aimed_at:  # the objective took another branch: there is no such point in this one
-                    found.results[trial.number] = Result(aimed_at, None)
-                    left += 1
-            case TrialState.COMPLETE | TrialState.PRUNED | TrialState.FAIL:
-                left = 0 if trial.state is TrialState.COMPLETE else left
-                if ran and aimed_at and ran != aimed_at:
-                    found.moved.append(aimed_at)
-                if point := ran or aimed_at:
-                    found.results[trial.number] = Result(point, _value(trial, sign, finished))
+        suggested = _suggested(space, trial)
+        aimed_at = position(space, suggested)
+        if trial.params.keys() == branch.names or (aimed_at and _may_be_of(branch, trial)):
+            # Queued trials and changed ranges have other values than were suggested.
+            point = position(space, {**suggested, **plain(trial.params, branch.distributions)})
+            if aimed_at and point != aimed_at:
+                found.moved.append(aimed_at)
+            if point and trial.state is TrialState.RUNNING:
+                found.pending.append(point)
+            elif point:
+                found.results[trial.number] = Result(point, _value(trial, sign, finished))
+            left = 0 if trial.state is TrialState.COMPLETE else left
+        elif aimed_at and trial.state is TrialState.RUNNING:
+            found.pending.append(aimed_at)
+        elif aimed_at:  # the objective took another branch: there is no such point in this one
+            found.results[trial.number] = Result(aimed_at, None)
+            left += 1
     return History(branch, space, found.results, found.pending, found.moved, left)
 
 
-def _aimed_at(space: Space, suggested: dict[str, Any]) -> Position | None:
-    """Where in the space the suggestion was, unless it was one for another branch."""
-    names = {each.name for each in space.parameters}
-    return position(space, suggested) if suggested.keys() == names else None
+def _suggested(space: Space, trial: FrozenTrial) -> dict[str, Any]:
+    """What was suggested to a trial, unless it was for another branch."""
+    suggested: dict[str, Any] = trial.system_attrs.get(SUGGESTED, {})
+    return suggested if suggested.keys() == {each.name for each in space.parameters} else {}
+
+
+def _may_be_of(branch: Branch, trial: FrozenTrial) -> bool:
+    """Whether a trial may yet ask, or might have asked, for the rest of the branch's parameters."""
+    return trial.state is not TrialState.COMPLETE and trial.params.keys() <= branch.names
 
 
 def _value(trial: FrozenTrial, sign: float, finished: list[float]) -> float | None:

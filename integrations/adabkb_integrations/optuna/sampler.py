@@ -97,16 +97,13 @@ class AdaBKBSampler(BaseSampler):
         if not search_space:
             return {}
         with self._lock, one_thread():
-            values, is_taken = dict[str, Any](), True
-            while is_taken:
+            while True:
                 others = _others(study, trial)
                 values = self._suggested(study, trial, others, search_space)
                 study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, values)
                 # Another process may have come to the same point meanwhile.
-                seen = {each.number for each in others if each.state in FINISHED or SUGGESTED in each.system_attrs}
-                unseen = [each for each in _others(study, trial) if each.number not in seen]
-                is_taken = bool(values) and any(each.system_attrs.get(SUGGESTED) == values for each in unseen)
-        return external(values, search_space)
+                if not values or _told(_others(study, trial), values) <= _told(others, values):
+                    return external(values, search_space)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -138,14 +135,12 @@ class AdaBKBSampler(BaseSampler):
         histories = self._histories(study, trials, search_space)
         if not histories or (len(histories) > 1 and trial.number % PERIOD == 0):
             return {}
-        # Whoever is about to be told a point, and asked before, gets the one before.
-        ahead = sum(each.number < trial.number and _waits_for_a_point(each) for each in trials)
         offers = []
         for each in histories:
             model = self._model(each)
-            points = model.suggest(each.pending, each.moved, ahead + 1)
+            points = model.suggest(each.pending, each.moved)
             # Where every point of a finite space is taken, one of them comes again.
-            point = points[-1] if len(points) > ahead else uniforms(self._seed, trial.number, each.space.dimension)
+            point = points[0] if points else uniforms(self._seed, trial.number, each.space.dimension)
             offers.append((_rank(each, model, point), each.space.decode(point)))
         _, values = max(offers, key=lambda offer: offer[0])
         return values
@@ -176,6 +171,11 @@ def _others(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
     return [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
 
 
+def _told(trials: Sequence[FrozenTrial], values: Mapping[str, Any]) -> set[int]:
+    """Numbers of the trials to which these values were suggested."""
+    return {each.number for each in trials if each.system_attrs.get(SUGGESTED) == values}
+
+
 def _rank(seen: History, model: Model, point: Array) -> tuple[int, float]:
     """By what branches are compared, the larger the better: those of few trials first, then by their promise."""
     aimed_at = len(seen.branch.trials) + len(seen.pending)
@@ -191,10 +191,6 @@ def _completed(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
 def _end(trial: FrozenTrial) -> tuple[datetime, int]:
     assert trial.datetime_complete is not None
     return trial.datetime_complete, trial.number
-
-
-def _waits_for_a_point(trial: FrozenTrial) -> bool:
-    return trial.state is TrialState.RUNNING and not trial.params and SUGGESTED not in trial.system_attrs
 
 
 def _check_one_objective(study: Study) -> None:
