@@ -12,6 +12,7 @@ import pytest
 from joblib import parallel_config
 from scipy.stats import beta, binom, loguniform, norm, poisson, randint, uniform
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, ShuffleSplit, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
@@ -101,6 +102,63 @@ def test_candidates_that_fail_are_avoided() -> None:
     scores = search.cv_results_["mean_test_score"]
     assert 0 < np.isnan(scores).sum() < 10
     assert search.best_params_["n_neighbors"] < 60
+
+
+UNFIT = [1, 5, 6, 8]
+
+
+class Failing(Ridge):  # type: ignore[misc]  # scikit-learn has no types
+    """Cannot be fitted with some values."""
+
+    def fit(self, X: Any, y: Any) -> Failing:
+        if self.alpha in UNFIT:
+            raise MemoryError(f"alpha={self.alpha} is too large")
+        super().fit(X, y)
+        return self
+
+
+def two_scores(estimator: Ridge, X: Any, y: Any) -> dict[str, float]:
+    score = estimator.score(X, y)
+    return {"r2": score, "half": score / 2}
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.parametrize(("scoring", "refit"), [(None, True), ("r2", "r2"), (two_scores, "half")])
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_candidates_that_cannot_be_fitted_have_their_place_in_the_results(
+    n_jobs: int, scoring: Any, refit: bool | str
+) -> None:
+    """As in a grid of the same candidates. The first and the last one are among them."""
+    common: dict[str, Any] = {"cv": 3, "scoring": scoring, "refit": refit}
+    with (
+        pytest.warns(FitFailedWarning, match="12 fits failed out of a total of 24") as warned,
+        parallel_config("threading"),
+    ):
+        ours = AdaBKBSearchCV(
+            Failing(), {"alpha": list(range(1, 9))}, n_iter=8, random_state=0, n_jobs=n_jobs, **common
+        ).fit(X, Y)
+    assert sum(each.category is FitFailedWarning for each in warned) == 1
+    with pytest.warns(FitFailedWarning):
+        grid = GridSearchCV(Failing(), {"alpha": range(1, 9)}, **common).fit(X, Y)
+    order = np.argsort([params["alpha"] for params in ours.cv_results_["params"]])
+    assert {ours.cv_results_["params"][place]["alpha"] for place in (0, -1)} <= set(UNFIT)
+    assert ours.cv_results_.keys() == grid.cv_results_.keys()
+    for key, values in grid.cv_results_.items():
+        if not key.endswith("_time"):
+            np.testing.assert_equal(np.asarray(ours.cv_results_[key])[order], np.asarray(values))
+    assert ours.best_params_ == grid.best_params_
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.parametrize("scoring", [None, two_scores])
+def test_a_search_in_which_every_fit_fails_says_so_as_others_do(scoring: Any) -> None:
+    space = {"alpha": UNFIT}
+    for search in (
+        AdaBKBSearchCV(Failing(), space, n_iter=4, cv=3, scoring=scoring, refit="half"),
+        GridSearchCV(Failing(), space, cv=3, scoring=scoring, refit="half"),
+    ):
+        with pytest.raises(ValueError, match=r"All the 12 fits failed[\s\S]*alpha=8 is too large"):
+            search.fit(X, Y)
 
 
 def test_estimators_are_choices() -> None:

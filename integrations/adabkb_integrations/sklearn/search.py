@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._split import _yields_constant_splits
+from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -102,6 +104,9 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
             task_name="search", max_subtasks=math.ceil(count / together)
         ).call_on_fit_task_begin(estimator=self)
 
+        fits: list[dict[str, Any]] = []
+        evaluate_candidates = _of_one_search(evaluate_candidates, fits)
+
         def evaluate(candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
             context = batches.subcontext(
                 task_name="batch", max_subtasks=len(candidates) * self.n_splits_, sequential_subtasks=False
@@ -111,6 +116,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
             return results
 
         self._search(searched, count, together, evaluate)
+        _warn_or_raise_about_fit_failures(fits, self.error_score)
         batches.call_on_fit_task_end(estimator=self)
 
     def _search(
@@ -134,7 +140,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
 
     def _results(self, points: Sequence[Position], results: Mapping[str, Any]) -> list[Result]:
         """What is known of all points: mean scores, and their standard errors where these are noise."""
-        metric = self.refit if isinstance(self.refit, str) else "score"
+        metric = self.refit if f"mean_test_{self.refit}" in results else "score"  # the only one, or none known yet
         if f"mean_test_{metric}" not in results:
             raise ValueError("with several metrics, refit must be the name of the one that is to be maximised")
         means = results[f"mean_test_{metric}"].tolist()
@@ -144,3 +150,27 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
             Result(point, mean, error if is_noise else 0.0) if math.isfinite(mean) else Result(point, None)
             for point, mean, error in zip(points, means, errors, strict=True)
         ]
+
+
+def _of_one_search(evaluate_candidates: Callable[..., Mapping[str, Any]], fits: list[dict[str, Any]]) -> FunctionType:
+    """Return scikit-learn's function, for batches that are judged together.
+
+    scikit-learn takes one batch for the whole search: if all of its fits failed, it raises an error and forgets the
+    batch, and a batch of ours is often one candidate. There is no other way to keep a candidate that failed in its
+    place in ``cv_results_`` than to replace the two functions that look at a batch alone, in this copy only.
+
+    Args:
+        evaluate_candidates: what ``_run_search`` is given.
+        fits: gets what came of each fit of all batches.
+    """
+    own = {
+        "_warn_or_raise_about_fit_failures": lambda batch, _: fits.extend(batch),
+        "_insert_error_scores": lambda _, error_score: _insert_error_scores(fits, error_score),
+    }
+    assert isinstance(evaluate_candidates, FunctionType)
+    return FunctionType(
+        evaluate_candidates.__code__,
+        {**evaluate_candidates.__globals__, **own},
+        argdefs=evaluate_candidates.__defaults__,
+        closure=evaluate_candidates.__closure__,
+    )
