@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +32,24 @@ def compose() -> dict[str, Any]:
     return loaded
 
 
+PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check"]
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built and installed as in the image, away from the checkout; yields the folder of its commands."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built as in the image."""
     folder = tmp_path_factory.mktemp("image")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT], check=True)
-    venv.create(folder / "venv", with_pip=True)
-    python = folder / "venv" / "bin" / "python"
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([python, *pip[1:], "install", "--no-deps", wheel], check=True)
+    subprocess.run([sys.executable, *PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT], check=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """The wheel, installed as in the image, away from the checkout; yields the folder of its commands."""
+    venv.create(wheel.parent / "venv", with_pip=True)
+    python = wheel.parent / "venv" / "bin" / "python"
+    subprocess.run([python, *PIP, "install", "--no-deps", wheel], check=True)
     # The dependencies are those of this environment; the package itself comes first, from the wheel.
     packages = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[0])"], text=True)
     here = next(path for path in sys.path if path.endswith("site-packages"))
@@ -80,6 +89,19 @@ def test_compose_migrates_once_before_the_server_and_keeps_its_data(compose: dic
     assert volume in compose["volumes"]
     assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
     assert services["server"]["environment"]["ADABKB_DATABASE"].startswith("postgresql://")
+
+
+@pytest.mark.parametrize(
+    "package", ["service/adabkb_service", "client/adabkb_client", "integrations/adabkb_integrations"]
+)
+def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, package: str) -> None:
+    name = Path(package).name
+    files = (path for path in (ROOT / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    expected = {path.relative_to((ROOT / package).parent).as_posix() for path in files}
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {file for file in archive.namelist() if file.startswith(f"{name}/")}
+    assert f"{name}/py.typed" in packed
+    assert {file for file in packed if not file.startswith(f"{name}/_migrations/")} == expected
 
 
 def test_the_commands_of_image_and_compose_run_from_the_wheel(
