@@ -20,8 +20,9 @@ from tqdm import tqdm
 from adabkb_service.engine.auto import likelihood
 from adabkb_service.engine.auto import policy as auto_module
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.paper.kernels import Matern
-from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.engine.space import Space
 from benchmarks.output import RESULTS, print_table, provenance, write
 
 Array = NDArray[np.float64]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
 

@@ -18,12 +18,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper.config import Problem
 from adabkb_service.engine.paper.policy import Config, State, ada_bkb
 from adabkb_service.engine.paper.restore import blank
 from adabkb_service.engine.paper.state import Array, add_points, expand, refactorize
-from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.engine.space import Space
 from benchmarks.functions import Function
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.paper import authors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adabkb_service.engine.space import ChoiceAxis
+from adabkb_service.engine.axes import ChoiceAxis
 from benchmarks.quality.families.chosen_by import CHOSEN_BY
 from benchmarks.quality.families.family import FLOOR, Family
 from benchmarks.quality.families.final import FINAL

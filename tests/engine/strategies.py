@@ -10,8 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.paper.config import Config
-from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
 

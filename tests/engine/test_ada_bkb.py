@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.cells import box_of
 from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.kernels import Gaussian
 from adabkb_service.engine.paper.policy import ada_bkb
-from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.space import Space
 from tests.engine.drive import Run, record, run
 from tests.engine.strategies import unit_space
 

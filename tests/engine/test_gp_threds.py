@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.cells import depth_of
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.record import of
-from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import state as gp_threds_module
 from adabkb_service.engine.threds.policy import gp_threds
 from tests.engine.drive import hills

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adabkb_service.engine.space import Axis, ChoiceAxis, Fixed, FloatAxis, IntAxis, Space, StepAxis
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis
+from adabkb_service.engine.space import Fixed, Space
 
 AXES: list[Axis] = [
     FloatAxis("linear", -2.5, 4.0),

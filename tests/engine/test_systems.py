@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.cells import box_of
 from adabkb_service.engine.paper import index
 from adabkb_service.engine.paper.config import Config, Problem
@@ -19,7 +20,7 @@ from adabkb_service.engine.paper.kernels import Matern
 from adabkb_service.engine.paper.leaves import listed
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.variation import Chaining
-from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.space import Space
 from tests.engine.drive import hills, record, run
 from tests.engine.strategies import unit_space
 

@@ -23,7 +23,7 @@ from sklearn.svm import SVC, SVR
 from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_integrations.sklearn import AdaBKBSearchCV
 from adabkb_integrations.sklearn.axes import domain
-from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, StepAxis
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis
 from adabkb_service.engine.space import Fixed as FixedAxis
 
 X, Y = load_diabetes(return_X_y=True)

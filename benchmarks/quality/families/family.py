@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import special_ortho_group
 
-from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, Space
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis
+from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
 from benchmarks.quality.problems import Outcome, generator
 

@@ -14,7 +14,8 @@ from optuna.distributions import (
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, TPESampler
 
 from adabkb_integrations.optuna import AdaBKBSampler
-from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Space
 from benchmarks.quality.methods.base import Method, Parameters
 
 

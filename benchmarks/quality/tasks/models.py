@@ -17,7 +17,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Space
 
 Parameters = Mapping[str, Any]
 BOOLEANS = (False, True)

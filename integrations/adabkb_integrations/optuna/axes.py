@@ -11,7 +11,8 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from adabkb_integrations.model import Position
-from adabkb_service.engine.space import Axis, ChoiceAxis, Fixed, FloatAxis, IntAxis, Scale, Space, StepAxis
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, Scale, StepAxis
+from adabkb_service.engine.space import Fixed, Space
 
 Values = Mapping[str, Any]
 """Values of parameters; a choice by its index."""

@@ -15,7 +15,8 @@ from scipy.stats import rv_discrete
 
 from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_integrations.model import Array
-from adabkb_service.engine import space as engine
+from adabkb_service.engine import axes as engine
+from adabkb_service.engine import space as spaces
 
 LOGARITHMIC = ("loguniform", "reciprocal")
 """Names of scipy's log-uniform distribution."""
@@ -25,7 +26,7 @@ LOGARITHMIC = ("loguniform", "reciprocal")
 class Domain:
     """A search space, and the values that the indices of choices stand for."""
 
-    space: engine.Space
+    space: spaces.Space
     choices: Mapping[str, Sequence[Any]]
 
     @property
@@ -54,7 +55,7 @@ def domain(distributions: Mapping[str, Any]) -> Domain:
         raise TypeError(f"param_distributions must be a dict of parameters, not {distributions!r}")
     declared = {name: _declared(name, value) for name, value in distributions.items()}
     choices = {name: values for name, each in declared.items() if (values := _choices(each)) is not None}
-    found = engine.Space(tuple(_axis(name, each) for name, each in declared.items()))
+    found = spaces.Space(tuple(_axis(name, each) for name, each in declared.items()))
     if not found.axes:
         raise ValueError("param_distributions: no parameter has more than one value, so there is nothing to search")
     return Domain(found, choices)
@@ -116,14 +117,14 @@ def _choices(declared: Declared) -> Sequence[Any] | None:
             return None
 
 
-def _axis(name: str, declared: Declared) -> engine.Axis | engine.Fixed:
+def _axis(name: str, declared: Declared) -> engine.Axis | spaces.Fixed:
     choices = _choices(declared)
     if choices is not None:
         if not choices:
             raise ValueError(f"param_distributions[{name!r}] has no values")
         indices = tuple(range(len(choices)))
         ordered = isinstance(declared, Ordinal)
-        return engine.ChoiceAxis(name, indices, ordered) if len(choices) > 1 else engine.Fixed(name, 0)
+        return engine.ChoiceAxis(name, indices, ordered) if len(choices) > 1 else spaces.Fixed(name, 0)
     assert isinstance(declared, Float | Int)
     if not declared.low < declared.high:
         raise ValueError(f"param_distributions[{name!r}]: high must be greater than low, and {declared} has it not")

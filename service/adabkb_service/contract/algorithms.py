@@ -34,9 +34,10 @@ from adabkb_service.contract.constants import (
 from adabkb_service.contract.parameters import Body, Constant, Count, Whole
 from adabkb_service.engine.auto import policy as auto_module
 from adabkb_service.engine.auto.policy import Auto, auto
+from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.variation import Chaining
-from adabkb_service.engine.space import FloatAxis, Space
+from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import policy as gp_threds_policy
 from adabkb_service.engine.threds import state as gp_threds_module
 

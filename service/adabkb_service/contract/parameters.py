@@ -26,7 +26,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.faults import SPARING, with_few_unknown
-from adabkb_service.engine.space import Axis, ChoiceAxis, Fixed, FloatAxis, IntAxis, StepAxis, identity
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
+from adabkb_service.engine.space import Fixed
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON parser represents exactly."""

@@ -13,8 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.axes import Axis, ChoiceAxis
 from adabkb_service.engine.randomness import uniforms
-from adabkb_service.engine.space import Axis, ChoiceAxis, Space
+from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
 

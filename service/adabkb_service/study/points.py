@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from adabkb_service.engine.space import Axis, Fixed, FloatAxis, IntAxis, Space
+from adabkb_service.engine.axes import Axis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 

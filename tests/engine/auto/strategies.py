@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space, StepAxis
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis
+from adabkb_service.engine.space import Space
 
 
 @st.composite

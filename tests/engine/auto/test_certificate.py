@@ -20,7 +20,8 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import State, fitted, incumbent
 from adabkb_service.engine.auto.surrogate import exact
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole
-from adabkb_service.engine.space import IntAxis, Space
+from adabkb_service.engine.axes import IntAxis
+from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import Run, run, sample_path
 from tests.engine.auto.strategies import spaces
 from tests.engine.drive import record

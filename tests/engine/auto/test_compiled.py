@@ -16,7 +16,8 @@ from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISES, Evidence
 from adabkb_service.engine.auto.search import ascend
 from adabkb_service.engine.auto.surrogate import Surrogate, compressed, empty, exact
-from adabkb_service.engine.space import ChoiceAxis, Space
+from adabkb_service.engine.axes import ChoiceAxis
+from adabkb_service.engine.space import Space
 from tests.engine.auto import reference
 from tests.engine.auto.strategies import MIXED
 from tests.engine.strategies import unit_space

@@ -11,7 +11,8 @@ import pytest
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.space import ChoiceAxis, Space
+from adabkb_service.engine.axes import ChoiceAxis
+from adabkb_service.engine.space import Space
 from tests.engine.strategies import unit_space
 
 NOTHING = np.zeros((0, 2))

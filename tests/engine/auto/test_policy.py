@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.space import Axis, ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import Run, run
 from tests.engine.auto.strategies import MIXED
 from tests.engine.drive import record

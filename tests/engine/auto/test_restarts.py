@@ -10,8 +10,9 @@ from adabkb_service.engine import record as records
 from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.restarts import PERIOD, STALL, fails, is_apart, restart, start_after
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.record import Record
-from adabkb_service.engine.space import ChoiceAxis, FloatAxis, Space
+from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run
 from tests.engine.strategies import unit_space
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.domain import LISTED, Domain
 from adabkb_service.engine.auto.tree import LEAF, NARROWEST, PRUNED, Box, Cut, Tree, box_of, grown, root, whole
-from adabkb_service.engine.space import ChoiceAxis, FloatAxis, IntAxis, Space
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run
 from tests.engine.auto.strategies import MIXED, spaces
 

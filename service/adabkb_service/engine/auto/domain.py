@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.candidates import product
 from adabkb_service.engine.cells import LONGEST_KEY
-from adabkb_service.engine.space import ChoiceAxis, FloatAxis, Space
+from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
