@@ -5,6 +5,7 @@ its result at the end. A transport performs it, whether it blocks or awaits, so 
 """
 
 import inspect
+import logging
 import uuid
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +13,12 @@ from datetime import datetime
 from functools import update_wrapper
 from typing import Any, Generic, TypeVar, get_args
 
-from adabkb_client.errors import APIError, NotFound, Unauthorized, Unavailable
+from adabkb_client.errors import APIError, Unauthorized, Unavailable, from_problem, is_refusal
+from adabkb_client.models import Trial, decode
 from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.protocol import PAGE, Json, Param
+
+log = logging.getLogger("adabkb_client")
 
 T = TypeVar("T")
 
@@ -67,7 +71,7 @@ class Listing(Generic[T]):
 
 
 def delivery(outbox: Outbox | None) -> Steps[Delivery]:
-    """Send the results that are kept for a server, each once."""
+    """Send the results that are kept for a server, each once. What is neither stored nor refused waits on."""
     sent: list[KeptResult] = []
     refused: list[KeptResult] = []
     if outbox is not None:
@@ -76,8 +80,11 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
                 yield from _sent_now(kept)
             except (Unauthorized, Unavailable):
                 raise
-            except APIError as refusal:
-                refused.append(outbox.refuse(kept, str(refusal)))
+            except APIError as error:
+                if is_refusal(error):
+                    refused.append(outbox.refuse(kept, str(error)))
+                else:
+                    log.warning("%s is not delivered yet: %s", kept, error)
             else:
                 outbox.remove(kept)
                 sent.append(kept)
@@ -87,9 +94,10 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
 def _sent_now(kept: KeptResult) -> Steps[None]:
     if kept.trial_created_at is not None:
         study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
-        trial = yield Call("GET", f"{study}/trials/{number}")
-        if datetime.fromisoformat(trial["created_at"]) != datetime.fromisoformat(kept.trial_created_at):
-            raise NotFound(404, "trial_not_found", f"study {kept.study!r} was created anew: this is another trial")
+        trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study_id=kept.study)
+        if trial.created_at != datetime.fromisoformat(kept.trial_created_at):
+            detail = f"study {kept.study!r} was created anew: this is another trial"
+            raise from_problem(404, {"code": "trial_not_found", "detail": detail})
     yield Call("POST", kept.path, kept.body, key=kept.idempotency_key)
 
 

@@ -194,6 +194,16 @@ def from_problem(status: int, problem: Mapping[str, Any], retry_after: float | N
     return error
 
 
+def is_refusal(error: AdaBKBError) -> bool:
+    """Return whether the service itself refused a request for good.
+
+    The pages of a proxy and the faults of a server say nothing about the request, and a token can be replaced.
+    """
+    if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
+        return False
+    return bool(error.problem) and 400 <= error.status < 500
+
+
 def _by_pointer(faults: Iterable[Mapping[str, str]]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for fault in faults:

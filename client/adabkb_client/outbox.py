@@ -8,10 +8,11 @@ of the first attempt, so that a result that two processes send is stored once.
 import json
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -19,10 +20,17 @@ from urllib.parse import quote, unquote
 
 from platformdirs import user_state_path
 
+from adabkb_client.plain import encoded
+
 log = logging.getLogger("adabkb_client")
 
 REFUSED = "refused"
 """The folder, beside the results that wait, of those that the server has refused."""
+
+PATH = re.compile(r"/studies/[A-Za-z0-9][A-Za-z0-9._-]{0,99}/observe")
+"""The path of the requests that tell a result, as docs/http.md has it."""
+KEY = re.compile(r"[!-~]{1,255}")
+"""An idempotency key: printable, without spaces, so that it can be a header."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ class KeptResult:
 
     ``path`` and ``body`` are those of the request. ``trial_created_at`` tells the trial from one of the same number in
     a study that was deleted and created again. ``refusal`` is what the server had against a result that it refused.
+    ``file`` is where the result was read, None if it is one that was not read.
     """
 
     path: str
@@ -39,6 +48,7 @@ class KeptResult:
     trial_created_at: str | None
     kept_at: str
     refusal: str | None = None
+    file: Path | None = None
 
     @classmethod
     def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
@@ -86,7 +96,7 @@ class Outbox:
 
     def waiting(self) -> list[KeptResult]:
         """Return the results that wait for the server, oldest first."""
-        return _read(self.folder)
+        return [replace(kept, refusal=None) for kept in _read(self.folder)]
 
     def refused(self) -> list[KeptResult]:
         """Return the results that the server has refused, oldest first."""
@@ -94,29 +104,44 @@ class Outbox:
 
     def file(self, kept: KeptResult) -> Path:
         """Return where a result is, or would be."""
-        return (self.folder / REFUSED if kept.refusal else self.folder) / kept.name
+        return kept.file or self.folder / kept.name
 
-    def keep(self, kept: KeptResult) -> None:
-        """Write a result to disk, unless it is there. If that fails, log it."""
-        try:
-            if not self.file(kept).exists():
-                _write(self.file(kept), asdict(kept))
-        except OSError as error:
-            log.warning("%s cannot be kept on disk: %s", kept, error)
+    def holds(self, kept: KeptResult) -> bool:
+        """Return whether a result is on disk."""
+        return os.path.exists(self.file(kept))  # Path.exists() raises in a folder that may not be entered
+
+    def keep(self, kept: KeptResult) -> bool:
+        """Write a result to disk, unless it is there, and return whether it is there. If that fails, log it."""
+        return self.holds(kept) or self._written(kept)
 
     def remove(self, kept: KeptResult) -> None:
-        """Forget a result."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            self.file(kept).unlink()
+        """Forget a result. If its file cannot be removed, log it."""
+        try:
+            self.file(kept).unlink(missing_ok=True)
+        except OSError as error:
+            # One that was not read is hardly there: the folder cannot be used, and was of no use to it.
+            level = logging.INFO if kept.file is None else logging.WARNING
+            log.log(level, "the file of %s cannot be removed: %s", kept, error)
 
     def refuse(self, kept: KeptResult, refusal: str) -> KeptResult:
-        """Put a result apart, with what the server has against it."""
-        refused = replace(kept, refusal=refusal)
-        self.keep(refused)
-        self.remove(kept)
+        """Put a result apart, with what the server has against it. If that fails, log it, and leave it where it is."""
+        refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
         log.warning("%s was kept while the server was away, and is now refused: %s", kept, refusal)
-        log.warning("It is kept in %s", self.file(refused))
+        if self._written(refused):
+            self.remove(kept)
+            log.warning("It is kept in %s", refused.file)
         return refused
+
+    def _written(self, kept: KeptResult) -> bool:
+        try:
+            _write(self.file(kept), {name: getattr(kept, name) for name in _STORED})
+        except OSError as error:
+            log.warning("%s cannot be kept on disk: %s", kept, error)
+            return False
+        return True
+
+
+_STORED = [each.name for each in fields(KeptResult) if each.name != "file"]
 
 
 def _read(folder: Path) -> list[KeptResult]:
@@ -130,14 +155,37 @@ def _read(folder: Path) -> list[KeptResult]:
 def _kept(file: Path) -> KeptResult | None:
     try:
         document = json.loads(file.read_bytes())
-        return KeptResult(**{each.name: document[each.name] for each in fields(KeptResult)})
+        return _checked(KeptResult(**{name: document[name] for name in _STORED}, file=file))
     except FileNotFoundError:  # another process has just delivered it
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except OSError as error:  # such as another user's
+        log.warning("%s cannot be read, and is left alone: %s", file, error)
+        return None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         log.warning("%s is not a kept result (%s: %s), and is left alone", file, type(error).__name__, error)
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             file.rename(file.with_suffix(".unreadable"))
         return None
+
+
+def _checked(kept: KeptResult) -> KeptResult:
+    """Return what was read if it is a request that this client makes: it is sent with the token of whoever reads it.
+
+    Raises:
+        TypeError: a part of it is of another type.
+        ValueError: a part of it is of the right type, and still none of such a request.
+    """
+    if not isinstance(kept.body, dict) or not isinstance(kept.refusal, str | None):
+        raise TypeError("body must be an object, and refusal a text or null")
+    if not PATH.fullmatch(kept.path) or not KEY.fullmatch(kept.idempotency_key):
+        raise ValueError("path must be that of a study's results, and idempotency_key one that can be a header")
+    encoded(kept.body)
+    datetime.fromisoformat(kept.kept_at)
+    if kept.trial_created_at is not None:
+        datetime.fromisoformat(kept.trial_created_at)
+        if not isinstance(kept.body.get("trial"), int):
+            raise TypeError("the trial must be a number")
+    return kept
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:

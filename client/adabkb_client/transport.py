@@ -14,7 +14,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay
 
 from adabkb_client.calls import Call, Listing, Steps, delivery
-from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, ResultKept, Unavailable
+from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, ResultKept, Unavailable, is_refusal
 from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.plain import encoded
 from adabkb_client.protocol import (
@@ -102,14 +102,17 @@ class Exchange:
         return None if call.method == "DELETE" else as_json(response, self.url)
 
     def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
-        """Return the error of a call that is given up, after its result was kept if the server is away."""
+        """Return the error of a call that is given up: another one if its result is kept.
+
+        It is kept if the server is away, or was at an earlier attempt and has not refused it since.
+        """
         if kept is None or self.outbox is None:
             return error
-        if not isinstance(error, ConnectionFailed | Unavailable):
+        if is_refusal(error):
             self.outbox.remove(kept)
             return error
-        self.outbox.keep(kept)
-        if not self.outbox.file(kept).exists():
+        is_away = isinstance(error, ConnectionFailed | Unavailable)
+        if not (self.outbox.keep(kept) if is_away else self.outbox.holds(kept)):
             return error
         return ResultKept(
             f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "

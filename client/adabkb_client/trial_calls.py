@@ -86,8 +86,9 @@ class TrialCalls:
             ValueError: the value or its error is not finite, or the trial is another study's.
             TypeError: the value or its error is no number.
             Conflict: this attempt of the trial already has another value.
-            ResultKept: the server stayed away for longer than the client's ``retry_for``. The result is kept on disk,
-                and is sent when a client on this machine next reaches the server.
+            ResultKept: the server stayed away for longer than the client's ``retry_for``, or was away and then gave an
+                answer that neither stores nor refuses the result. The result is kept on disk, and is sent when a
+                client on this machine next reaches the server.
         """
         return self._settle(trial, {**result_of(value, std_error), **_point(parameters)})
 

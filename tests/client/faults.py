@@ -12,7 +12,11 @@ from typing import Literal
 
 import httpx
 
-Fault = Literal["lose request", "lose answer", "stall", "slow", "busy", "not ours"]
+Fault = Literal[
+    "lose request", "lose answer", "stall", "slow", "busy", "not ours", "no route", "too large", "token", "internal"
+]
+
+PLAIN, PROBLEM = {"Content-Type": "text/plain"}, {"Content-Type": "application/problem+json"}
 
 
 @dataclass
@@ -43,6 +47,14 @@ def proxy(upstream: str) -> Iterator[Proxy]:
                     self.answer(503, {"Retry-After": "1"}, b"")
                 case "not ours":
                     self.answer(200, {"Content-Type": "text/html"}, b"<p>Welcome to the hotel's wireless network")
+                case "no route":
+                    self.answer(404, PLAIN, b"default backend - 404")
+                case "too large":
+                    self.answer(413, PLAIN, b"Request Entity Too Large")
+                case "token":
+                    self.answer(401, PROBLEM, b'{"code": "unauthorized", "detail": "The token is unknown."}')
+                case "internal":
+                    self.answer(500, PROBLEM, b'{"code": "internal", "detail": "Internal error"}')
                 case _:
                     headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
                     answer = http.request(self.command, self.path, content=body, headers=headers)

@@ -1,18 +1,33 @@
 """A result survives a dead server: it is kept on disk, and stored once when the server answers again."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, ConnectionFailed, Float, ResultKept, Study, Unavailable
-from tests.client.faults import Proxy
+from adabkb_client import (
+    AdaBKBError,
+    Client,
+    Conflict,
+    ConnectionFailed,
+    Delivery,
+    Float,
+    KeptResult,
+    ResultKept,
+    Study,
+    Unauthorized,
+    Unavailable,
+)
+from tests.client.faults import Fault, Proxy
 
 
 @pytest.fixture
@@ -25,6 +40,15 @@ def remote(study: Study, faulty: Proxy) -> Iterator[Study]:
 def lose(faulty: Proxy) -> None:
     """Let the server be away for longer than a client waits."""
     faulty.faults.extend(["lose request"] * 20)
+
+
+def put(client: Client, study: Study, value: float, **body: object) -> KeptResult:
+    """Put a result into the outbox, and return it as it waits there."""
+    assert client.outbox is not None
+    told = body or {"parameters": {"x": 0.5, "y": 2.0}}
+    kept = KeptResult.of(f"/studies/{study.id}/observe", {**told, "value": value}, uuid.uuid4().hex, None)
+    assert client.outbox.keep(kept)
+    return replace(kept, file=client.outbox.file(kept))
 
 
 def values(study: Study) -> list[float]:
@@ -217,12 +241,12 @@ def test_the_folder_is_the_given_one_then_that_of_the_environment_then_the_platf
     assert folder().is_relative_to(tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_or_read_spoils_no_other_call(
-    study: Study, faulty: Proxy, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("name", ["a file", "a name that is too long" * 20], ids=["a file", "too long a name"])
+def test_a_folder_that_cannot_be_used_spoils_no_call(
+    study: Study, faulty: Proxy, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    blocked = tmp_path / "a file"
-    blocked.touch()
-    with Client(faulty.url, retry_for=0.1, outbox=blocked) as client:
+    (tmp_path / "a file").touch()
+    with Client(faulty.url, retry_for=0.1, outbox=tmp_path / name) as client:
         remote = client.study(study.id)
         trial = remote.suggest()
         lose(faulty)
@@ -231,12 +255,151 @@ def test_a_folder_that_cannot_be_written_or_read_spoils_no_other_call(
         assert not isinstance(caught.value, ResultKept)
         assert "cannot be kept on disk" in caplog.text
         faulty.faults.clear()
+        caplog.clear()
         remote.observe(trial, 0.5)
+        remote.fail(remote.suggest())
+    assert values(study) == [0.5]
+    assert caplog.text == "", "nobody is warned of a folder that is not needed"
+
+
+NO_REFUSALS: list[Fault] = ["not ours", "no route", "too large", "token", "internal"]
+
+
+@pytest.mark.parametrize("fault", NO_REFUSALS)
+def test_only_a_refusal_by_the_service_itself_takes_a_result_out_of_the_outbox(
+    study: Study, faulty: Proxy, fault: Fault
+) -> None:
     with Client(faulty.url) as client:
         assert client.outbox is not None
-        client.outbox.folder.mkdir(parents=True)
-        (client.outbox.folder / "strange.json").write_text(json.dumps({"path": 1}))
-        client.study(study.id)
+        remote = client.study(study.id)
+        trial = remote.suggest()
+        faulty.faults.extend(["lose request", fault])
+        with pytest.raises(ResultKept, match="The result is not lost"):
+            remote.observe(trial, 0.5)
+        (kept,) = client.outbox.waiting()
+        faulty.faults.append(fault)
+        with suppress(AdaBKBError):
+            assert client.deliver() == Delivery((), ())
+        assert client.outbox.waiting() == [kept]
+        assert client.deliver().sent == (kept,)
+    assert values(study) == [0.5]
+
+
+def test_what_the_service_refuses_when_it_is_back_is_the_programs_to_handle(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        assert client.outbox is not None
+        remote = client.study(study.id)
+        trial = remote.suggest()
+        study.observe(trial, 7.0)
+        faulty.faults.append("lose request")
+        with pytest.raises(Conflict):
+            remote.observe(trial, 0.5)
         assert client.outbox.waiting() == []
-        assert (client.outbox.folder / "strange.unreadable").exists()
+
+
+def test_an_error_at_the_first_attempt_means_what_it_says(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        assert client.outbox is not None
+        remote = client.study(study.id)
+        trial = remote.suggest()
+        faulty.faults.append("token")
+        with pytest.raises(Unauthorized):
+            remote.observe(trial, 0.5)
+        assert client.outbox.waiting() == []
+
+
+def test_a_result_that_cannot_be_stored_now_does_not_hold_up_the_others(
+    study: Study, faulty: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client(faulty.url) as client:
+        first, second = put(client, study, 1.0), put(client, study, 2.0)
+        faulty.faults.append("internal")
+        assert client.deliver() == Delivery((second,), ())
+        assert "is not delivered yet: 500 internal" in caplog.text
+        assert client.deliver() == Delivery((first,), ())
+    assert values(study) == [2.0, 1.0]
+
+
+def test_a_result_that_cannot_be_put_apart_stays_where_it_is(study: Study, faulty: Proxy) -> None:
+    study.observe(study.suggest(), 7.0)
+    with Client(faulty.url) as client:
+        assert client.outbox is not None
+        kept = put(client, study, 0.5, trial=1)
+        (client.outbox.folder / "refused").touch()
+        (refused,) = client.deliver().refused
+        assert "409 result_conflict" in str(refused.refusal)
+        assert client.outbox.waiting() == [kept]
+
+
+def test_a_refused_result_is_sent_once_more_when_its_file_is_put_back_under_any_name(
+    study: Study, faulty: Proxy
+) -> None:
+    with Client(faulty.url) as client:
+        assert client.outbox is not None
+        refused = client.outbox.refuse(put(client, study, 0.5), "the study was not there")
+        assert client.outbox.waiting() == []
+        client.outbox.file(refused).rename(client.outbox.folder / "again.json")
+        (waiting,) = client.outbox.waiting()
+        assert waiting.refusal is None
+        assert client.deliver().sent == (waiting,)
+        assert client.outbox.waiting() == client.outbox.refused() == []
+        assert client.deliver() == Delivery((), ())
+    assert values(study) == [0.5]
+
+
+STRANGE: dict[str, list[object]] = {
+    "path": [1, "/studies/../import/observe", "/studies/s/observe?x=1", "/studies/s/trials/1/retry"],
+    "body": [1, [], {"value": float("nan")}],
+    "idempotency_key": [None, "two\nlines", ""],
+    "trial_created_at": [1, "yesterday", "2026-01-02T03:04:05Z"],
+    "kept_at": [None, "../../victim"],
+    "refusal": [1],
+}
+
+
+def test_files_that_no_client_wrote_are_not_sent_and_hold_up_nothing(
+    study: Study, faulty: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client(faulty.url) as client:
+        assert client.outbox is not None
+        folder = client.outbox.folder
+        good = json.loads(client.outbox.file(put(client, study, 0.5)).read_text())
+        documents: list[object] = [{**good, field: value} for field, values in STRANGE.items() for value in values]
+        texts = [*map(json.dumps, [*documents, [], None, {"path": 1}]), "", "[" * 100_000]
+        for number, text in enumerate(texts):
+            (folder / f"{number}.json").write_text(text)
+        client.study(study.id)  # any call
+        assert client.outbox.waiting() == []
+        assert caplog.text.count("is not a kept result") == len(list(folder.glob("*.unreadable"))) == len(texts)
+    assert values(study) == [0.5]
+    assert [path for method, path, _ in faulty.sent if method == "POST"] == [f"/v1/studies/{study.id}/observe"]
+
+
+def test_what_a_file_says_does_not_lead_to_another_file(study: Study, faulty: Proxy) -> None:
+    with Client(faulty.url) as client:
+        assert client.outbox is not None
+        file = client.outbox.file(put(client, study, 0.5))
+        document = {**json.loads(file.read_text()), "idempotency_key": "/../../victim"}
+        file.write_text(json.dumps(document))
+        (waiting,) = client.outbox.waiting()
+        aim = Path(os.path.normpath(client.outbox.folder / waiting.name))
+        assert aim.parent == client.outbox.folder.parent
+        aim.touch()
+        assert client.deliver().sent == (waiting,)
+        assert aim.exists()
+        assert not file.exists()
+
+
+def test_a_file_that_cannot_be_read_holds_up_nothing(
+    study: Study, faulty: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client(faulty.url) as client:
+        assert client.outbox is not None
+        kept = put(client, study, 0.5)
+        closed = client.outbox.folder / "1.json"
+        closed.mkdir()  # as unreadable as another user's file, for the superuser too
+        assert client.outbox.waiting() == [kept]
+        assert client.deliver().sent == (kept,)
+        assert "1.json cannot be read, and is left alone" in caplog.text
+        assert closed.exists()
     assert values(study) == [0.5]
