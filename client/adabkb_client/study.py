@@ -114,7 +114,8 @@ class Study(StudyResource):
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: it takes no further trial.
 
-        Evaluations under way are finished, and the report's ``reason`` is "stopped".
+        A handler of a signal may call it too, if the main thread has called ``run``. Evaluations under way are
+        finished, and the report's ``reason`` is "stopped".
 
         Raises:
             RuntimeError: no run calls this (a function in a worker process cannot end its run).

@@ -83,6 +83,7 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
     with Progress(study, info, visible=options.progress) as shown:
         crew = _Crew(study, evaluation, options, shown)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
+        before = _crew.set(crew)  # for handlers of signals, which are called in this thread
         with exit_on_sigterm():
             try:
                 for thread in threads:
@@ -93,6 +94,8 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
             except BaseException:  # Ctrl-C, SIGTERM
                 crew.abandon()
                 raise
+            finally:
+                _crew.reset(before)
     if crew.error:
         raise crew.error
     reason = crew.reason or "n_trials"  # some of which may have been given back
@@ -103,7 +106,9 @@ def stop() -> None:
     """End the run that this is called in: see ``Study.stop``."""
     crew = _crew.get()
     if crew is None:
-        raise RuntimeError("stop() ends a run: call it in a callback of study.run(), or in its function")
+        raise RuntimeError(
+            "stop() ends a run: call it in a callback of study.run(), in its function, or in a handler of a signal"
+        )
     crew.end("stopped")
 
 
@@ -295,4 +300,4 @@ class _Crew:
 
 
 _crew: ContextVar[_Crew | None] = ContextVar("crew", default=None)
-"""The run that a worker thread belongs to."""
+"""The run that a worker thread belongs to, or that the thread waits for which has called it."""

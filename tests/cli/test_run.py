@@ -18,6 +18,7 @@ import pytest
 from adabkb_client import Bool, Categorical, Fixed, Float, Study
 from adabkb_service.cli import processes
 from tests.cli.shell import adabkb
+from tests.client.faults import proxy
 
 ADABKB = str(Path(sys.executable).with_name("adabkb"))
 Create = Callable[..., Study]
@@ -127,6 +128,7 @@ def test_the_environment_and_the_file_have_every_parameter(create: Create, run: 
         ("""echo '{{"value": 2, "std_error": 0.25}}' >"$ADABKB_RESULT"; echo done""", (), 2, 0.25),
         ("echo 'acc=1 loss=9'; echo 'acc=2 loss=8'; echo bye", ("--pattern", r"acc=(\d+)"), 2, None),
         ("yes | head -c 3000000; echo; echo 5", (), 5, None),
+        ("exec bash -c 'exec > >(sleep 0.2; tee -a /dev/null) 2>&1; echo 5'", (), 5, None),
     ],
 )
 def test_a_result_is_a_number_or_json_wherever_it_is(
@@ -151,6 +153,7 @@ def test_a_result_is_a_number_or_json_wherever_it_is(
         ("echo 1", ("--pattern", "acc=(.*)"), "nothing in the standard output matches --pattern 'acc=(.*)'"),
         ("echo first >&2; echo last words >&2; exit 3", (), "exit code 3: first\nlast words"),
         ("exit 3", (), "exit code 3, and nothing on standard error"),
+        ("exec bash -c 'exec 2> >(sleep 0.2; cat >&2); echo why >&2; exit 3'", (), "exit code 3: why"),
         ("kill -KILL $$", (), "ended by SIGKILL, and nothing on standard error"),
     ],
 )
@@ -312,12 +315,13 @@ def test_a_signal_goes_to_the_program_and_the_trial_is_given_back(
     assert not [file for file in folder.glob("*.pid") if is_alive(file.read_text())]
 
 
+@pytest.mark.parametrize("grace", ["0.2", "0"])
 def test_a_program_that_does_not_end_when_told_is_killed_after_the_grace(
-    create: Create, address: str, folder: Path
+    create: Create, address: str, folder: Path, grace: str
 ) -> None:
     study = create(budget=2)
     script = "trap '' TERM; echo $$ >pid; while :; do sleep 0.1; done"
-    with started(address, study, script, "--grace", "0.2") as process:
+    with started(address, study, script, "--grace", grace) as process:
         wait_for((folder / "pid").exists)
         process.terminate()
         assert process.wait(20) == 128 + signal.SIGTERM
@@ -325,16 +329,61 @@ def test_a_program_that_does_not_end_when_told_is_killed_after_the_grace(
     assert not is_alive((folder / "pid").read_text())
 
 
+ANSWERS_TERM = "trap 'echo 5; exit 0' TERM; touch here; while :; do sleep 0.05; done"
+
+
 def test_a_result_that_a_program_still_brings_when_it_is_told_to_end_is_kept(
     create: Create, address: str, folder: Path
 ) -> None:
     study = create(budget=2)
-    with started(address, study, "trap 'echo 5; exit 0' TERM; touch here; while :; do sleep 0.05; done") as process:
+    with started(address, study, ANSWERS_TERM) as process:
         wait_for((folder / "here").exists)
         process.terminate()
         assert process.wait(20) == 128 + signal.SIGTERM
     assert study.best is not None
     assert study.best.value == 5
+
+
+def test_after_a_signal_no_further_trial_is_asked_for_though_others_hold_some(
+    create: Create, address: str, folder: Path
+) -> None:
+    study = create(budget=2)
+    study.suggest()
+    with proxy(address) as through, started(through.url, study, ANSWERS_TERM) as process:
+        wait_for((folder / "here").exists)
+        process.terminate()
+        assert process.wait(20) == 128 + signal.SIGTERM
+    assert states(study) == ["active", "completed"]
+    assert len(through.keys("/suggest")) == 1
+
+
+def test_a_result_that_is_on_its_way_when_a_signal_comes_is_stored(create: Create, address: str, folder: Path) -> None:
+    study = create(budget=2)
+    script = "touch here; while [ ! -e go ]; do sleep 0.01; done; echo 5"
+    with proxy(address) as faulty, started(faulty.url, study, script) as process:
+        wait_for((folder / "here").exists)
+        faulty.faults.append("late")
+        (folder / "go").touch()
+        wait_for(lambda: faulty.keys("/observe"))
+        process.terminate()
+        assert process.wait(20) == 128 + signal.SIGTERM
+    assert states(study) == ["completed"]
+    assert not faulty.keys("/release")
+
+
+def test_a_second_signal_ends_a_command_that_waits_for_an_absent_server(
+    create: Create, address: str, folder: Path
+) -> None:
+    study = create(budget=2)
+    with proxy(address) as faulty, started(faulty.url, study, ANSWERS_TERM, "--grace", "60") as process:
+        wait_for((folder / "here").exists)
+        faulty.faults.append("slow")  # the result comes through, and nothing after it
+        faulty.faults.extend(["lose request"] * 1000)
+        process.terminate()
+        wait_for(lambda: faulty.keys("/recommendation"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 128 + signal.SIGTERM
+    assert states(study) == ["completed"]
 
 
 def test_a_program_that_somebody_else_ends_is_given_back(create: Create, run: Run) -> None:
@@ -365,6 +414,7 @@ def test_what_a_program_has_started_does_not_outlive_it(create: Create, run: Run
 def test_a_daemon_that_holds_the_output_open_does_not_hold_up_the_result(
     create: Create, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(processes, "PIPE_PATIENCE", 0.2)
     monkeypatch.setattr(processes, "DRAIN_PATIENCE", 0.2)
     study = create(budget=1)
     run(study, "setsid sh -c 'echo $$ >daemon; sleep 60' & while [ ! -s daemon ]; do sleep 0.01; done; echo 1")

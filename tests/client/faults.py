@@ -13,7 +13,17 @@ from typing import Literal
 import httpx
 
 Fault = Literal[
-    "lose request", "lose answer", "stall", "slow", "busy", "not ours", "no route", "too large", "token", "internal"
+    "lose request",
+    "lose answer",
+    "stall",
+    "late",
+    "slow",
+    "busy",
+    "not ours",
+    "no route",
+    "too large",
+    "token",
+    "internal",
 ]
 
 PLAIN, PROBLEM = {"Content-Type": "text/plain"}, {"Content-Type": "application/problem+json"}
@@ -57,6 +67,8 @@ def proxy(upstream: str) -> Iterator[Proxy]:
                     self.answer(500, PROBLEM, b'{"code": "internal", "detail": "Internal error"}')
                 case _:
                     headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
+                    if fault == "late":
+                        time.sleep(0.5)
                     answer = http.request(self.command, self.path, content=body, headers=headers)
                     if fault == "lose answer":
                         self.hang_up()

@@ -1,5 +1,7 @@
 """``study.run``: when a run ends, and what it tells on the way."""
 
+import os
+import signal
 import threading
 import time
 from typing import Any
@@ -92,6 +94,27 @@ def test_a_callback_can_stop_the_run(study: Study) -> None:
     report = study.run(parabola, callbacks=[callback])
     assert (report.completed, report.reason) == (2, "stopped")
     with pytest.raises(RuntimeError, match=r"in a callback of study\.run"):
+        study.stop()
+
+
+def test_a_handler_of_a_signal_can_stop_the_run_and_what_is_under_way_is_finished(study: Study) -> None:
+    def function(x: float) -> float:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        stopped.wait(10)
+        return x
+
+    def handler(*_: object) -> None:
+        study.stop()
+        stopped.set()
+
+    stopped = threading.Event()
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        report = study.run(function)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (report.completed, report.reason) == (1, "stopped")
+    with pytest.raises(RuntimeError, match="in a handler of a signal"):
         study.stop()
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from adabkb_client import LeasedTrial
+from adabkb_client import LeasedTrial, worker
 from adabkb_service.cli import program
-from adabkb_service.cli.processes import Output, ProcessGroup
+from adabkb_service.cli.processes import Output, ProcessGroup, drain
 
 log = logging.getLogger("adabkb.run")
 
@@ -87,18 +87,20 @@ class Programs:
             with self._started(command, trial, folder) as group:
                 outputs = Output(group.stdout, sink), Output(group.stderr, sink)
                 code, timed_out = self._ended(group)
+                drain(outputs)
             output, errors = (stream.text() for stream in outputs)
             return self._outcome(trial, code, timed_out, folder, output, errors)
 
     @contextmanager
     def passing_signals_on(self) -> Iterator[None]:
-        """Inside the block, a signal that stops the command goes to the programs. Their trials are given back when
-        they have ended; a second signal, or the end of the time of grace, ends them at once."""
+        """Inside the block, a signal that stops the command goes to the programs, and no further trial is taken. The
+        run is over when the programs have ended, and their results are stored or their trials given back. A second
+        signal, or the end of the time of grace, kills the programs or, if none runs, ends the run at once."""
         before = {number: signal.getsignal(number) for number in (*STOPS, signal.SIGALRM)}
         for number in STOPS:
             if before[number] is not signal.SIG_IGN:  # as under nohup
                 signal.signal(number, self._stop)
-        signal.signal(signal.SIGALRM, self._kill)
+        signal.signal(signal.SIGALRM, self._hurry)
         try:
             yield
         finally:
@@ -106,23 +108,36 @@ class Programs:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def check_running(self) -> None:
+        """Do nothing, unless a signal has stopped the command.
+
+        Raises:
+            Stopped: with the exit code that says so.
+        """
+        if self._stopped_by is not None:
+            raise Stopped(128 + self._stopped_by)
+
     def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self._stopped_by is not None:
+            self._hurry(number, frame)
+            return
         with self._lock:
-            if self._stopped_by is not None:
-                self._kill(number, frame)
-                return
             self._stopped_by = number
             self._stopping.set()
             for group in self._running:
-                group.send(number)
-            if not self._running:
-                raise Stopped(128 + number)
+                group.send(number if self.limits.grace else signal.SIGKILL)
+        try:
+            worker.stop()
+        except RuntimeError:  # the run has not begun, or is over
+            raise Stopped(128 + number) from None
         signal.setitimer(signal.ITIMER_REAL, self.limits.grace)
 
-    def _kill(self, _: int, __: FrameType | None) -> None:
+    def _hurry(self, _: int, __: FrameType | None) -> None:
         with self._lock:
             for group in self._running:
                 group.send(signal.SIGKILL)
+            if not self._running:
+                self.check_running()
 
     def _command(self, trial: LeasedTrial) -> list[str]:
         try:
@@ -145,7 +160,7 @@ class Programs:
     def _started(self, command: Sequence[str], trial: LeasedTrial, folder: Path) -> Iterator[ProcessGroup]:
         variables = {**self.environment, **program.environment(trial, folder)}
         with self._lock:  # so that a signal that stops the command misses no program
-            self._check_running()
+            self.check_running()
             try:
                 group = ProcessGroup(command, variables, folder)
             except (OSError, ValueError) as error:
@@ -157,10 +172,6 @@ class Programs:
         finally:
             with self._lock:
                 self._running.discard(group)
-
-    def _check_running(self) -> None:
-        if self._stopped_by is not None:
-            raise Stopped(128 + self._stopped_by)
 
     def _ended(self, group: ProcessGroup) -> tuple[int, bool]:
         """Wait for the end of the program; also tell whether it came by the timeout."""
@@ -189,11 +200,11 @@ class Programs:
             try:
                 found = program.result(folder, output, self.pattern)
             except program.NoResult as reason:
-                self._check_running()
+                self.check_running()
                 self._fail(trial, str(reason))
             self._given_back = 0
             return found
-        self._check_running()
+        self.check_running()
         told = _told(code)
         if code == GIVE_BACK or _stopped_by_others(code):
             self._give_back(trial, told)
@@ -217,7 +228,7 @@ class Programs:
             raise Stopped(f"{times} trials in a row were given back, this is the last: {told}")
         # The trial is the next to be handed out: leave some time for the cause to go away.
         self._stopping.wait(min(2.0 ** (times - 1), LONGEST_PAUSE))
-        self._check_running()
+        self.check_running()
 
 
 def _not_started(name: str, error: Exception) -> str:

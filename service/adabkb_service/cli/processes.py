@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,9 @@ command dies: then it removes the folder, and ends its whole group."""
 KEPT = 1_000_000
 """Bytes that are kept of each output."""
 READ = 65_536
+PIPE_PATIENCE = 1.0
+"""Seconds to wait for the end of the outputs once the program has ended, and its group has not. What it pipes them
+through, such as tee, may need a moment; what it has left in the background may hold them for ever."""
 DRAIN_PATIENCE = 5.0
 """Seconds to wait for the end of an output once the group has ended. A process that has left the group may hold it."""
 
@@ -108,9 +112,13 @@ class Output:
         self._thread = threading.Thread(target=self._pump, daemon=True)
         self._thread.start()
 
+    def wait(self, patience: float) -> None:
+        """Wait for the end of the output, for so many seconds at most."""
+        self._thread.join(patience)
+
     def text(self) -> str:
-        """Return the end of the output, once the program has ended."""
-        self._thread.join(DRAIN_PATIENCE)
+        """Return the end of the output, once the group has ended."""
+        self.wait(DRAIN_PATIENCE)
         return self._end.decode(errors="replace")
 
     def _pump(self) -> None:
@@ -120,6 +128,13 @@ class Output:
                 with suppress(OSError, ValueError):  # a full disk must not stop the program
                     self._sink.write(chunk)
                     self._sink.flush()
+
+
+def drain(outputs: Iterable[Output]) -> None:
+    """Wait a moment for the end of the outputs of a program that has ended."""
+    end = time.monotonic() + PIPE_PATIENCE
+    for output in outputs:
+        output.wait(max(end - time.monotonic(), 0.0))
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:

@@ -94,6 +94,8 @@ def run(
                 lease_seconds=lease_seconds,
                 progress=False,
             )
+            if report.reason == "stopped":
+                programs.check_running()
         except WrongPlaceholder as mistake:
             fail(str(mistake))
         except ProgramFailed as error:
