@@ -114,6 +114,42 @@ def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> 
     wait_for(lambda: not any(lives(process.pid) for process in [*first, next_job]))
 
 
+def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: Path) -> None:
+    there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "SAVE_SECONDS": "0.1", "TMPDIR": str(folder)}
+    in_the_way, export = folder / "slurm/svm.jsonl.part", folder / "slurm/svm.jsonl"
+    in_the_way.mkdir()
+    job = task(folder, "array-with-server.sbatch", 0, TRAIN_SECONDS="60", **there)
+    assert job.stdout is not None
+    assert any("cannot write svm.jsonl.part" in line for line in job.stdout)
+    in_the_way.rmdir()
+    wait_for(export.exists)
+    wait_for(lambda: _made(in_the_way))
+    os.kill(job.pid, signal.SIGTERM)
+    assert "the study could not be exported; its database is kept" in ended(job, 1)
+    [database] = folder.glob("tmp.*/adabkb.db")
+    export.unlink()
+    environment = {**os.environ, "PATH": PATH, "ADABKB_DATABASE": f"sqlite:///{database}"}
+    doctor = subprocess.run(["adabkb", "doctor"], env=environment, capture_output=True, text=True, check=True)
+    assert "Looked at 1 study" in doctor.stdout
+    wait_for(lambda: not lives(job.pid))
+
+
+def _made(folder: Path) -> bool:
+    try:
+        folder.mkdir()
+    except FileExistsError:  # an export is being written under this name
+        return False
+    return True
+
+
+def test_the_tasks_of_a_slurm_array_end_if_its_server_does_not_start(folder: Path) -> None:
+    there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
+    (folder / "slurm/svm.jsonl").write_text("not an export")
+    assert "error: " in ended(task(folder, "array-with-server.sbatch", 0, **there), 1)
+    assert "The first task has ended" in ended(task(folder, "array-with-server.sbatch", 1, **there))
+    assert (folder / "slurm/svm.jsonl").read_text() == "not an export"
+
+
 def trials(folder: Path) -> list[dict[str, Any]]:
     """The trials of the study that a job has exported."""
     rows = [json.loads(line) for line in (folder / "slurm/svm.jsonl").read_text().splitlines()]
