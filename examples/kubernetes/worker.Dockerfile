@@ -1,5 +1,6 @@
-# The program and the command. A real program brings its own base image.
+# The program and the command; built in the root of the repository. A real program brings its own base image.
 FROM python:3.12-slim
-RUN pip install --no-cache-dir 'adabkb-service[cli]'
-COPY train.sh /train.sh
+COPY . /src
+RUN pip install --no-cache-dir -c /src/constraints.txt '/src[cli]'
+COPY examples/program/train.sh /train.sh
 USER 10001

@@ -4,7 +4,10 @@ set -eu
 cd "$(dirname "$0")"
 workers=${1:-2}
 session=svm
-adabkb=$(command -v adabkb) # tmux may have another PATH
+adabkb=$(command -v adabkb) || { # its path, because tmux may have another PATH
+    echo "error: there is no adabkb on the PATH; install it: pip install 'adabkb-service[server]'" >&2
+    exit 1
+}
 
 if [ -n "${ADABKB_URL:-}" ]; then
     tmux new-session -d -s "$session" -n watch "ADABKB_URL=$ADABKB_URL $adabkb watch svm; exec sh"

@@ -184,6 +184,15 @@ def test_workers_in_tmux_complete_a_study_and_end_with_the_session(folder: Path)
     wait_for(lambda: not _answers(port))
 
 
+def test_the_script_for_tmux_says_what_is_missing(folder: Path) -> None:
+    (folder / "bin").mkdir()
+    (folder / "bin/dirname").symlink_to(str(shutil.which("dirname")))
+    script = ["/bin/sh", str(folder / "tmux/workers.sh")]
+    done = subprocess.run(script, env={"PATH": str(folder / "bin")}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no adabkb on the PATH; install it:")
+
+
 def _answers(port: str) -> bool:
     try:
         return httpx.get(f"http://127.0.0.1:{port}/healthz").is_success
@@ -219,3 +228,25 @@ def test_the_containers_of_kubernetes_do_what_the_recipe_says(server: str) -> No
     assert run(spec["initContainers"][0]) == "Study svm is running.\n"
     assert run(spec["containers"][0]).startswith("Study svm is complete (budget)")
     assert run(spec["initContainers"][0]) == "Study svm is complete.\n"
+    # Otherwise orphans of a program stay, as the command is the first process of its container.
+    assert spec["shareProcessNamespace"] is True
+
+
+def test_the_images_of_kubernetes_are_those_that_the_recipe_builds_from_this_repository() -> None:
+    recipe = EXAMPLES / "kubernetes"
+    built = dict(
+        re.findall(r"docker build -t (\S+:\S+)(.*?)(?: #.*)?$", (recipe / "README.md").read_text(), re.MULTILINE)
+    )
+    named = re.findall(r"image: (.+)", (recipe / "server.yaml").read_text() + (recipe / "job.yaml").read_text())
+    assert set(named) == set(built), "an image without a tag would be pulled from a registry"
+    root = EXAMPLES.parent
+    sent = [line[1:] for line in (root / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    for told in built.values():
+        *options, context = told.split()
+        assert (recipe / context).resolve() == root
+        file = recipe / options[1] if options else root / "Dockerfile"
+        for source in re.findall(r"^COPY (?!--from)(\S+)", file.read_text(), re.MULTILINE):
+            assert source in (".", *sent)
+        # The package is on no registry: what is installed is what was copied.
+        [installed] = re.findall(r"pip install .*'(\S+)\[\w+\]'", file.read_text())
+        assert installed in (".", "/src")
