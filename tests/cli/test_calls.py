@@ -91,10 +91,10 @@ def test_results_are_corrected_excluded_and_included_with_a_reason(study: Study)
 def test_many_results_are_told_line_by_line(study: Study, tmp_path: Path) -> None:
     lines = [{"parameters": {"x": 0.5, "y": 0.5}, "value": 1}, {"trial": 7, "value": 1}, {"parameters": {}, "value": 1}]
     file = tmp_path / "results.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)))
+    file.write_text("\n\n".join(map(json.dumps, lines)))
     told = adabkb("observe-many", study.id, str(file), code=1).splitlines()
-    assert told[0].startswith("line 2: ")
-    assert told[1].startswith("line 3: ")
+    assert told[0].startswith("line 3: ")
+    assert told[1].startswith("line 5: ")
     assert told[2] == "1 of 3 results are stored."
     file.write_text(json.dumps(lines[0]) + "\n\n")
     assert "1 of 1 results are acceptable." in adabkb("observe-many", study.id, str(file), "--dry-run")
@@ -143,12 +143,21 @@ def test_what_is_known_is_shown(study: Study) -> None:
         (["add", "s", "1", "=3"], "'=3' is no value of a parameter"),
         (["queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
         (["observe-many", "s", "/nowhere"], "cannot read /nowhere"),
+        (["pause", "s", "--url", "http://127.0.0.1:abc"], "at 'http://127.0.0.1:abc' (Invalid port: 'abc'); give an"),
     ],
 )
 def test_a_wrong_argument_is_named_with_the_remedy(arguments: list[str], message: str) -> None:
     said = adabkb(*arguments, code=1)
     assert message in said
     assert len(said.splitlines()) == 1
+
+
+def test_a_name_that_the_terminal_cannot_show_is_printed_as_an_escape(create: Callable[..., Study]) -> None:
+    study = create(parameters={"\N{GREEK SMALL LETTER ALPHA}": Float(0, 1)})
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([ADABKB, "suggest", study.id], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("trial 1: \\u03b1=0.")
 
 
 def test_watching_shows_what_happens_until_the_study_is_complete(create: Callable[..., Study]) -> None:

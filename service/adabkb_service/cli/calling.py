@@ -10,13 +10,15 @@ from functools import wraps
 from typing import Annotated, Any
 from urllib.parse import quote
 
+import httpx
 import typer
 
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, NoTrialAvailable, UnexpectedAnswer
+from adabkb_client.plain import encoded
 from adabkb_client.protocol import Json, Param
 from adabkb_client.transport import Transport
-from adabkb_service.cli.output import WHICH_STUDIES, fail
+from adabkb_service.cli.output import WHICH_STUDIES, Failure, fail
 
 LOCAL = "http://127.0.0.1:8000"
 PATIENCE = 5.0
@@ -42,9 +44,9 @@ def _studies(context: typer.Context, incomplete: str) -> list[str]:
     """The ids that a word may become, for the completion of a shell; none if the server does not answer."""
     url, token = context.params.get("url") or LOCAL, context.params.get("token")
     try:
-        with connected(url, token, COMPLETION_PATIENCE, retry_for=0) as server:
+        with connected(checked(url), token, COMPLETION_PATIENCE, retry_for=0) as server:
             return [study["id"] for study in server.pages("/studies") if study["id"].startswith(incomplete)]
-    except AdaBKBError:
+    except (AdaBKBError, Failure):
         return []
 
 
@@ -63,10 +65,7 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
     def called(*, url: str, token: str | None, retry_for: float, **arguments: Any) -> None:
         quiet = silence() if arguments.get("as_json") else nullcontext()
         with quiet, reported(), connected(checked(url), token, TIMEOUT, retry_for) as server:
-            try:
-                command(server, **arguments)
-            except ValueError:  # json's, of a body
-                fail("NaN and infinity cannot be sent, give finite numbers (for a run without a result: adabkb fail)")
+            command(server, **arguments)
 
     vars(called)["__signature__"] = signature.replace(parameters=parameters)
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -105,11 +104,11 @@ class Server:
 
     def post(self, path: str, body: Mapping[str, Any]) -> Json:
         """POST a body, with exactly one effect."""
-        return self._answer(Call("POST", path, body))
+        return self._answer(Call("POST", path, _sendable(body)))
 
     def patch(self, path: str, body: Mapping[str, Any]) -> Json:
         """PATCH a resource, with exactly one effect."""
-        return self._answer(Call("PATCH", path, body))
+        return self._answer(Call("PATCH", path, _sendable(body)))
 
     def delete(self, path: str) -> None:
         """DELETE a resource."""
@@ -125,6 +124,15 @@ class Server:
 
     def _answer(self, call: Call) -> Json:
         return self._transport.perform(_only(call))
+
+
+def _sendable(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a body, if JSON has a form for it."""
+    try:
+        encoded(body)
+    except ValueError:
+        fail("NaN and infinity cannot be sent, give finite numbers (for a run without a result: adabkb fail)")
+    return body
 
 
 def _only(call: Call) -> Steps[Json]:
@@ -143,6 +151,10 @@ def checked(url: str) -> str:
     """Return the address, if it is one."""
     if not url.startswith(("http://", "https://")):
         fail(f"no server answers at {url} (an address starts with http:// or https://); start one with: adabkb serve")
+    try:
+        httpx.URL(url)
+    except httpx.InvalidURL as error:
+        fail(f"no server answers at {url!r} ({error}); give an address such as {LOCAL} with --url")
     return url
 
 

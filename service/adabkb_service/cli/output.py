@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
+from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -28,6 +30,8 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def spoken(**options: Any) -> None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show ends no command
         try:
             command(**options)
         except Failure as failure:

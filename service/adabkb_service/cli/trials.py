@@ -117,11 +117,12 @@ def observe_many(
     both with "std_error" if it is known. The exit code is 1 if any line was refused.
     """
     items = _read_items(file)
+    documents = list(items.values())
     fates: list[dict[str, Any]] = []
-    for start in range(0, len(items), BATCH):
-        body = {"items": items[start : start + BATCH], "dry_run": dry_run}
+    for start in range(0, len(documents), BATCH):
+        body = {"items": documents[start : start + BATCH], "dry_run": dry_run}
         fates += server.post(path(study, "/observations"), body)["items"]
-    refused = [(line, fate) for line, fate in enumerate(fates, 1) if fate["status"] >= 400]
+    refused = [(line, fate) for line, fate in zip(items, fates, strict=True) if fate["status"] >= 400]
     lines = [f"line {line}: {fate['detail']} [{fate['code']}]" for line, fate in refused]
     accepted = f"{len(fates) - len(refused)} of {len(fates)} results are {'acceptable' if dry_run else 'stored'}."
     show(fates, "\n".join([*lines, accepted]), as_json=as_json)
@@ -262,8 +263,9 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _read_items(file: Path) -> list[Any]:
-    items = []
+def _read_items(file: Path) -> dict[int, Any]:
+    """The results of a file by the numbers of their lines."""
+    items = {}
     try:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -271,7 +273,7 @@ def _read_items(file: Path) -> list[Any]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                items.append(json.loads(line))
+                items[number] = json.loads(line)
             except ValueError as error:
                 fail(f"line {number} of {file} is no JSON ({error}); nothing was sent")
     if not items:
