@@ -27,6 +27,15 @@ Fault = Literal[
 ]
 
 PLAIN, PROBLEM = {"Content-Type": "text/plain"}, {"Content-Type": "application/problem+json"}
+INSTEAD: dict[Fault, tuple[int, dict[str, str], bytes]] = {
+    "busy": (503, {"Retry-After": "1"}, b""),
+    "not ours": (200, {"Content-Type": "text/html"}, b"<p>Welcome to the hotel's wireless network"),
+    "no route": (404, PLAIN, b"default backend - 404"),
+    "too large": (413, PLAIN, b"Request Entity Too Large"),
+    "token": (401, PROBLEM, b'{"code": "unauthorized", "detail": "The token is unknown."}'),
+    "internal": (500, PROBLEM, b'{"code": "internal", "detail": "Internal error"}'),
+}
+"""Answers of the proxy's own; the request is not forwarded."""
 
 
 @dataclass
@@ -50,35 +59,22 @@ def proxy(upstream: str) -> Iterator[Proxy]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             state.sent.append((self.command, self.path, self.headers.get("Idempotency-Key")))
             fault = state.faults.popleft() if state.faults else None
-            match fault:
-                case "lose request":
-                    self.hang_up()
-                case "busy":
-                    self.answer(503, {"Retry-After": "1"}, b"")
-                case "not ours":
-                    self.answer(200, {"Content-Type": "text/html"}, b"<p>Welcome to the hotel's wireless network")
-                case "no route":
-                    self.answer(404, PLAIN, b"default backend - 404")
-                case "too large":
-                    self.answer(413, PLAIN, b"Request Entity Too Large")
-                case "token":
-                    self.answer(401, PROBLEM, b'{"code": "unauthorized", "detail": "The token is unknown."}')
-                case "internal":
-                    self.answer(500, PROBLEM, b'{"code": "internal", "detail": "Internal error"}')
-                case _:
-                    headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
-                    if fault == "late":
-                        time.sleep(0.5)
-                    answer = http.request(self.command, self.path, content=body, headers=headers)
-                    if fault == "lose answer":
-                        self.hang_up()
-                    elif fault == "stall":
-                        time.sleep(0.5)
-                        self.hang_up()
-                    else:
-                        if fault == "slow":
-                            time.sleep(0.5)
-                        self.answer(answer.status_code, dict(answer.headers), answer.content)
+            if fault == "lose request":
+                self.hang_up()
+                return
+            if fault in INSTEAD:
+                self.answer(*INSTEAD[fault])
+                return
+            headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
+            if fault == "late":
+                time.sleep(0.5)
+            answer = http.request(self.command, self.path, content=body, headers=headers)
+            if fault in ("stall", "slow"):
+                time.sleep(0.5)
+            if fault in ("lose answer", "stall"):
+                self.hang_up()
+            else:
+                self.answer(answer.status_code, dict(answer.headers), answer.content)
 
         do_GET = do_POST = do_PATCH = do_DELETE = forward  # noqa: N815 (the names http.server calls)
 
