@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,11 @@ from tests.examples.test_examples import finish, start
 GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"
 
 
-def test_the_guides_code_runs_from_top_to_bottom(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader")  # MLflow's use of SQLAlchemy
+def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADABKB_URL", server)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
         exec(block, names)
@@ -32,3 +36,20 @@ def test_the_scikit_learn_example_beats_the_random_search_beside_it() -> None:
     output = finish(start("examples/sklearn_diabetes.py", "20"))
     ours, random = re.findall(r"SearchCV: R2 (0\.\d+) at", output)
     assert float(ours) > float(random)
+
+
+def test_the_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    output = finish(start("examples/mlflow_digits.py", "6", uri, ADABKB_URL=server))
+    assert re.search(r"best of 6 trials: 0\.\d+; mlflow ui --backend-store-uri " + uri, output)
+    with sqlite3.connect(f"{tmp_path}/mlflow.db") as connection:
+        nested = "SELECT count(*) FROM tags WHERE key = 'mlflow.parentRunId'"
+        assert connection.execute(nested).fetchone() == (6,)
+
+
+def test_the_weights_and_biases_example_makes_a_run_of_each_trial(server: str, tmp_path: Path) -> None:
+    output = finish(
+        start("examples/wandb_digits.py", "3", ADABKB_URL=server, WANDB_MODE="offline", WANDB_DIR=str(tmp_path))
+    )
+    assert "best of 3 trials: 0." in output
+    assert len(list(tmp_path.glob("wandb/offline-run-*/run-*.wandb"))) == 3

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from scipy.stats import rv_discrete
 
 from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_integrations.model import Array
+from adabkb_integrations.ordered import is_ordered
 from adabkb_service.engine import axes as engine
 from adabkb_service.engine import space as spaces
 
@@ -76,7 +76,7 @@ def _declared(name: str, given: Any) -> Declared:
             f"loguniform(1e-3, 1e3), or a parameter of adabkb_client such as Float(1e-3, 1e3, log=True); not {given!r}"
         )
     values = list(given)
-    return Ordinal(tuple(values)) if _is_ordered(values) else Categorical(tuple(values))
+    return Ordinal(tuple(values)) if is_ordered(values) else Categorical(tuple(values))
 
 
 def _of_distribution(name: str, given: Any) -> Declared:
@@ -89,18 +89,6 @@ def _of_distribution(name: str, given: Any) -> Declared:
     if isinstance(given.dist, rv_discrete):
         return Int(int(low), int(high))
     return Float(float(low), float(high), log=given.dist.name in LOGARITHMIC)
-
-
-def _is_ordered(values: Sequence[Any]) -> bool:
-    """Whether these are numbers that ascend or descend: then neighbours are taken to be alike."""
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in map(_plain, values)):
-        return False
-    steps = [second - first for first, second in pairwise(values)]
-    return all(step > 0 for step in steps) or all(step < 0 for step in steps)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 
 def _choices(declared: Declared) -> Sequence[Any] | None:

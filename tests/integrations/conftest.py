@@ -1,0 +1,20 @@
+"""A study on a real server, for the integrations that run on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from adabkb_client import Client, Float, Int, Study
+
+
+@pytest.fixture
+def client(server: str) -> Iterator[Client]:
+    with Client(server) as client:
+        yield client
+
+
+@pytest.fixture
+def study(client: Client) -> Study:
+    return client.create_study("s", {"x": Float(0, 1), "n of x": Int(1, 4)}, direction="maximize", budget=8, seed=1)
