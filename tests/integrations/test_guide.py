@@ -21,6 +21,7 @@ def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, mo
     names: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
         exec(block, names)
+    assert names["results"].num_errors == 0  # type: ignore[attr-defined]
     assert names["study"].best_value < 0.5  # type: ignore[attr-defined]
     assert names["search"].best_score_ > 0.97  # type: ignore[attr-defined]
 

@@ -1,0 +1,195 @@
+"""The search algorithm: a worker of a study, whose evaluations are Tune's."""
+
+from __future__ import annotations
+
+import logging
+import math
+import pickle
+import time
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ray.tune.result import DEFAULT_METRIC
+from ray.tune.search import Searcher
+
+from adabkb_client import AdaBKBError, Client, Conflict, NoTrialAvailable, ResultKept, Study, StudyComplete, Trial
+from adabkb_client.leased import RENEW_AT
+from adabkb_client.models import Direction
+from adabkb_client.parameters import Parameter
+from adabkb_integrations.ray.space import nested, parameters
+
+log = logging.getLogger("adabkb_integrations")
+
+DIRECTIONS: Mapping[str, Direction] = {"min": "minimize", "max": "maximize"}
+SAVED = ("_metric", "_mode", "_parameters", "_open")
+"""What is not said anew when an experiment is restored: Tune restores the search as it was before the Tuner told it."""
+PAUSE = 1.0
+"""Seconds until the study is asked again, if it does not say."""
+
+
+@dataclass
+class Open:
+    """A trial that Tune evaluates."""
+
+    trial: Trial
+    renew_at: float
+    value: float | None = None
+    """The last one that it reported."""
+    failed: bool = False
+    """It is kept all the same: Tune may resume it when an experiment is restored."""
+
+
+class AdaBKBSearch(Searcher):
+    """Search by a study on a server, which any number of experiments, clusters and other workers may share.
+
+    The search space is the ``param_space`` of the Tuner: its domains, and parameters of ``adabkb_client``. If nothing
+    in it varies, the study must exist. Tune's ``num_samples`` limits the experiment, the budget the study.
+
+    The server's token is taken from ADABKB_TOKEN where the Tuner runs, and never stored with the experiment.
+
+    Args:
+        study: its name. It is created if there is none.
+        metric: the name of the result; else the Tuner's.
+        mode: "min" or "max"; else the Tuner's.
+        url: the server's address; else ADABKB_URL, else http://127.0.0.1:8000.
+        lease_seconds: how long a trial stays with Tune after its last report. If its experiment is killed, it is handed
+            out again then. Take more than the longest time between two reports of a trial.
+        settings: of a study that is created, as in ``Client.create_study``: ``budget``, ``seed``, ``noise_std``, ...
+    """
+
+    def __init__(
+        self,
+        study: str,
+        metric: str | None = None,
+        mode: Literal["min", "max"] | None = None,
+        *,
+        url: str | None = None,
+        lease_seconds: float = 3600.0,
+        **settings: Any,
+    ) -> None:
+        super().__init__(metric, mode)
+        self._name = study
+        self._url = url
+        self._lease_seconds = lease_seconds
+        self._settings = settings
+        self._parameters: dict[str, Parameter] = {}
+        self._open: dict[str, Open] = {}
+        self._study: Study | None = None
+        self._ask_at = -math.inf
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the connection out: it has the token, and Tune keeps its search algorithm with the experiment."""
+        return {**vars(self), "_study": None, "_ask_at": -math.inf}
+
+    def set_search_properties(self, metric: str | None, mode: str | None, config: Mapping[str, Any], **_: Any) -> bool:
+        """Take what the Tuner says, and open the study.
+
+        Raises:
+            ValueError: a part of the search space has no counterpart, or the study has the other direction.
+            Conflict: there is a study of this name with another definition.
+            NotFound: nothing in the search space varies, and there is no study of this name.
+        """
+        self._metric = metric or self._metric
+        self._mode = mode or self._mode
+        self._parameters = parameters(config)
+        self._study = self._opened()
+        return True
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]  # Ray's leaves FINISHED out
+        """Return parameters to evaluate; None if there are none now, FINISHED if there will be none.
+
+        Raises:
+            NoTrialAvailable: the study was paused for its failures.
+            ConnectionFailed: the server stays away.
+        """
+        if time.monotonic() < self._ask_at:
+            return None
+        try:
+            trial = self._there.suggest(lease_seconds=self._lease_seconds)
+        except StudyComplete:
+            return Searcher.FINISHED
+        except NoTrialAvailable as none:
+            if none.reason == "failures" and all(each.failed for each in self._open.values()):
+                raise
+            self._ask_at = time.monotonic() + (none.retry_after or PAUSE)
+            return None
+        self._open[trial_id] = Open(trial, self._next_renewal())
+        return nested(trial.parameters)
+
+    def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
+        """Renew the lease."""
+        evaluated = self._open.get(trial_id)
+        if evaluated is None or evaluated.failed:
+            return
+        evaluated.value = result.get(self._measured, evaluated.value)
+        if time.monotonic() >= evaluated.renew_at:
+            self._renew(evaluated)
+
+    def on_trial_complete(self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False) -> None:
+        """Report the last result, or the failure. A trial that was stopped before any result is given back."""
+        evaluated = self._open.get(trial_id) if error else self._open.pop(trial_id, None)
+        if evaluated is None:
+            return
+        trial, value = evaluated.trial, (result or {}).get(self._measured, evaluated.value)
+        try:
+            if error:
+                evaluated.failed = True
+                self._there.fail(trial, f"trial {trial_id} of Ray Tune ended with an error")
+            elif value is None and not result:
+                self._there.release(trial)
+            elif value is None or not math.isfinite(value):
+                self._there.fail(trial, f"trial {trial_id} of Ray Tune has the {self._measured} {value}")
+            else:
+                if evaluated.failed:  # a failed attempt has no value unless it is to be evaluated again
+                    self._there.retry(trial, "resumed by Ray Tune")
+                self._there.observe(trial, value)
+        except (Conflict, ResultKept) as refusal:  # another worker has the trial, or the result is kept on disk
+            log.warning("trial %d of study %r: %s", trial.number, self._name, refusal)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Store which trials Tune evaluates, and what the Tuner said."""
+        Path(checkpoint_path).write_bytes(pickle.dumps({name: vars(self)[name] for name in SAVED}))
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Go on with the trials that Tune evaluated, and renew their leases."""
+        vars(self).update(pickle.loads(Path(checkpoint_path).read_bytes()))
+        for each in self._open.values():
+            if not each.failed:
+                self._renew(each)
+
+    @property
+    def _there(self) -> Study:
+        """The study."""
+        if self._study is None:
+            self._study = self._opened()
+        return self._study
+
+    @property
+    def _measured(self) -> str:
+        """The name of the result."""
+        return self._metric or str(DEFAULT_METRIC)
+
+    def _opened(self) -> Study:
+        if self._mode is None:
+            raise ValueError("AdaBKBSearch needs mode='min' or mode='max', of its own or in tune.TuneConfig")
+        client, direction = Client(self._url), DIRECTIONS[self._mode]
+        weakref.finalize(self, client.close)  # Tune does not say when the search is over
+        if self._parameters:
+            return client.create_study(self._name, self._parameters, direction=direction, **self._settings)
+        study = client.study(self._name)
+        if study.info().direction != direction:
+            raise ValueError(f"study {self._name!r} is not to {direction} its results; mode must be the other one")
+        return study
+
+    def _renew(self, evaluated: Open) -> None:
+        evaluated.renew_at = self._next_renewal()
+        try:
+            self._there.heartbeat(evaluated.trial)
+        except AdaBKBError as error:  # a result that still comes is kept all the same
+            log.warning("trial %d of study %r: lease not renewed: %s", evaluated.trial.number, self._name, error)
+
+    def _next_renewal(self) -> float:
+        return time.monotonic() + RENEW_AT * self._lease_seconds
