@@ -112,7 +112,7 @@ def _in_words(event: EventRow, best: float | None, distance: float | None) -> st
         so_far = "" if best is None else f"; the best result so far is {best:.4g}"
         sentences.append(f"It expected {expected['mean']:.4g} ± {expected['std']:.2g}{so_far}.")
     if distance is not None:
-        sentences.append(f"Every earlier point differs by {distance:.2g} of the range of a parameter, or more.")
+        sentences.append(f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range.")
     return " ".join(sentences)
 
 
