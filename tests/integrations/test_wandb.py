@@ -19,9 +19,12 @@ from adabkb_integrations.wandb import WandbCallback
 
 
 @pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    wandb.teardown()  # it reads the environment once a process
+    yield
+    wandb.teardown()
 
 
 def records(log: bytes) -> Iterator[Record]:
