@@ -38,6 +38,7 @@ def main() -> None:
         write(options.out, content)
     print_table(report.THROUGHPUT, list(report.throughput(content["cells"])))
     print_table(report.CALLS, list(report.calls(content["cells"])))
+    print_table(report.PROCESSOR, list(report.processor(content["cells"])))
     print(*bars, sep="\n")
 
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from benchmarks.service.measured import Pair, summary
+from benchmarks.service.measured import PARTS, Pair, summary
 from benchmarks.service.workload import BOUNDS, STUDIES, WARM_UP, dealt, value
 
 Json = dict[str, Any]
@@ -102,10 +102,34 @@ class Worker:
         return self._servers[zlib.crc32("".join(study).encode()) % len(self._servers)]
 
 
-def busy_seconds() -> float:
-    """Processor time that the whole machine has used: of servers, models, the database and clients."""
-    times = psutil.cpu_times()
-    return sum(times) - times.idle - getattr(times, "iowait", 0.0)
+class Meter:
+    """Processor time by part, from now on."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        ports = {urlsplit(address).port for address in addresses}
+        listening = (found for found in psutil.net_connections("tcp") if found.status == psutil.CONN_LISTEN)
+        self._servers = [psutil.Process(found.pid) for found in listening if found.laddr and found.laddr.port in ports]
+        self._before = self._seconds()
+
+    def milliseconds(self, pairs: int) -> dict[str, float]:
+        """Since the beginning, for each pair."""
+        return {part: 1e3 * (after - self._before[part]) / pairs for part, after in self._seconds().items()}
+
+    def _seconds(self) -> dict[str, float]:
+        """Of the servers' own processes, of those they have started, of the clients, and of the whole machine, which
+        includes the database and whatever else runs."""
+        times = psutil.cpu_times()
+        return {
+            "server": sum(map(_processor_seconds, self._servers)),
+            "models": sum(_processor_seconds(child) for each in self._servers for child in each.children(True)),
+            "clients": time.process_time(),
+            "machine": sum(times) - times.idle - getattr(times, "iowait", 0.0),
+        }
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def main() -> None:
@@ -116,13 +140,17 @@ def main() -> None:
         workers[0].create(f"study-{seed}", seed, profile)
     with ThreadPoolExecutor(int(clients)) as pool:
         list(pool.map(lambda worker: worker.run("warm-up", WARM_UP), workers))
-        before, busy_before = time.process_time(), busy_seconds()
+        meter = Meter(addresses)
         pairs = [pair for done in pool.map(lambda worker: worker.run("study", int(results)), workers) for pair in done]
-        used, busy = time.process_time() - before, busy_seconds() - busy_before
+        processor = meter.milliseconds(len(pairs))
     measured = summary(pairs)
+    busy = 1e-3 * processor["machine"] * measured["pairs_per_second"]
     retries = sum(worker.retries for worker in workers)
-    cores = {"client_cores": used / measured["seconds"], "busy_cores": busy / measured["seconds"]}
-    print(json.dumps({**measured, **cores, "retries": retries}))
+    print(
+        json.dumps(
+            {**measured, "processor_ms": [processor[part] for part in PARTS], "busy_cores": busy, "retries": retries}
+        )
+    )
 
 
 if __name__ == "__main__":

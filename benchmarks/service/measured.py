@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+PARTS = ("server", "models", "clients", "machine")
+"""Whose processor time is measured; the machine's includes that of all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.service.measured import PARTS
+
 FLOOR_SHARE = 0.5
 PEER_RATIO = 5.0
 CALL_MS, CALL_CLIENTS = 250.0, 32
-MEDIANS = ("pairs_per_second", "halves", "suggest_ms", "observe_ms", "pair_ms", "client_cores", "busy_cores")
+MEDIANS = ("pairs_per_second", "halves", "suggest_ms", "observe_ms", "pair_ms", "processor_ms", "busy_cores")
 INCIDENTS = ("retries", "workers_lost", "error")
 
 Cell = Mapping[str, Any]
@@ -112,6 +114,20 @@ def calls(cells: Sequence[Cell]) -> Iterator[list[str]]:
         times = [f"{ms:.0f}" for call in ("suggest", "observe", "pair") for ms in ours[f"{call}_ms"]]
         done = [f"{2 * cell['counts'][name]:.3g}" for name in ("commits", "statements")]
         yield [*_setting(cell), *(f"{rate:.0f}" for rate in ours["halves"]), *times, *done, f"{ours['busy_cores']:.2g}"]
+
+
+PROCESSOR = ("database", "servers", "clients", "method", *PARTS[:-1], "rest", "all", "of the floor")
+
+
+def processor(cells: Sequence[Cell]) -> Iterator[list[str]]:
+    """Milliseconds of processor time for a pair, by part: ours and the floor. The rest is the database's processes, the
+    system's, and whatever else the machine did."""
+    for cell in cells:
+        floor = cell["methods"]["floor"]["processor_ms"][-1]
+        for method in ("ours", "paper", "floor"):
+            *parts, machine = cell["methods"][method]["processor_ms"]
+            shown = [*parts, machine - sum(parts), machine, machine / floor]
+            yield [*_setting(cell), method, *(f"{figure:.2f}" for figure in shown)]
 
 
 def _setting(cell: Cell) -> list[str]:
