@@ -16,6 +16,7 @@ from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
 from benchmarks.quality.methods import METHODS, Entry, policy
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem
 from benchmarks.quality.runs import Job
+from benchmarks.quality.tables import TABLE_PROBLEMS
 from benchmarks.quality.tasks import TASK_PROBLEMS
 
 GROUPS: dict[str, dict[str, Problem]] = {
@@ -23,6 +24,7 @@ GROUPS: dict[str, dict[str, Problem]] = {
     "tasks": TASK_PROBLEMS,
     "development": DEVELOPMENT_PROBLEMS,
     "final": FINAL_PROBLEMS,
+    "tables": TABLE_PROBLEMS,
 }
 PROBLEMS: dict[str, Problem] = {name: problem for group in GROUPS.values() for name, problem in group.items()}
 QUALITY = RESULTS / "quality.json"

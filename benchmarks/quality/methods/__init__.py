@@ -20,7 +20,7 @@ class Entry:
 
     factory: str
     """``module:callable`` of ``(space, seed) -> Method``; a policy's module where there is no colon."""
-    budget: int = 400
+    budget: int = 1000
     seeds: int = 10
     max_dimension: int | None = None
     tasks: bool = True
@@ -56,7 +56,10 @@ METHODS: dict[str, Entry] = {
     "random": Entry(f"{HERE}.random_search:RandomSearch"),
     "directl": Entry(f"{HERE}.direct:Direct"),
     "cma": Entry(f"{HERE}.optuna_samplers:cma", packages=("optuna", "cmaes")),
+    "ipop": Entry(f"{HERE}.ipop:IpopCma", packages=("cma",)),
+    "turbo": Entry(f"{HERE}.turbo:Turbo", budget=400),
     "tpe": Entry(f"{HERE}.optuna_samplers:tpe", packages=("optuna",)),
+    "smac": Entry(f"{HERE}.smac3:Smac", budget=100, packages=("smac", "ConfigSpace")),
     "gpsampler": Entry(f"{HERE}.optuna_samplers:gpsampler", budget=100, packages=("optuna", "torch")),
     "botorch": Entry(
         f"{HERE}.botorch_gp:BotorchGP",

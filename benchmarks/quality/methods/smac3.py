@@ -1,0 +1,69 @@
+"""SMAC3's facade for hyperparameters (a random forest and expected improvement), asked and told."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+from ConfigSpace.hyperparameters import Hyperparameter
+from smac import HyperparameterOptimizationFacade, Scenario
+from smac.runhistory.dataclasses import TrialInfo, TrialValue
+
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.space import Space
+from benchmarks.quality.methods.base import Method, Parameters
+
+UNLIMITED = 100_000
+"""Trials; the budget ends the run."""
+
+
+class Smac(Method):
+    """With its own defaults, one evaluation of each configuration."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="adabkb-bench-")
+        configurations = ConfigurationSpace(seed=seed)
+        configurations.add([hyperparameter(axis) for axis in space.axes])
+        scenario = Scenario(
+            configurations,
+            deterministic=True,
+            n_trials=UNLIMITED,
+            seed=seed,
+            output_directory=Path(self._folder.name),
+        )
+        design = HyperparameterOptimizationFacade.get_initial_design(scenario, n_configs_per_hyperparameter=2)
+        self._smac = HyperparameterOptimizationFacade(
+            scenario,
+            lambda config, seed=0: 0.0,  # noqa: ARG005 - never called, as it is asked and told
+            initial_design=design,
+            overwrite=True,
+            logging_level=False,
+        )
+
+    def ask(self) -> Parameters:
+        """The next configuration."""
+        self._trial: TrialInfo = self._smac.ask()
+        return dict(self._trial.config)
+
+    def tell(self, parameters: Parameters, value: float) -> None:
+        """Give the value back."""
+        del parameters
+        self._smac.tell(self._trial, TrialValue(cost=value))
+
+    def close(self) -> None:
+        """Remove its files."""
+        self._folder.cleanup()
+
+
+def hyperparameter(axis: Axis) -> Hyperparameter:
+    """The axis in the terms of ConfigSpace."""
+    match axis:
+        case FloatAxis():
+            return Float(axis.name, (axis.low, axis.high), log=axis.scale == "log")
+        case IntAxis() if axis.step == 1:
+            return Integer(axis.name, (axis.low, axis.high), log=axis.scale == "log")
+        case ChoiceAxis():
+            return Categorical(axis.name, list(axis.choices))
+        case _:
+            raise TypeError(f"no hyperparameter for {axis}")
