@@ -1,13 +1,16 @@
 """The entry point for programs that run in an event loop: as ``client.py``, with calls that are awaited."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from adabkb_client import client_calls
 from adabkb_client.async_study import AsyncStudy
 from adabkb_client.async_transport import AsyncTransport
-from adabkb_client.connection import OutboxFolder, settings
+from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
+from adabkb_client.local import LocalServer
 from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.outbox import Delivery
 from adabkb_client.parameters import Parameter
@@ -34,10 +37,32 @@ class AsyncClient:
         retry_for: float | None = None,
         outbox: OutboxFolder = None,
     ) -> None:
-        self._transport = AsyncTransport(*settings(url, token, timeout, retry_for, outbox))
-        self.url = self._transport.url
-        self.outbox = self._transport.outbox
+        self._connect(settings(server_at(url), token, timeout, retry_for, outbox))
+
+    @classmethod
+    async def local(
+        cls,
+        database: str | Path,
+        *,
+        timeout: float = 60.0,
+        retry_for: float | None = None,
+        outbox: OutboxFolder = None,
+    ) -> Self:
+        """Connect to the server of a database on this machine, which is started if need be: see ``Client.local``."""
+        client = cls.__new__(cls)
+        server = await asyncio.to_thread(LocalServer.running, database)
+        client._connect(settings(server, None, timeout, retry_for, outbox))
+        return client
+
+    def _connect(self, settings: Settings) -> None:
+        self._transport = AsyncTransport(settings)
+        self.outbox = settings.outbox
         """The results that wait for this server on this machine."""
+
+    @property
+    def url(self) -> str:
+        """The server's address; that of ``local`` is another one after each of its starts."""
+        return self._transport.server.address()
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,5 +1,6 @@
 """The transport that awaits: as ``transport.py``, on httpx's asynchronous client."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
@@ -8,9 +9,11 @@ import httpx
 from tenacity import AsyncRetrying
 
 from adabkb_client.calls import Call, Listing, Steps, delivery
+from adabkb_client.connection import Settings
 from adabkb_client.errors import AdaBKBError, NotFound
-from adabkb_client.outbox import Delivery, KeptResult, Outbox
-from adabkb_client.protocol import Json, unreachable
+from adabkb_client.local import LocalServer
+from adabkb_client.outbox import Delivery, KeptResult
+from adabkb_client.protocol import Json
 from adabkb_client.transport import Exchange, deleted_before, tell_of
 
 log = logging.getLogger("adabkb_client")
@@ -21,16 +24,15 @@ T = TypeVar("T")
 class AsyncTransport(Exchange):
     """Performs procedures, and lets other tasks run meanwhile."""
 
-    def __init__(
-        self, url: str, token: str | None, timeout: float, retry_for: float | None, outbox: Outbox | None
-    ) -> None:
-        super().__init__(url, token, timeout, retry_for, outbox)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self._http = httpx.AsyncClient(**self._http_options)
         self._delivering = False
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
+        self.server.close()
 
     async def perform(self, steps: Steps[T]) -> T:
         """Perform a procedure, and repeat each call until it is answered."""
@@ -53,39 +55,41 @@ class AsyncTransport(Exchange):
 
     async def deliver(self) -> Delivery:
         """Send the results that are kept for this server, each once."""
-        return await _performed(delivery(self.outbox), self._once)
+        return await _performed(delivery(self.outbox), self._send)
 
     async def _call(self, call: Call) -> Json:
-        request = self._request(self._http, call)
-        kept = self._kept(call, request)
+        kept = self._kept(call)
         try:
-            answer = await self._repeated(call, request, kept)
+            answer = await self._repeated(call, kept)
         except AdaBKBError as error:
             raise self._failed(kept, error) from None
         self._succeeded(kept)
         await self._deliver_along()
         return answer
 
-    async def _repeated(self, call: Call, request: httpx.Request, kept: KeptResult | None) -> Json:
+    async def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
         async for attempt in AsyncRetrying(**self._retrying(call, kept)):
             with attempt:
                 try:
-                    return await self._send(call, request)
+                    return await self._send(call)
                 except NotFound:
                     if deleted_before(call, attempt.retry_state):
                         return None
                     raise
         raise AssertionError("tenacity returns or raises")
 
-    async def _once(self, call: Call) -> Json:
-        return await self._send(call, self._request(self._http, call))
-
-    async def _send(self, call: Call, request: httpx.Request) -> Json:
+    async def _send(self, call: Call) -> Json:
+        address = await self._address()
         try:
-            response = await self._http.send(request)
+            response = await self._http.send(self._request(self._http, address, call))
         except httpx.TransportError as error:
-            raise unreachable(error, self.url) from error
-        return self._read(call, response)
+            raise self._unreachable(error, address) from error
+        return self._read(call, response, address)
+
+    async def _address(self) -> str:
+        if isinstance(self.server, LocalServer):  # to start it takes seconds
+            return await asyncio.to_thread(self.server.address)
+        return self.server.address()
 
     async def _deliver_along(self) -> None:
         """Send what is kept now that the server answers, unless another task does."""

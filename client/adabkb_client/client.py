@@ -1,11 +1,13 @@
 """The entry point: a connection to a server and its studies."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from adabkb_client import client_calls
-from adabkb_client.connection import OutboxFolder, settings
+from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
+from adabkb_client.local import LocalServer
 from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.outbox import Delivery
 from adabkb_client.parameters import Parameter
@@ -36,10 +38,49 @@ class Client:
         retry_for: float | None = None,
         outbox: OutboxFolder = None,
     ) -> None:
-        self._transport = Transport(*settings(url, token, timeout, retry_for, outbox))
-        self.url = self._transport.url
-        self.outbox = self._transport.outbox
+        self._connect(settings(server_at(url), token, timeout, retry_for, outbox))
+
+    @classmethod
+    def local(
+        cls,
+        database: str | Path,
+        *,
+        timeout: float = 60.0,
+        retry_for: float | None = None,
+        outbox: OutboxFolder = None,
+    ) -> Self:
+        """Connect to the server of a database on this machine, which is started if it does not run.
+
+        All scripts of this machine that name the same database share its server. It ends when the last of them has
+        closed its client or has ended, however it ended; if the server dies, the next call starts it anew. It runs with
+        the Python of the script that started it, on a free port of the loopback address.
+
+        Args:
+            database: a SQLite file, which is created if there is none. The files beside it, with the endings
+                ``.server`` and ``.clients``, are the server's output and a lock.
+            timeout: as in ``Client``; so are the others.
+            retry_for: seconds for which a call is repeated, 120 if not given.
+            outbox: the folder that keeps results while the server is away; False keeps none.
+
+        Raises:
+            ImportError: the server is not installed: ``pip install 'adabkb-service[server]'``.
+            ConnectionFailed: the file is no database of this service, or cannot be written, or is in use by a server on
+                another machine.
+            OSError: this system has no file locks of POSIX.
+        """
+        client = cls.__new__(cls)
+        client._connect(settings(LocalServer.running(database), None, timeout, retry_for, outbox))
+        return client
+
+    def _connect(self, settings: Settings) -> None:
+        self._transport = Transport(settings)
+        self.outbox = settings.outbox
         """The results that wait for this server on this machine."""
+
+    @property
+    def url(self) -> str:
+        """The server's address; that of ``local`` is another one after each of its starts."""
+        return self._transport.server.address()
 
     def __enter__(self) -> Self:
         return self

@@ -84,15 +84,15 @@ class Outbox:
     """The kept results of one server.
 
     Args:
-        url: the server's address.
+        server: names it: its address or, for the server of ``Client.local``, whose port changes, its database.
         folder: of the results for all servers; else the environment's ADABKB_OUTBOX, else the folder in which this
             platform keeps the state of programs (on Linux ~/.local/state/adabkb/outbox).
     """
 
-    def __init__(self, url: str, folder: str | Path | None = None) -> None:
+    def __init__(self, server: str, folder: str | Path | None = None) -> None:
         chosen = folder or os.environ.get("ADABKB_OUTBOX")
         root = Path(chosen) if chosen else user_state_path("adabkb", appauthor=False) / "outbox"
-        self.folder = root / quote(url.rstrip("/"), safe="")
+        self.folder = root / quote(server.rstrip("/"), safe="")
 
     def waiting(self) -> list[KeptResult]:
         """Return the results that wait for the server, oldest first."""

@@ -70,9 +70,9 @@ def accepted(response: httpx.Response, url: str) -> httpx.Response:
     raise from_problem(response.status_code, problem, _retry_after(response))
 
 
-def unreachable(error: httpx.TransportError, url: str) -> ConnectionFailed:
+def unreachable(error: httpx.TransportError, url: str, remedy: str) -> ConnectionFailed:
     """Return the error for a request that got no answer."""
-    return ConnectionFailed(f"no server answers at {url} ({str(error) or type(error).__name__}).\n{REMEDY}")
+    return ConnectionFailed(f"no server answers at {url} ({str(error) or type(error).__name__}).\n{remedy}")
 
 
 def as_json(response: httpx.Response, url: str) -> Json:

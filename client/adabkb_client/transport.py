@@ -14,12 +14,12 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay
 
 from adabkb_client.calls import Call, Listing, Steps, delivery
+from adabkb_client.connection import Settings
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, NotFound, ResultKept, Unavailable, is_refusal
-from adabkb_client.outbox import Delivery, KeptResult, Outbox
+from adabkb_client.outbox import Delivery, KeptResult
 from adabkb_client.plain import encoded
 from adabkb_client.protocol import (
     CONNECT_TIMEOUT,
-    FIRST_CONTACT,
     RETRY_FOR,
     Json,
     accepted,
@@ -39,38 +39,35 @@ T = TypeVar("T")
 class Exchange:
     """The settings of a connection, its requests, and what becomes of results on the way."""
 
-    def __init__(
-        self, url: str, token: str | None, timeout: float, retry_for: float | None, outbox: Outbox | None
-    ) -> None:
-        self.url = url
-        self.outbox = outbox
-        self._settings = (url, token, timeout, retry_for, outbox)
-        self._retry_for = retry_for
+    def __init__(self, settings: Settings) -> None:
+        self.server = settings.server
+        self.outbox = settings.outbox
+        self._settings = settings
         self._answered = False
         self._http_options: dict[str, Any] = {
-            "base_url": url,
-            "headers": default_headers(token),
-            "timeout": httpx.Timeout(timeout, connect=CONNECT_TIMEOUT),
+            "headers": default_headers(settings.token),
+            "timeout": httpx.Timeout(settings.timeout, connect=CONNECT_TIMEOUT),
             "verify": trusted_certificates(),
         }
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[Settings]]:
         """Pickle the settings: another process makes connections of its own."""
-        return type(self), self._settings
+        return type(self), (self._settings,)
 
-    def _request(self, http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
+    def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
+        url = api_url(address, call.path)
         params = {name: value for name, value in call.params.items() if value is not None}
         headers = {"Accept": "*/*"} if call.as_text else {}
         if call.body is None:
-            return http.build_request(call.method, f"/v1{call.path}", params=params, headers=headers)
+            return http.build_request(call.method, url, params=params, headers=headers)
         headers |= {"Content-Type": "application/json", "Idempotency-Key": call.key}
-        return http.build_request(call.method, f"/v1{call.path}", content=encoded(call.body), headers=headers)
+        return http.build_request(call.method, url, content=encoded(call.body), headers=headers)
 
-    def _kept(self, call: Call, request: httpx.Request) -> KeptResult | None:
+    def _kept(self, call: Call) -> KeptResult | None:
         """Return the result that a call tells, if it is to be kept while the server is away."""
-        if self.outbox is None or not call.tells_result:
+        if self.outbox is None or not call.tells_result or call.body is None:
             return None
-        return KeptResult.of(call.path, json.loads(request.content), call.key, call.trial_created_at)
+        return KeptResult.of(call.path, json.loads(encoded(call.body)), call.key, call.trial_created_at)
 
     def _retrying(self, call: Call, kept: KeptResult | None) -> dict[str, Any]:
         """Return how to repeat a call, as tenacity takes it."""
@@ -90,16 +87,19 @@ class Exchange:
         }
 
     def _patience(self) -> float:
-        if self._retry_for is not None:
-            return self._retry_for
-        return RETRY_FOR if self._answered else FIRST_CONTACT
+        if self._settings.retry_for is not None:
+            return self._settings.retry_for
+        return RETRY_FOR if self._answered else self.server.first_contact
 
-    def _read(self, call: Call, response: httpx.Response) -> Json:
+    def _read(self, call: Call, response: httpx.Response, address: str) -> Json:
         self._answered = True
-        accepted(response, self.url)
+        accepted(response, address)
         if call.as_text:
             return response.text
-        return None if call.method == "DELETE" else as_json(response, self.url)
+        return None if call.method == "DELETE" else as_json(response, address)
+
+    def _unreachable(self, error: httpx.TransportError, address: str) -> ConnectionFailed:
+        return unreachable(error, address, self.server.remedy)
 
     def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
         """Return the error of a call that is given up: another one if its result is kept.
@@ -124,6 +124,11 @@ class Exchange:
             self.outbox.remove(kept)
 
 
+def api_url(address: str, path: str) -> str:
+    """Return the URL of a path of the API."""
+    return f"{address.rstrip('/')}/v1{path}"
+
+
 def deleted_before(call: Call, state: RetryCallState) -> bool:
     """Whether an earlier attempt, whose answer was lost, may have deleted what is not found now."""
     return call.method == "DELETE" and state.attempt_number > 1
@@ -138,16 +143,15 @@ def tell_of(delivered: Delivery) -> None:
 class Transport(Exchange):
     """Performs procedures, and blocks meanwhile. Safe to share between threads."""
 
-    def __init__(
-        self, url: str, token: str | None, timeout: float, retry_for: float | None, outbox: Outbox | None
-    ) -> None:
-        super().__init__(url, token, timeout, retry_for, outbox)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self._http = httpx.Client(**self._http_options)
         self._delivering = threading.Lock()
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
+        self.server.close()
 
     def perform(self, steps: Steps[T]) -> T:
         """Perform a procedure, and repeat each call until it is answered."""
@@ -169,49 +173,47 @@ class Transport(Exchange):
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
         """Yield a document line by line, as the lines come; this is not repeated if the connection breaks."""
+        address = self.server.address()
         try:
-            with self._http.stream("GET", f"/v1{path}", headers=headers) as response:
+            with self._http.stream("GET", api_url(address, path), headers=headers) as response:
                 if not response.is_success:
                     response.read()
-                yield from accepted(response, self.url).iter_lines()
+                yield from accepted(response, address).iter_lines()
         except httpx.TransportError as error:
-            raise unreachable(error, self.url) from error
+            raise self._unreachable(error, address) from error
 
     def deliver(self) -> Delivery:
         """Send the results that are kept for this server, each once."""
-        return _performed(delivery(self.outbox), self._once)
+        return _performed(delivery(self.outbox), self._send)
 
     def _call(self, call: Call) -> Json:
-        request = self._request(self._http, call)
-        kept = self._kept(call, request)
+        kept = self._kept(call)
         try:
-            answer = self._repeated(call, request, kept)
+            answer = self._repeated(call, kept)
         except AdaBKBError as error:
             raise self._failed(kept, error) from None
         self._succeeded(kept)
         self._deliver_along()
         return answer
 
-    def _repeated(self, call: Call, request: httpx.Request, kept: KeptResult | None) -> Json:
+    def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
         for attempt in Retrying(**self._retrying(call, kept)):
             with attempt:
                 try:
-                    return self._send(call, request)
+                    return self._send(call)
                 except NotFound:
                     if deleted_before(call, attempt.retry_state):
                         return None
                     raise
         raise AssertionError("tenacity returns or raises")
 
-    def _once(self, call: Call) -> Json:
-        return self._send(call, self._request(self._http, call))
-
-    def _send(self, call: Call, request: httpx.Request) -> Json:
+    def _send(self, call: Call) -> Json:
+        address = self.server.address()
         try:
-            response = self._http.send(request)
+            response = self._http.send(self._request(self._http, address, call))
         except httpx.TransportError as error:
-            raise unreachable(error, self.url) from error
-        return self._read(call, response)
+            raise self._unreachable(error, address) from error
+        return self._read(call, response, address)
 
     def _deliver_along(self) -> None:
         """Send what is kept now that the server answers, unless another thread does."""

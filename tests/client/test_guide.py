@@ -10,8 +10,8 @@ import adabkb_client
 GUIDE = Path(__file__).parents[2] / "docs" / "client.md"
 
 
-def test_the_guides_code_runs_from_top_to_bottom(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ADABKB_URL", server)
+def test_the_guides_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     assert len(blocks) >= 8
     names: dict[str, object] = {}

@@ -14,6 +14,7 @@ import httpx
 import typer
 
 from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.connection import RemoteServer, Settings
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, NoTrialAvailable, UnexpectedAnswer
 from adabkb_client.plain import encoded
 from adabkb_client.protocol import Json, Param
@@ -143,7 +144,7 @@ def _only(call: Call) -> Steps[Json]:
 @contextmanager
 def connected(url: str, token: str | None, timeout: float, retry_for: float) -> Iterator[Server]:
     """A server, the connections to which are closed at the end of the block. Results are not kept in an outbox."""
-    with closing(Transport(url, token, timeout, retry_for, outbox=None)) as transport:
+    with closing(Transport(Settings(RemoteServer(url), token, timeout, retry_for, outbox=None))) as transport:
         yield Server(transport)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import ipaddress
 import logging
+import os
 import socket
 import threading
 from contextlib import closing
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -25,11 +27,18 @@ GRACE_SECONDS = 30
 
 
 class Server(uvicorn.Server):
-    """A server that prints its address once it listens, and ends event streams when it stops."""
+    """A server that prints its address once it listens, and ends event streams when it stops.
 
-    def __init__(self, config: uvicorn.Config, stopping: threading.Event) -> None:
+    Args:
+        config: uvicorn's.
+        stopping: is set when the server stops.
+        while_used: the server stops once no other process has a lock on this file.
+    """
+
+    def __init__(self, config: uvicorn.Config, stopping: threading.Event, while_used: Path | None = None) -> None:
         super().__init__(config)
         self._stopping = stopping
+        self._while_used = while_used
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop, and end the event streams, which would not end by themselves."""
@@ -42,6 +51,16 @@ class Server(uvicorn.Server):
         if self.started and sockets:
             host, port = sockets[0].getsockname()[:2]
             typer.echo(f"adabkb: listening on http://{f'[{host}]' if ':' in host else host}:{port}")
+            if self._while_used is not None:
+                threading.Thread(target=self._stop_unused, args=[self._while_used], daemon=True).start()
+
+    def _stop_unused(self, file: Path) -> None:
+        import fcntl  # noqa: PLC0415 (not on Windows)
+
+        # Never closed: whoever wants to use the server from now on waits until this process has ended.
+        fcntl.flock(os.open(file, os.O_RDWR), fcntl.LOCK_EX)
+        self._stopping.set()
+        self.should_exit = True
 
 
 def serve(
@@ -49,6 +68,15 @@ def serve(
     port: Annotated[int | None, typer.Option(help="port; 0 takes a free one", show_default="8000")] = None,
     database: DatabaseUrl = None,
     access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request as JSON")] = None,
+    while_used: Annotated[
+        Path | None,
+        typer.Option(
+            help="stop once no other process has a lock (flock) on this file, as Client.local wants it",
+            show_default=False,
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
 ) -> None:
     """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
     found = settings(host=host, port=port, database=database, access_log=access_log)
@@ -62,7 +90,7 @@ def serve(
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
         )
-        Server(config, app.state.service.stopping).run(sockets=[listener])
+        Server(config, app.state.service.stopping, while_used).run(sockets=[listener])
 
 
 def _listener(settings: Settings) -> socket.socket:
