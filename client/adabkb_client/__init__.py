@@ -35,10 +35,10 @@ from adabkb_client.models import (
     StudySummary,
     Trial,
 )
+from adabkb_client.options import RunReport
 from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client.study import Study
-from adabkb_client.worker import RunReport
 
 __all__ = [
     "APIError",

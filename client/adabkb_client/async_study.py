@@ -2,16 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, SupportsFloat, TypeVar, overload
 
+from adabkb_client import async_worker, course
 from adabkb_client.async_transport import AsyncTransport
 from adabkb_client.calls import Listing, Steps, documented
 from adabkb_client.errors import AdaBKBError, Conflict
+from adabkb_client.evaluation import AsyncObjective
 from adabkb_client.leased import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client.models import Answer, Best, Parameters, Trial
+from adabkb_client.options import Callback, Options, RunReport
 from adabkb_client.study_calls import StudyCalls
 
 log = logging.getLogger("adabkb_client")
@@ -123,8 +126,61 @@ class AsyncStudy:
         Raises:
             NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        async with AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds)) as leased:
+        async with await self.lease(lease_seconds=lease_seconds) as leased:
             yield leased
+
+    async def lease(self, *, lease_seconds: float = LEASE_SECONDS) -> "AsyncLeasedTrial":
+        """Lease a trial for an ``async with`` block of your own: see ``trial``, which is built on it."""
+        return AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds))
+
+    async def run(
+        self,
+        function: AsyncObjective,
+        *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        workers: int = 1,
+        callbacks: Sequence[Callback] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        pass_trial: bool = False,
+        max_failures: int = 5,
+        progress: bool = True,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> RunReport:
+        """Evaluate trials with an async function until the study, or this run, is over: see ``Study.run``.
+
+        If the run is cancelled (Ctrl-C and SIGTERM do so), its evaluations are, and their trials are given back.
+
+        Args:
+            function: an async function, called with the parameters by name by ``workers`` tasks at once; returns the
+                value or (value, standard error). An exception fails the trial and is logged. A function that is
+                cancelled while the run is not fails its trial too.
+            n_trials: as in ``Study.run``; so are the others, except for these two.
+            timeout: seconds after which this run takes no further trial.
+            workers: number of tasks that evaluate.
+            callbacks: they may be async functions.
+            catch: exceptions that fail the trial and never stop the run.
+            pass_trial: call ``function(trial)`` with the leased trial, whose methods are to be awaited.
+            max_failures: the run stops with the last error after so many failures in a row.
+            progress: show a progress bar, or lines of the log.
+            lease_seconds: as in ``trial``.
+
+        Returns:
+            What this run did, why it ended, and the recommendation.
+
+        Raises:
+            TypeError: the function does not take the study's parameters (or the trial), is not async, or returned
+                something that is no number.
+            ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
+        """
+        options = Options(
+            n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds
+        )
+        return await async_worker.run(self, function, options)
+
+    def stop(self) -> None:
+        """End the run that calls this, from a callback or from the function: see ``Study.stop``."""
+        course.stop()
 
 
 class AsyncLeasedTrial(Leased):

@@ -1,17 +1,20 @@
 """One evaluation of the objective: how the function is called, and what counts as its result."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-from adabkb_client.lease import LeasedTrial
+from adabkb_client.leased import Leased
 from adabkb_client.models import Answer, StudyInfo
 from adabkb_client.plain import NotANumber, finite
 
-Objective = Callable[..., SupportsFloat | tuple[SupportsFloat, SupportsFloat] | None]
-"""Takes the parameters by name, or the trial. Returns the value, or the value and its standard error; None if it has
-reported an outcome of the trial itself."""
+Returned = SupportsFloat | tuple[SupportsFloat, SupportsFloat] | None
+"""The value, or the value and its standard error; None if the function has reported an outcome of the trial itself."""
+Objective = Callable[..., Returned]
+"""Takes the parameters by name, or the trial."""
+AsyncObjective = Callable[..., Awaitable[Returned]]
+"""The same, to be awaited."""
 Result = tuple[float, float | None]
 """A value and, if known, its standard error."""
 
@@ -20,10 +23,10 @@ Result = tuple[float, float | None]
 class Evaluation:
     """Calls the function with the parameters by name or, with ``pass_trial``, with the leased trial."""
 
-    function: Objective
+    function: Objective | AsyncObjective
     pass_trial: bool
 
-    def __call__(self, trial: LeasedTrial) -> Result | Answer:
+    def __call__(self, trial: Leased) -> Result | Answer:
         """Return the function's result for a trial, or the outcome that the function has reported itself.
 
         Raises:
@@ -31,7 +34,14 @@ class Evaluation:
             ValueError: the number is infinite or NaN.
             BaseException: what the function raised.
         """
-        returned = self.function(trial) if self.pass_trial else self.function(**trial.parameters)
+        return self.result(self.begin(trial), trial)
+
+    def begin(self, trial: Leased) -> Any:
+        """Call the function. What an async function returns is yet to be awaited."""
+        return self.function(trial) if self.pass_trial else self.function(**trial.parameters)
+
+    def result(self, returned: Any, trial: Leased) -> Result | Answer:
+        """Return what the function has returned as a result. Raises as above."""
         if returned is None and trial.outcome is not None:
             return trial.outcome
         value, std_error = _split(returned)

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -13,7 +13,6 @@ from tqdm.auto import tqdm
 
 from adabkb_client.errors import NoTrialAvailable
 from adabkb_client.models import StudyInfo, StudySummary, Trial
-from adabkb_client.resource import StudyResource
 
 log = logging.getLogger("adabkb_client")
 
@@ -25,8 +24,7 @@ LOOK_EVERY = 30.0
 class Progress:
     """Shows how far a study is, trials of other workers included. Threads may share it, in a ``with`` block."""
 
-    def __init__(self, study: StudyResource, info: StudyInfo, *, visible: bool) -> None:
-        self._study = study
+    def __init__(self, study_id: str, info: StudyInfo, *, visible: bool) -> None:
         self._budget = info.budget
         self._visible = visible
         self._said = ""
@@ -35,7 +33,7 @@ class Progress:
         self._open = ExitStack()
         # tqdm takes a notebook for a file, and would show nothing there.
         hidden = (False if IN_NOTEBOOK else None) if visible else True
-        self._bar: tqdm[Any] = tqdm(total=info.budget, unit="trial", desc=study.id, disable=hidden)
+        self._bar: tqdm[Any] = tqdm(total=info.budget, unit="trial", desc=study_id, disable=hidden)
         self._show(info)
 
     def __enter__(self) -> Self:
@@ -55,23 +53,20 @@ class Progress:
         total = "" if self._budget is None else f"/{self._budget}"
         log.info("trial %d: %.6g, best %s, %d%s", trial.number, trial.value, _best(study), _finished(study), total)
 
-    def waiting(self, none: NoTrialAvailable) -> None:
-        """Say what the run waits for: somebody who paused the study, or workers that hold trials."""
+    def is_due(self) -> bool:
+        """Whether it is time for another look at whom the run waits for. Only one of several threads is told so."""
         with self._looking:
             if time.monotonic() < self._looked + LOOK_EVERY:
-                return
-            said = f"waiting: {none}" if none.reason == "paused" else self._holders()
-            if said and said != self._said:
-                log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)
-            self._said, self._looked = said, time.monotonic()
+                return False
+            self._looked = time.monotonic()
+            return True
 
-    def _holders(self) -> str:
-        holders = [
-            f"{trial.worker or 'a worker without a name'} until {trial.leased_until.astimezone():%H:%M}"
-            for trial in self._study.trials("active")
-            if trial.leased_until
-        ]
-        return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
+    def waiting(self, none: NoTrialAvailable, active: Sequence[Trial]) -> None:
+        """Say what the run waits for: somebody who paused the study, or workers that hold trials."""
+        said = f"waiting: {none}" if none.reason == "paused" else _holders(active)
+        if said and said != self._said:
+            log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)
+        self._said = said
 
     def _show(self, study: StudySummary) -> None:
         self._bar.n = _finished(study)
@@ -93,6 +88,15 @@ def _lines_on_standard_error() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
+
+
+def _holders(active: Sequence[Trial]) -> str:
+    holders = [
+        f"{trial.worker or 'a worker without a name'} until {trial.leased_until.astimezone():%H:%M}"
+        for trial in active
+        if trial.leased_until
+    ]
+    return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
 
 
 def _best(study: StudySummary) -> str:

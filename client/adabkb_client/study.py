@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from adabkb_client import worker
+from adabkb_client import course, worker
 from adabkb_client.evaluation import Objective
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.leased import LEASE_SECONDS
+from adabkb_client.options import Callback, Options, RunReport
 from adabkb_client.resource import StudyResource
 
 if TYPE_CHECKING:
@@ -57,13 +58,13 @@ class Study(StudyResource):
         timeout: float | None = None,
         workers: int = 1,
         processes: bool = False,
-        callbacks: Sequence[worker.Callback] = (),
+        callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         pass_trial: bool = False,
         max_failures: int = 5,
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
-    ) -> worker.RunReport:
+    ) -> RunReport:
         """Evaluate trials with a function until the study, or this run, is over.
 
         Waits while somebody has paused the study, and while the last trials are with workers elsewhere. Results are
@@ -106,8 +107,8 @@ class Study(StudyResource):
                 makes it go on.
             ConnectionFailed: the server stayed away for longer than the client's ``retry_for``.
         """
-        options = worker.Options(
-            n_trials, timeout, workers, processes, callbacks, catch, pass_trial, max_failures, progress, lease_seconds
+        options = Options(
+            n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, processes
         )
         return worker.run(self, function, options)
 
@@ -120,7 +121,7 @@ class Study(StudyResource):
         Raises:
             RuntimeError: no run calls this (a function in a worker process cannot end its run).
         """
-        worker.stop()
+        course.stop()
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the observations as a pandas frame, with a column ``parameters.<name>`` for each parameter.

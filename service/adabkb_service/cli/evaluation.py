@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from adabkb_client import LeasedTrial, worker
+from adabkb_client import LeasedTrial, course
 from adabkb_service.cli import program
 from adabkb_service.cli.processes import Output, ProcessGroup, drain
 
@@ -127,7 +127,7 @@ class Programs:
             for group in self._running:
                 group.send(number if self.limits.grace else signal.SIGKILL)
         try:
-            worker.stop()
+            course.stop()
         except RuntimeError:  # the run has not begun, or is over
             raise Stopped(128 + number) from None
         signal.setitimer(signal.ITIMER_REAL, self.limits.grace)

@@ -1,0 +1,157 @@
+"""Runs an async function over the trials of a study, in several tasks of one event loop."""
+
+import asyncio
+import inspect
+import signal
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from adabkb_client.course import Course, stoppable
+from adabkb_client.errors import AdaBKBError
+from adabkb_client.evaluation import AsyncObjective, Evaluation, Result
+from adabkb_client.models import Answer, Trial
+from adabkb_client.options import Options, RunReport
+from adabkb_client.plain import NotANumber
+from adabkb_client.progress import Progress
+from adabkb_client.trial_calls import RELEASE_PATIENCE
+from adabkb_client.turn import work
+
+if TYPE_CHECKING:
+    from adabkb_client.async_study import AsyncLeasedTrial, AsyncStudy
+
+T = TypeVar("T")
+
+
+async def run(study: "AsyncStudy", function: AsyncObjective, options: Options) -> RunReport:
+    """Evaluate trials until the study, or this run, is over: see ``AsyncStudy.run``."""
+    info = await study.info()
+    evaluation = Evaluation(function, options.pass_trial)
+    evaluation.check(info)
+    over = asyncio.Event()
+    with Progress(study.id, info, visible=options.progress) as shown, _exit_on_sigterm():
+        course = Course(study.id, options, shown, over)
+        hands = _Hands(study, evaluation, course, over)
+        with stoppable(course):  # the tasks inherit it
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(options.workers):
+                    tasks.create_task(_work(course, hands))
+    if course.error:
+        raise course.error
+    return course.report(await study.recommendation())
+
+
+async def _work(course: Course, hands: "_Hands") -> None:
+    try:
+        await work(course, hands)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
+        course.fail(error)
+
+
+class _Hands:
+    """The hands of the tasks: see ``turn.Hands``. All of them await."""
+
+    def __init__(self, study: "AsyncStudy", evaluation: Evaluation, course: Course, over: asyncio.Event) -> None:
+        self._study = study
+        self._evaluation = evaluation
+        self._course = course
+        self._over = over
+        self._asking = asyncio.Lock()
+        self._calling_back = asyncio.Lock()
+
+    async def lease(self) -> "AsyncLeasedTrial | None":
+        async with self._asking:
+            if not self._course.may_take():
+                return None
+            asked = asyncio.create_task(self._study.lease(lease_seconds=self._course.options.lease_seconds))
+            try:
+                trial = await asyncio.shield(asked)
+            except asyncio.CancelledError:  # the server may be handing out a trial at this moment
+                with suppress(AdaBKBError, TimeoutError):
+                    await (await asyncio.wait_for(asked, RELEASE_PATIENCE)).release()
+                raise
+            self._course.took()
+            return trial
+
+    async def release(self, trial: "AsyncLeasedTrial") -> None:
+        await trial.release()
+
+    def kept(self, trial: "AsyncLeasedTrial") -> "AsyncLeasedTrial":
+        return trial
+
+    async def evaluate(self, trial: "AsyncLeasedTrial") -> Result | Answer:
+        begun = self._evaluation.begin(trial)
+        if not inspect.isawaitable(begun):
+            raise NotANumber(
+                f"the function must be an async one (async def), and what it returned, {begun!r}, cannot be awaited. "
+                "Study.run() of Client calls one that blocks"
+            )
+        return self._evaluation.result(await _own(begun), trial)
+
+    async def observe(self, trial: "AsyncLeasedTrial", result: Result) -> None:
+        await trial.observe(*result)
+
+    async def fail(self, trial: "AsyncLeasedTrial", reason: str) -> None:
+        await trial.fail(reason)
+
+    async def call_back(self, trial: Trial) -> None:
+        async with self._calling_back:
+            for callback in self._course.options.callbacks:
+                called = callback(self._study, trial)
+                if inspect.isawaitable(called):
+                    await _own(called)
+
+    async def active(self) -> list[Trial]:
+        return [trial async for trial in self._study.trials("active")]
+
+    async def wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
+
+
+async def _own(awaitable: Awaitable[T]) -> T:
+    """Await something of the program's.
+
+    Raises:
+        RuntimeError: it was cancelled by something else than the end of this task, which would go unnoticed: a task
+            that ends by CancelledError is taken to be cancelled itself.
+    """
+    try:
+        return await awaitable
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("what the function awaited was cancelled, and the run was not") from error
+
+
+@contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM cancel the block, so that leases are given back, and then end the program.
+
+    As in the blocking client, only in the main thread, and if the program has no handler of its own.
+    """
+    loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[int]()
+
+    def cancel() -> None:
+        received.append(signal.SIGTERM)
+        if task is not None:
+            task.cancel()
+
+    try:
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            raise RuntimeError("it has another handler")
+        loop.add_signal_handler(signal.SIGTERM, cancel)
+    except (NotImplementedError, RuntimeError, ValueError):  # ValueError: it is not the main thread
+        yield
+        return
+    try:
+        yield
+    except asyncio.CancelledError:
+        if received:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)

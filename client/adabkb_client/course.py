@@ -1,0 +1,178 @@
+"""The course of a run: what its workers have done so far, whether they go on, and what an error means for that."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied
+from adabkb_client.leased import MISTAKES, Leased
+from adabkb_client.models import Answer, Recommendation
+from adabkb_client.options import Options, RunReport
+from adabkb_client.progress import Progress
+
+log = logging.getLogger("adabkb_client")
+
+DEFAULT_PAUSE = 1.0
+"""Seconds until the study is asked again, if it does not say."""
+FINISHED = ("completed", "failed")
+
+
+class Flag(Protocol):
+    """An event, of threads or of tasks."""
+
+    def set(self) -> object:
+        """Let those who wait for it go on."""
+
+    def is_set(self) -> bool:
+        """Whether it has come."""
+
+
+class Course:
+    """What the workers of a run share, be they threads or tasks.
+
+    Args:
+        study_id: of the study.
+        options: of the run.
+        progress: where to show it.
+        over: is set when no further trial is to be taken.
+    """
+
+    def __init__(self, study_id: str, options: Options, progress: Progress, over: Flag) -> None:
+        self.options = options
+        self.progress = progress
+        self.reason: str | None = None
+        self.error: BaseException | None = None
+        self._study_id = study_id
+        self._over = over
+        self._deadline = math.inf if options.timeout is None else time.monotonic() + options.timeout
+        self._taken = 0
+        self._completed = 0
+        self._failed = 0
+        self._failures_in_a_row = 0
+        self._last_failure: Exception | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the timeout."""
+        return max(self._deadline - time.monotonic(), 0.0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a trial that was just handed out should be given back."""
+        return self._over.is_set() or not self.remaining
+
+    def may_take(self) -> bool:
+        """Whether a further trial is to be asked for."""
+        if self._over.is_set() or self._taken == self.options.n_trials:
+            return False
+        if not self.remaining:
+            self.end("timeout")
+            return False
+        return True
+
+    def took(self) -> None:
+        """Count a trial that was handed out. Ask ``may_take`` and tell this without another worker in between."""
+        self._taken += 1
+
+    def pause(self, none: NoTrialAvailable) -> float:
+        """Return the seconds until the study is asked again.
+
+        Raises:
+            NoTrialAvailable: failures have paused the study.
+        """
+        if none.reason == "failures":
+            raise none from self._last_failure
+        return min(none.retry_after or DEFAULT_PAUSE, self.remaining)
+
+    def end(self, reason: str | None) -> None:
+        """Take no further trial; the first reason counts."""
+        with self._lock:
+            self.reason = self.reason or reason
+        self._over.set()
+
+    def fail(self, error: BaseException) -> None:
+        """End the run with an error; the first one counts."""
+        with self._lock:
+            self.error = self.error or error
+        self._over.set()
+
+    def count(self, outcome: Answer | None) -> None:
+        """Count a trial that ended without an exception."""
+        trial = None if outcome is None else outcome.trial
+        if outcome is None or trial is None or trial.state not in FINISHED:
+            return  # it was given back
+        with self._lock:
+            if trial.state == "failed":
+                self._failed += 1
+            else:
+                self._completed += 1
+                self._failures_in_a_row = 0
+                self.progress.result(trial, outcome.study)
+
+    def caught(self, trial: Leased, error: Exception) -> None:
+        """Count a failure that never stops the run."""
+        log.warning("trial %d of study %r failed", trial.number, self._study_id, exc_info=error)
+        with self._lock:
+            self._failed += 1
+            self._last_failure = error
+
+    def judge(self, trial: Leased, error: Exception) -> None:
+        """Count an exception as a failure of the trial, and end the run if it was one too many.
+
+        Raises:
+            Exception: the same one, if it is not about this trial but about the server or the program.
+        """
+        if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied):
+            raise error  # the server failed, not this evaluation
+        if isinstance(error, MISTAKES):
+            error.add_note(f"trial {trial.number} of study {self._study_id!r} was given back, not failed")
+            raise error
+        self.caught(trial, error)
+        with self._lock:
+            self._failures_in_a_row += 1
+            failures = self._failures_in_a_row
+        if failures >= self.options.max_failures:
+            error.add_note(f"study {self._study_id!r}: stopped by {failures} failures in a row, this is the last")
+            self.fail(error)
+
+    def conclude(self, outcome: Answer) -> None:
+        """End the run if the trial of this outcome was the last one."""
+        if outcome.study.state == "complete":
+            self.end(outcome.study.reason)
+        elif self._completed + self._failed == self.options.n_trials:
+            self.end("n_trials")
+
+    def report(self, recommendation: Recommendation) -> RunReport:
+        """Return what the run has come to."""
+        reason = self.reason or "n_trials"  # some of which may have been given back
+        return RunReport(self._completed, self._failed, reason, recommendation)
+
+
+@contextmanager
+def stoppable(course: Course) -> Iterator[None]:
+    """Let ``stop`` end this run, if it is called inside the block or by what the block calls."""
+    before = _current.set(course)
+    try:
+        yield
+    finally:
+        _current.reset(before)
+
+
+def stop() -> None:
+    """End the run that this is called in: see ``Study.stop``."""
+    course = _current.get()
+    if course is None:
+        raise RuntimeError(
+            "stop() ends a run: call it in a callback of study.run(), in its function, or in a handler of a signal"
+        )
+    course.end("stopped")
+
+
+_current: ContextVar[Course | None] = ContextVar("course", default=None)
+"""The run that a worker belongs to, or that the thread waits for which has called it."""

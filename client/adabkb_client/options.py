@@ -1,0 +1,62 @@
+"""How a run is to go, and what it has come to: what ``Study.run`` takes and returns, and ``AsyncStudy.run``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client.models import Recommendation, Trial
+
+Callback = Callable[[Any, Trial], object]
+"""Takes the study and a trial that this run has just finished."""
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The end of a run: how many trials it ``completed`` and how many ``failed``, and the ``reason`` why it ended.
+
+    ``reason`` is "budget", "converged", "exhausted" or "no_gain" if the study is complete, else "n_trials",
+    "timeout", or "stopped" (by ``Study.stop``).
+    """
+
+    completed: int
+    failed: int
+    reason: str
+    recommendation: Recommendation
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run: see ``Study.run``."""
+
+    n_trials: int | None
+    timeout: float | None
+    workers: int
+    callbacks: Sequence[Callback]
+    catch: type[Exception] | tuple[type[Exception], ...]
+    pass_trial: bool
+    max_failures: int
+    progress: bool
+    lease_seconds: float
+    processes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise ValueError(f"workers must be at least 1, not {self.workers}")
+        if self.n_trials is not None and self.n_trials < 1:
+            raise ValueError(f"n_trials must be at least 1, or None for no limit, not {self.n_trials}")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(f"timeout must be more than 0 seconds, or None for no limit, not {self.timeout}")
+        if not isinstance(self.processes, bool):
+            raise TypeError(f"processes must be True or False, not {self.processes!r}; workers=... says how many")
+        check_catch(self.catch)
+
+
+def check_catch(catch: Any) -> None:
+    """Refuse what ``except`` would not take.
+
+    Raises:
+        TypeError: it is no class of exceptions, nor a tuple of them.
+    """
+    kinds = catch if isinstance(catch, tuple) else (catch,)
+    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        raise TypeError(f"catch must be a class of exceptions or a tuple of them, not {catch!r}")

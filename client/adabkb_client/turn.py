@@ -1,0 +1,111 @@
+"""What a worker does, turn by turn, until the run is over: written once, for threads and for tasks.
+
+All that takes time is done by the worker's hands. Those of a task await; those of a thread block instead and never
+suspend, so that ``blocking`` can run the same coroutines in a thread.
+"""
+
+from collections.abc import Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+
+from adabkb_client.course import FINISHED, Course
+from adabkb_client.errors import NoTrialAvailable, StudyComplete
+from adabkb_client.evaluation import Result
+from adabkb_client.leased import Leased, in_words
+from adabkb_client.models import Answer, Trial
+
+T = TypeVar("T")
+L = TypeVar("L", bound=Leased)
+
+
+class Hands(Protocol[L]):
+    """How a worker does what takes time."""
+
+    async def lease(self) -> L | None:
+        """Ask for a trial; None if this run takes no further one."""
+
+    async def release(self, trial: L) -> None:
+        """Give a trial back."""
+
+    def kept(self, trial: L) -> AbstractAsyncContextManager[object]:
+        """Return a block in which the lease is renewed, and whose end settles the trial."""
+
+    async def evaluate(self, trial: L) -> Result | Answer:
+        """Call the function."""
+
+    async def observe(self, trial: L, result: Result) -> None:
+        """Report a result."""
+
+    async def fail(self, trial: L, reason: str) -> None:
+        """Report a failure."""
+
+    async def call_back(self, trial: Trial) -> None:
+        """Call the callbacks, one at a time."""
+
+    async def active(self) -> Sequence[Trial]:
+        """Return the trials that are with workers."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait, but no longer than the run goes on."""
+
+
+async def work(course: Course, hands: Hands[L]) -> None:
+    """Evaluate one trial after the other until the study, or the run, is over."""
+    while course.may_take():
+        try:
+            trial = await hands.lease()
+        except StudyComplete as end:
+            course.end(end.reason)
+        except NoTrialAvailable as none:
+            await _wait(course, hands, none)
+        else:
+            if trial is None:
+                return
+            await _turn(course, hands, trial)
+
+
+async def _wait(course: Course, hands: Hands[L], none: NoTrialAvailable) -> None:
+    seconds = course.pause(none)
+    if course.progress.is_due():
+        course.progress.waiting(none, [] if none.reason == "paused" else await hands.active())
+    await hands.wait(seconds)
+
+
+async def _turn(course: Course, hands: Hands[L], trial: L) -> None:
+    if course.is_over:  # since the request
+        await hands.release(trial)
+        return
+    try:
+        async with hands.kept(trial):
+            await _evaluate(course, hands, trial)
+    except Exception as error:
+        course.judge(trial, error)
+    if trial.outcome is not None:
+        finished = trial.outcome.trial
+        if finished is not None and finished.state in FINISHED:
+            await hands.call_back(finished)
+        course.conclude(trial.outcome)
+
+
+async def _evaluate(course: Course, hands: Hands[L], trial: L) -> None:
+    try:
+        result = await hands.evaluate(trial)
+    except course.options.catch as error:
+        await hands.fail(trial, in_words(error))
+        course.caught(trial, error)
+    else:
+        if isinstance(result, Answer):  # the function, perhaps in a process, has reported it
+            trial.outcome = result
+        else:
+            await hands.observe(trial, result)
+        course.count(trial.outcome)
+
+
+def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, because whatever it awaits blocks instead."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError("it has suspended")
