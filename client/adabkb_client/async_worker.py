@@ -13,7 +13,7 @@ from adabkb_client.evaluation import AsyncObjective, Evaluation, Result
 from adabkb_client.models import Answer, Trial
 from adabkb_client.options import Options, RunReport
 from adabkb_client.plain import NotANumber
-from adabkb_client.progress import Progress
+from adabkb_client.progress import Progress, Standing
 from adabkb_client.trial_calls import RELEASE_PATIENCE
 from adabkb_client.turn import work
 
@@ -27,9 +27,9 @@ async def run(study: "AsyncStudy", function: AsyncObjective, options: Options) -
     """Evaluate trials until the study, or this run, is over: see ``AsyncStudy.run``."""
     info = await study.info()
     evaluation = Evaluation(function, options.pass_trial)
-    evaluation.check(info)
+    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters])
     over = asyncio.Event()
-    with Progress(study.id, info, visible=options.progress) as shown, _exit_on_sigterm():
+    with Progress(study.id, info.budget, Standing.of(info), visible=options.progress) as shown, _exit_on_sigterm():
         course = Course(study.id, options, shown, over)
         hands = _Hands(study, evaluation, course, over)
         with stoppable(course):  # the tasks inherit it

@@ -13,7 +13,7 @@ from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailabl
 from adabkb_client.leased import MISTAKES, Leased
 from adabkb_client.models import Answer, Recommendation
 from adabkb_client.options import Options, RunReport
-from adabkb_client.progress import Progress
+from adabkb_client.progress import Progress, Standing
 
 log = logging.getLogger("adabkb_client")
 
@@ -113,7 +113,7 @@ class Course:
             else:
                 self._completed += 1
                 self._failures_in_a_row = 0
-                self.progress.result(trial, outcome.study)
+                self.progress.result(trial.number, trial.value, Standing.of(outcome.study))
 
     def caught(self, trial: Leased, error: Exception) -> None:
         """Count a failure that never stops the run."""

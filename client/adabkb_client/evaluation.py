@@ -1,12 +1,12 @@
 """One evaluation of the objective: how the function is called, and what counts as its result."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
 from adabkb_client.leased import Leased
-from adabkb_client.models import Answer, StudyInfo
+from adabkb_client.models import Answer
 from adabkb_client.plain import NotANumber, finite
 
 Returned = SupportsFloat | tuple[SupportsFloat, SupportsFloat] | None
@@ -44,14 +44,14 @@ class Evaluation:
         """Return what the function has returned as a result. Raises as above."""
         if returned is None and trial.outcome is not None:
             return trial.outcome
-        value, std_error = _split(returned)
-        return (
-            finite("value", value, "; report a failed run with fail()"),
-            None if std_error is None else finite("std_error", std_error),
-        )
+        return as_result(returned)
 
-    def check(self, study: StudyInfo) -> None:
+    def check(self, caller: str, names: Sequence[str]) -> None:
         """Refuse a function that cannot be called so, before any trial is handed out.
+
+        Args:
+            caller: who calls it, for the error.
+            names: of the parameters.
 
         Raises:
             TypeError: it does not take the study's parameters by name, or the trial.
@@ -60,7 +60,6 @@ class Evaluation:
             signature = inspect.signature(self.function, follow_wrapped=False)
         except ValueError:  # a builtin function may have none
             return
-        names = [parameter["name"] for parameter in study.parameters]
         try:
             if self.pass_trial:
                 signature.bind(None)
@@ -68,9 +67,21 @@ class Evaluation:
                 signature.bind(**dict.fromkeys(names))
         except TypeError as misfit:
             given = "the trial" if self.pass_trial else f"the parameters {', '.join(names)} by name"
-            raise TypeError(
-                f"study {study.id!r} calls the function with {given}, but it takes {signature}: {misfit}"
-            ) from None
+            raise TypeError(f"{caller} calls the function with {given}, but it takes {signature}: {misfit}") from None
+
+
+def as_result(returned: Any) -> Result:
+    """Return what a function has returned as a result.
+
+    Raises:
+        NotANumber: it is no number, and no pair of them.
+        ValueError: a number is infinite or NaN.
+    """
+    value, std_error = _split(returned)
+    return (
+        finite("value", value, "; raise an exception if there is no result"),
+        None if std_error is None else finite("std_error", std_error),
+    )
 
 
 def _split(result: Any) -> tuple[SupportsFloat, SupportsFloat | None]:

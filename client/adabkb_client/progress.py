@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tqdm.asyncio import tqdm_asyncio
 from tqdm.auto import tqdm
 
 from adabkb_client.errors import NoTrialAvailable
-from adabkb_client.models import StudyInfo, StudySummary, Trial
+from adabkb_client.models import StudySummary, Trial
 
 log = logging.getLogger("adabkb_client")
 
@@ -21,11 +21,32 @@ LOOK_EVERY = 30.0
 """Seconds between two looks at whom a run waits for."""
 
 
-class Progress:
-    """Shows how far a study is, trials of other workers included. Threads may share it, in a ``with`` block."""
+class Standing(NamedTuple):
+    """How far a study is: trials that are finished, those of them that failed, and the best value so far."""
 
-    def __init__(self, study_id: str, info: StudyInfo, *, visible: bool) -> None:
-        self._budget = info.budget
+    finished: int
+    failed: int
+    best: float | None
+
+    @classmethod
+    def of(cls, study: StudySummary) -> Self:
+        """Return how far a study on a server is."""
+        counts = study.counts
+        return cls(counts.completed + counts.failed, counts.failed, study.best.value if study.best else None)
+
+
+class Progress:
+    """Shows how far a study is, trials of other workers included. Threads may share it, in a ``with`` block.
+
+    Args:
+        name: of the study.
+        budget: its trials, None if there is no limit.
+        standing: how far it is before the run.
+        visible: False shows nothing; the log is written in any case.
+    """
+
+    def __init__(self, name: str, budget: int | None, standing: Standing, *, visible: bool) -> None:
+        self._budget = budget
         self._visible = visible
         self._said = ""
         self._looked = -LOOK_EVERY
@@ -33,8 +54,8 @@ class Progress:
         self._open = ExitStack()
         # tqdm takes a notebook for a file, and would show nothing there.
         hidden = (False if IN_NOTEBOOK else None) if visible else True
-        self._bar: tqdm[Any] = tqdm(total=info.budget, unit="trial", desc=study_id, disable=hidden)
-        self._show(info)
+        self._bar: tqdm[Any] = tqdm(total=budget, unit="trial", desc=name, disable=hidden)
+        self.show(standing)
 
     def __enter__(self) -> Self:
         self._open.enter_context(self._bar)
@@ -47,11 +68,16 @@ class Progress:
     ) -> None:
         self._open.close()
 
-    def result(self, trial: Trial, study: StudySummary) -> None:
-        """Show the result of a completed trial, and the state of the study after it."""
-        self._show(study)
+    def show(self, standing: Standing) -> None:
+        """Show how far the study is."""
+        self._bar.n = standing.finished
+        self._bar.set_postfix(best=_best(standing), failed=standing.failed)
+
+    def result(self, number: int, value: float | None, standing: Standing) -> None:
+        """Show the result of a trial, and how far the study is after it."""
+        self.show(standing)
         total = "" if self._budget is None else f"/{self._budget}"
-        log.info("trial %d: %.6g, best %s, %d%s", trial.number, trial.value, _best(study), _finished(study), total)
+        log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)
 
     def is_due(self) -> bool:
         """Whether it is time for another look at whom the run waits for. Only one of several threads is told so."""
@@ -67,10 +93,6 @@ class Progress:
         if said and said != self._said:
             log.log(logging.WARNING if none.reason == "paused" else logging.INFO, said)
         self._said = said
-
-    def _show(self, study: StudySummary) -> None:
-        self._bar.n = _finished(study)
-        self._bar.set_postfix(best=_best(study), failed=study.counts.failed)
 
 
 @contextmanager
@@ -99,9 +121,5 @@ def _holders(active: Sequence[Trial]) -> str:
     return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
 
 
-def _best(study: StudySummary) -> str:
-    return f"{study.best.value:.6g}" if study.best else "none"
-
-
-def _finished(study: StudySummary) -> int:
-    return study.counts.completed + study.counts.failed
+def _best(standing: Standing) -> str:
+    return "none" if standing.best is None else f"{standing.best:.6g}"

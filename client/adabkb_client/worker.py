@@ -13,7 +13,7 @@ from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.models import Answer, Trial
 from adabkb_client.options import Options, RunReport
 from adabkb_client.processes import WorkerProcess
-from adabkb_client.progress import Progress
+from adabkb_client.progress import Progress, Standing
 from adabkb_client.trial_calls import RELEASE_PATIENCE
 from adabkb_client.turn import blocking, work
 
@@ -31,9 +31,9 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
     """Evaluate trials until the study, or this run, is over: see ``Study.run``."""
     info = study.info()
     evaluation = Evaluation(function, options.pass_trial)
-    evaluation.check(info)
+    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters])
     over = threading.Event()
-    with Progress(study.id, info, visible=options.progress) as shown:
+    with Progress(study.id, info.budget, Standing.of(info), visible=options.progress) as shown:
         course = Course(study.id, options, shown, over)
         crew = _Crew(study, evaluation, course, over)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]

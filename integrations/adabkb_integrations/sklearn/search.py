@@ -18,8 +18,9 @@ from sklearn.model_selection._validation import _insert_error_scores, _warn_or_r
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from adabkb_integrations.domain import Domain
 from adabkb_integrations.model import Model, Position, Result, one_thread
-from adabkb_integrations.sklearn.axes import Domain, domain
+from adabkb_integrations.sklearn.axes import domain
 
 LARGEST_SEED = 2**31 - 1
 

@@ -1,0 +1,99 @@
+"""Parameters as ``adabkb_client`` declares them, as a search space of the engine.
+
+Choices are known by their index, since a choice may be any object, such as an estimator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
+from adabkb_client.plain import plain
+from adabkb_integrations.model import Array
+from adabkb_service.engine import axes as engine
+from adabkb_service.engine import space as spaces
+
+Declared = Float | Int | Ordinal | Categorical | Bool | Fixed
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A search space, and the values that the indices of choices stand for."""
+
+    space: spaces.Space
+    choices: Mapping[str, Sequence[Any]]
+
+    @property
+    def size(self) -> float:
+        """Number of points; infinite if a parameter is real."""
+        return math.prod(math.inf if axis.count is None else axis.count for axis in self.space.axes)
+
+    def decode(self, point: Array) -> dict[str, Any]:
+        """Return the parameters at a position (d,)."""
+        found = self.space.decode(point)
+        return {
+            name: self.choices[name][value] if name in self.choices else value  # type: ignore[index]  # it is an index
+            for name, value in found.items()
+        }
+
+
+def domain_of(declared: Mapping[str, Declared], origin: str) -> Domain:
+    """Return the search space of declared parameters.
+
+    Args:
+        declared: the parameters by name.
+        origin: the argument that they come from, for errors.
+
+    Raises:
+        ValueError: a parameter has no values, or bounds or a step that do not fit each other; or nothing varies.
+    """
+    choices = {name: values for name, each in declared.items() if (values := _choices(each)) is not None}
+    found = spaces.Space(tuple(_axis(f"{origin}[{name!r}]", name, each) for name, each in declared.items()))
+    if not found.axes:
+        raise ValueError(f"{origin}: no parameter has more than one value, so there is nothing to search")
+    return Domain(found, choices)
+
+
+def _choices(declared: Declared) -> Sequence[Any] | None:
+    match declared:
+        case Ordinal():
+            return tuple(declared.values)
+        case Categorical():
+            return tuple(declared.choices)
+        case Bool():
+            return (False, True)
+        case Fixed():
+            return (declared.value,)
+        case _:
+            return None
+
+
+def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.Fixed:
+    choices = _choices(declared)
+    if choices is not None:
+        if not choices:
+            raise ValueError(f"{argument} has no values")
+        indices = tuple(range(len(choices)))
+        ordered = isinstance(declared, Ordinal)
+        return engine.ChoiceAxis(name, indices, ordered) if len(choices) > 1 else spaces.Fixed(name, 0)
+    assert isinstance(declared, Float | Int)
+    low, high, step = plain(declared.low), plain(declared.high), plain(declared.step)
+    if not low < high:
+        raise ValueError(f"{argument}: high must be greater than low, and {declared} has it not")
+    if declared.log and not low > 0:
+        raise ValueError(f"{argument}: low must be positive on a log scale, not {low}")
+    if step is not None and not 0 < step <= high - low:
+        raise ValueError(f"{argument}: step must be positive and at most high - low, not {step}")
+    scale: engine.Scale = "log" if declared.log else "linear"
+    if isinstance(declared, Int):
+        if any(number != int(number) for number in (low, high, step)):
+            raise ValueError(f"{argument}: low, high and step must be integers, and {declared} has another number")
+        return engine.IntAxis(name, int(low), int(high), scale, int(step))
+    if step is None:
+        return engine.FloatAxis(name, float(low), float(high), scale)
+    if declared.log:
+        raise ValueError(f"{argument}: step must be left out on a log scale")
+    return engine.StepAxis(name, float(low), float(high), float(step))

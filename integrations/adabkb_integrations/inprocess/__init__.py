@@ -1,0 +1,9 @@
+"""Ada-BKB on a function, in this process: ``minimize(f, {"x": Float(0, 1)}, budget=30)``. No server, no database."""
+
+try:
+    from adabkb_integrations.inprocess.search import Search, maximize, minimize
+    from adabkb_integrations.inprocess.trials import Evaluated, Found
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; install what this module needs: pip install 'adabkb-service[engine]'") from error
+
+__all__ = ["Evaluated", "Found", "Search", "maximize", "minimize"]

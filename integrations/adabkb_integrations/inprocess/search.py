@@ -1,0 +1,214 @@
+"""The search: the engine is asked for a point, the function is called there, and the engine is told."""
+
+from __future__ import annotations
+
+import logging
+import operator
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, SupportsFloat, SupportsIndex, TypedDict, Unpack
+
+from adabkb_client.evaluation import Evaluation, Objective, as_result
+from adabkb_client.leased import MISTAKES, in_words
+from adabkb_client.options import check_catch
+from adabkb_client.parameters import Parameter, to_wire
+from adabkb_client.plain import finite, plain
+from adabkb_client.progress import Progress, Standing
+from adabkb_integrations.domain import Domain, domain_of
+from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
+from adabkb_integrations.model import Array, Model, Result, one_thread
+
+log = logging.getLogger("adabkb_integrations")
+
+SEEDS = 2**31
+
+Callback = Callable[["Search", Evaluated], object]
+"""Takes the search and the trial that has just been finished."""
+
+
+class Options(TypedDict, total=False):
+    """The options of ``minimize`` and ``maximize``."""
+
+    seed: SupportsIndex | None
+    """Searches with the same seed and results evaluate the same points. None, the default, draws one."""
+    noise_std: SupportsFloat | None
+    """Standard deviation of one value, in the objective's units. None, the default: it is learned."""
+    callbacks: Sequence[Callback]
+    """Called as ``callback(search, trial)`` after each trial; ``search.stop()`` makes it the last one."""
+    catch: type[Exception] | tuple[type[Exception], ...]
+    """Exceptions of these classes fail their trial and never end the search."""
+    max_failures: int
+    """The search ends with the last error after so many other failures in a row; 5 by default."""
+    progress: bool
+    """Whether to show a bar, or a line per result where there is no terminal; True by default."""
+
+
+def minimize(
+    function: Objective, space: Mapping[str, Parameter], budget: SupportsIndex, **options: Unpack[Options]
+) -> Found:
+    """Look for the smallest value of a function, by Ada-BKB under the ``auto`` profile, in this process.
+
+    A study on a server with the same seed and one worker evaluates the same points. Nothing is stored: for evaluations
+    that take long, or several at once, use ``adabkb_client.Client.local``.
+
+    Args:
+        function: called with the parameters by name; returns the value or (value, standard error). An exception fails
+            the trial and is logged, unless it is a mistake of the program (ImportError, NameError, SyntaxError, a
+            result that is no number), which ends the search.
+        space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
+            ``adabkb_client``. Choices may be any objects here.
+        budget: number of trials, failed ones included. The search ends earlier if the space has no further point.
+        options: see ``Options``.
+
+    Returns:
+        What was found. Ctrl-C ends the search, and returns what there is.
+
+    Raises:
+        TypeError: a parameter is declared by something else, the function does not take the parameters, or returned
+            something that is no number.
+        ValueError: an argument is out of its range, or the bounds of a parameter do not fit each other.
+        Exception: the last error, after ``max_failures`` failures in a row; a mistake of the program; or the error of a
+            callback.
+    """
+    return Search("minimize", function, space, budget, sign=-1.0, **options).run()
+
+
+def maximize(
+    function: Objective, space: Mapping[str, Parameter], budget: SupportsIndex, **options: Unpack[Options]
+) -> Found:
+    """Look for the largest value of a function: see ``minimize``."""
+    return Search("maximize", function, space, budget, sign=1.0, **options).run()
+
+
+class Search:
+    """A search that ``minimize`` or ``maximize`` has begun: see there. ``trials`` has those finished so far."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Objective,
+        space: Mapping[str, Parameter],
+        budget: SupportsIndex,
+        *,
+        sign: float,
+        seed: SupportsIndex | None = None,
+        noise_std: SupportsFloat | None = None,
+        callbacks: Sequence[Callback] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        max_failures: int = 5,
+        progress: bool = True,
+    ) -> None:
+        self.trials: list[Evaluated] = []
+        self.best: Evaluated | None = None
+        """The one of the best value, the first of several."""
+        self.seed = secrets.randbelow(SEEDS) if seed is None else _at_least("seed", seed, 0)
+        self._name = name
+        self._function = function
+        self._budget = _at_least("budget", budget, 1)
+        self._sign = sign
+        self._callbacks = callbacks
+        self._catch = catch
+        self._max_failures = max_failures
+        self._progress = progress
+        self._failures_in_a_row = 0
+        self._stopped = False
+        check_catch(catch)
+        self._domain = _domain(space)
+        Evaluation(function, pass_trial=False).check(f"{name}()", list(space))
+        self._model = Model(self._domain.space, self.seed, _noise(noise_std))
+
+    def stop(self) -> None:
+        """End the search after this trial."""
+        self._stopped = True
+
+    def run(self) -> Found:
+        """Evaluate trials until the search is over."""
+        with Progress(self._name, self._budget, self._standing, visible=self._progress) as shown:
+            try:
+                reason = self._search(shown)
+            except KeyboardInterrupt:
+                reason = "interrupted"
+        return Found(self.best, tuple(self.trials), reason, self.seed)
+
+    def _search(self, shown: Progress) -> Reason:
+        while len(self.trials) < self._budget:
+            with one_thread():  # until the function is called, which may use more
+                points = self._model.suggest()
+            if not points:
+                return "exhausted"
+            trial = self._evaluated(points[0])
+            self._take_in(trial, points[0])
+            if trial.value is None:
+                shown.show(self._standing)
+            else:
+                shown.result(trial.number, trial.value, self._standing)
+            for callback in self._callbacks:
+                callback(self, trial)
+            if self._stopped:
+                return "stopped"
+        return "budget"
+
+    def _evaluated(self, point: Array) -> Evaluated:
+        number, parameters = len(self.trials) + 1, self._domain.decode(point)
+        try:
+            value, std_error = as_result(self._function(**parameters))
+        except self._catch as error:
+            return self._failed(number, parameters, error)
+        except MISTAKES:
+            raise
+        except Exception as error:
+            self._failures_in_a_row += 1
+            if self._failures_in_a_row >= self._max_failures:
+                error.add_note(
+                    f"{self._name}(): ended by {self._failures_in_a_row} failures in a row, this is the last"
+                )
+                raise
+            return self._failed(number, parameters, error)
+        self._failures_in_a_row = 0
+        return Evaluated(number, parameters, "completed", value, std_error)
+
+    def _failed(self, number: int, parameters: Mapping[str, Any], error: Exception) -> Evaluated:
+        log.warning("trial %d of %s() failed", number, self._name, exc_info=error)
+        return Evaluated(number, parameters, "failed", reason=in_words(error))
+
+    def _take_in(self, trial: Evaluated, point: Array) -> None:
+        value = None if trial.value is None else self._sign * trial.value
+        with one_thread():
+            self._model.learn({trial.number: Result(tuple(point.tolist()), value, trial.std_error or 0.0)})
+        self.trials.append(trial)
+        if trial.value is not None and (self.best is None or self._is_better(trial.value, self.best.value)):
+            self.best = trial
+
+    def _is_better(self, value: float, than: float | None) -> bool:
+        return than is None or self._sign * value > self._sign * than
+
+    @property
+    def _standing(self) -> Standing:
+        failed = sum(trial.state == "failed" for trial in self.trials)
+        return Standing(len(self.trials), failed, self.best.value if self.best else None)
+
+
+def _domain(space: Mapping[str, Parameter]) -> Domain:
+    if not isinstance(space, Mapping):
+        raise TypeError(f'space must be a dict of parameters, such as {{"x": Float(0, 1)}}, not {space!r}')
+    to_wire(space)  # refuses other kinds, and what is not finite
+    return domain_of(space, "space")
+
+
+def _at_least(name: str, number: SupportsIndex, least: int) -> int:
+    try:
+        given = operator.index(plain(number))
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {number!r}") from None
+    if given < least:
+        raise ValueError(f"{name} must be at least {least}, not {given}")
+    return given
+
+
+def _noise(noise_std: SupportsFloat | None) -> float | None:
+    if noise_std is None:
+        return None
+    given = finite("noise_std", noise_std)
+    if not given > 0:
+        raise ValueError(f"noise_std must be positive, not {given}; leave it out to have it learned")
+    return given

@@ -1,0 +1,49 @@
+"""What a search has evaluated, and what it has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Reason = Literal["budget", "exhausted", "stopped", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A finished trial; ``value`` is None and ``reason`` says why if it failed."""
+
+    number: int
+    parameters: Mapping[str, Any]
+    state: Literal["completed", "failed"]
+    value: float | None = None
+    std_error: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Found:
+    """The end of a search: the best trial (the first of several), all trials, and why it ended.
+
+    ``reason`` is "budget", "exhausted" (every point of a finite space is evaluated), "stopped" (by ``Search.stop``) or
+    "interrupted" (by Ctrl-C). ``best``, ``parameters`` and ``value`` are None if no trial was completed.
+    """
+
+    best: Evaluated | None
+    trials: tuple[Evaluated, ...]
+    reason: Reason
+    seed: int
+
+    @property
+    def parameters(self) -> Mapping[str, Any] | None:
+        """Of the best trial."""
+        return None if self.best is None else self.best.parameters
+
+    @property
+    def value(self) -> float | None:
+        """Of the best trial."""
+        return None if self.best is None else self.best.value
+
+    def __repr__(self) -> str:
+        count = f"{len(self.trials)} trial{'' if len(self.trials) == 1 else 's'}"
+        return f"<{self.value} at {self.parameters}, {count}, {self.reason}>"

@@ -1,0 +1,145 @@
+"""``minimize`` and ``maximize``: the engine in this process, on the same points as a study on a server."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adabkb_client import Bool, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_integrations.inprocess import Evaluated, Search, maximize, minimize
+
+SPACE: dict[str, Parameter] = {
+    "x": Float(-1, 2),
+    "rate": Float(1e-4, 1.0, log=True),
+    "drop": Float(0.0, 0.5, step=0.1),
+    "depth": Int(1, 9, step=2),
+    "units": Int(8, 512, log=True),
+    "width": Ordinal([16, 32, 64]),
+    "kind": Categorical([None, "relu", True, 0.5]),
+    "warm": Bool(),
+    "device": Fixed("cpu"),
+}
+
+
+def mixed(
+    x: float, rate: float, drop: float, depth: int, units: int, width: int, kind: Any, warm: bool, device: str
+) -> float:
+    assert device == "cpu"
+    fits = (x - 0.7) ** 2 + (np.log10(rate) + 2) ** 2 / 4 + (drop - 0.3) ** 2 + (depth - 5) ** 2 / 40
+    return float(fits + (np.log2(units) - 6) ** 2 / 10 + (width != 32) * 0.1 + (kind != "relu") * 0.3 + warm * 0.1)
+
+
+def unlucky(**parameters: Any) -> float:
+    if parameters["depth"] == 9:
+        raise ZeroDivisionError("too deep")
+    return mixed(**parameters)
+
+
+@pytest.mark.parametrize("noise_std", [None, 0.05])
+def test_a_study_on_a_server_evaluates_the_same_points(client: Client, noise_std: float | None) -> None:
+    study = client.create_study("s", SPACE, direction="minimize", budget=20, seed=3, noise_std=noise_std)
+    study.run(unlucky, catch=ZeroDivisionError, progress=False)
+    found = minimize(unlucky, SPACE, 20, seed=3, noise_std=noise_std, catch=ZeroDivisionError, progress=False)
+    theirs = list(study.trials())
+    assert [dict(trial.parameters) for trial in found.trials] == [dict(trial.parameters) for trial in theirs]
+    assert [(trial.state, trial.value, trial.reason) for trial in found.trials] == [
+        (trial.state, trial.value, trial.reason) for trial in theirs
+    ]
+    assert study.best is not None
+    assert (found.parameters, found.value) == (study.best.parameters, study.best.value)
+
+
+def line(x: int) -> float:
+    return float(x)
+
+
+def test_the_search_ends_when_every_point_is_evaluated_and_both_directions_find_their_end() -> None:
+    lowest, highest = (search(line, {"x": Int(1, 5)}, 20, seed=1, progress=False) for search in (minimize, maximize))
+    assert (lowest.value, highest.value, lowest.reason) == (1.0, 5.0, "exhausted")
+    assert sorted(trial.parameters["x"] for trial in lowest.trials) == [1, 2, 3, 4, 5]
+    assert repr(highest) == "<5.0 at {'x': 5}, 5 trials, exhausted>"
+
+
+def test_choices_may_be_any_objects_and_a_callback_can_stop_the_search() -> None:
+    def stop(search: Search, trial: Evaluated) -> None:
+        if trial.value == 1.0:
+            search.stop()
+
+    functions: list[Any] = [np.sin, np.cos, abs]
+    found = maximize(lambda f: f(-2.0), {"f": Categorical(functions)}, 3, callbacks=[stop], progress=False)
+    assert (found.reason, found.parameters) == ("budget", {"f": abs})
+    found = maximize(lambda on: (float(on), 0.1), {"on": Bool()}, 2, callbacks=[stop], progress=False)
+    assert (found.value, found.trials[-1].std_error) == (1.0, 0.1)
+
+
+def test_what_fails_is_logged_and_ends_the_search_if_it_is_the_program_or_too_often(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def divide(x: float) -> float:
+        return x / 0
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        minimize(divide, {"x": Float(0, 1)}, 9, max_failures=3, progress=False)
+    assert "3 failures in a row" in caught.value.__notes__[0]
+    assert [record.message for record in caplog.records] == [f"trial {n} of minimize() failed" for n in (1, 2)]
+    none = minimize(divide, {"x": Float(0, 1)}, 7, catch=ZeroDivisionError, progress=False)
+    assert (none.value, none.reason, {trial.state for trial in none.trials}) == (None, "budget", {"failed"})
+    with pytest.raises(TypeError, match="value must be a number, not None"):
+        minimize(lambda **_: None, {"x": Float(0, 1)}, 9, progress=False)
+
+
+def test_ctrl_c_returns_what_there_is() -> None:
+    calls = iter(range(9))
+
+    def function(x: float) -> float:
+        if next(calls) == 4:
+            signal.raise_signal(signal.SIGINT)
+        return x
+
+    found = minimize(function, {"x": Float(0, 1)}, 9, progress=False)
+    assert (found.reason, len(found.trials)) == ("interrupted", 4)
+    assert found.value == min(trial.value for trial in found.trials if trial.value is not None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"space": [Float(0, 1)]}, "space must be a dict of parameters"),
+        ({"space": {"x": (0, 1)}}, "parameter 'x' must be declared by Float"),
+        ({"space": {"x": Float(1, 0)}}, "space['x']: high must be greater than low"),
+        ({"space": {"x": Float(0, np.inf)}}, "parameter 'x': high must be finite"),
+        ({"space": {"x": Float(0, 1, log=True)}}, "space['x']: low must be positive on a log scale"),
+        ({"space": {"x": Float(0, 1, step=2)}}, "space['x']: step must be positive and at most high - low, not 2"),
+        ({"space": {"x": Float(0.1, 1, log=True, step=0.1)}}, "space['x']: step must be left out on a log scale"),
+        ({"space": {"x": Int(0, 2.5)}}, "space['x']: low, high and step must be integers"),  # type: ignore[arg-type]
+        ({"space": {"x": Categorical([])}}, "space['x'] has no values"),
+        ({"space": {"x": Fixed(1)}}, "space: no parameter has more than one value"),
+        ({"space": {"y": Float(0, 1)}}, "minimize() calls the function with the parameters y by name, but it takes"),
+        ({"budget": 0}, "budget must be at least 1, not 0"),
+        ({"budget": 2.5}, "budget must be an integer, not 2.5"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"noise_std": 0}, "noise_std must be positive, not 0.0"),
+        ({"catch": "all"}, "catch must be a class of exceptions or a tuple of them, not 'all'"),
+    ],
+)
+def test_arguments_that_are_wrong_are_named(change: dict[str, Any], message: str) -> None:
+    def never(x: float) -> float:
+        raise AssertionError(f"it was called with {x}")
+
+    with pytest.raises((TypeError, ValueError)) as caught:
+        minimize(**{"function": never, "space": {"x": Float(0, 1)}, "budget": 3, **change})
+    assert str(caught.value).startswith(message)
+
+
+def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
+    program = (
+        "import sys, adabkb_integrations.inprocess; "
+        "print({'fastapi', 'optuna', 'pydantic', 'sklearn', 'sqlalchemy', 'uvicorn'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
