@@ -33,8 +33,10 @@ except ImportError:  # on Windows
 
 START_PATIENCE = 120.0
 """Seconds that a server has to start. The first one after an installation may compile its numerics."""
+END_PATIENCE = 60.0
+"""Seconds that a server has to end."""
 LOOK_EVERY = 0.02
-"""Seconds between two looks at whether a server that is being started is ready."""
+"""Seconds between two looks at whether a server is ready, or has ended."""
 INSTALL = "pip install 'adabkb-service[server]'"
 SERVE = "from adabkb_service.cli import main; main()"
 ADDRESS = re.compile(rb"^adabkb: listening on (http://\S+)$", re.MULTILINE)
@@ -64,8 +66,7 @@ class LocalServer:
         """Of its outbox: the port differs from start to start."""
         self._one_at_a_time = threading.Lock()
         clients = self._opened(self._beside("clients"))
-        # Waits for a server that is just ending.
-        fcntl.flock(clients, fcntl.LOCK_SH)
+        self._join(clients)
         self.close = weakref.finalize(self, clients.close)
         """Leave the server, which ends if this was the last client."""
 
@@ -92,7 +93,7 @@ class LocalServer:
         with self._one_at_a_time:
             while True:
                 with self._opened(self.address_file) as file:
-                    if _locked(file):
+                    if _locked(file, fcntl.LOCK_EX):
                         return self._started(file)
                     found = self._address(file)
                 if found is not None:
@@ -103,6 +104,17 @@ class LocalServer:
     def address_file(self) -> Path:
         """Where the server's output goes."""
         return self._beside("server")
+
+    def _join(self, clients: FileIO) -> None:
+        """Share the lock on a file. A server that is just ending, because nobody did, is waited for."""
+        until = time.monotonic() + END_PATIENCE
+        while not _locked(clients, fcntl.LOCK_SH):
+            if time.monotonic() > until:
+                raise ConnectionFailed(
+                    f"the last server of {self.database} is about to end, but does not: see {self.address_file}, and "
+                    "look for its process: adabkb serve"
+                )
+            time.sleep(LOOK_EVERY)
 
     def _beside(self, ending: str) -> Path:
         return self.database.with_name(f"{self.database.name}.{ending}")
@@ -148,7 +160,7 @@ class LocalServer:
 
     def _opened(self, file: Path) -> FileIO:
         try:
-            return FileIO(os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666), "a+")
+            return FileIO(str(file), "a+")
         except OSError as error:
             raise ConnectionFailed(
                 f"no server can be started for {self.database}: {file} cannot be written ({error.strerror}). "
@@ -163,12 +175,17 @@ def _check_system() -> None:
         raise ImportError(f"Client.local() needs the server; install it: {INSTALL}")
 
 
-def _locked(file: FileIO) -> bool:
-    """Lock a file unless another process has locked it, and return whether that was done."""
+def _locked(file: FileIO, kind: int) -> bool:
+    """Lock a file, shared or alone, unless others have locked it otherwise, and return whether that was done."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        raise ConnectionFailed(
+            f"{file.name!r} cannot be locked ({error.strerror}): its file system has no locks. Put the database on a "
+            "disk of this machine, or start a server there, `adabkb serve`, and use Client()"
+        ) from None
     return True
 
 

@@ -56,6 +56,11 @@ def wait_for_the_end_of_the_server(database: Path) -> None:
         assert not taken.is_alive(), "the server goes on"
 
 
+def adabkb(*arguments: object) -> str:
+    command = [str(Path(sys.executable).with_name("adabkb")), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_the_last_of_them(
     database: Path, outbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +82,9 @@ def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_t
         assert server_process().pid != first.pid
         assert list(outbox.rglob("*.json")) == []
         theirs._transport.close()
+
+        assert "completed 1 trials" in adabkb("run", "s", "--count", "1", "--local", database, "--", "echo", "3")
+        assert adabkb("export", "s", "--format", "csv", "--local", database).count("\n") == 4
     wait_for_the_end_of_the_server(database)
 
 

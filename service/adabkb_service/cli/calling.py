@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ import typer
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.connection import RemoteServer, Settings
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, NoTrialAvailable, UnexpectedAnswer
+from adabkb_client.local import LocalServer
 from adabkb_client.plain import encoded
 from adabkb_client.protocol import Json, Param
 from adabkb_client.transport import Transport
@@ -30,6 +32,12 @@ COMPLETION_PATIENCE = 2.0
 """The same while a shell waits for the ids of studies to complete a word with."""
 
 Url = Annotated[str, typer.Option("--url", envvar="ADABKB_URL", help="address of the server")]
+Local = Annotated[
+    Path | None,
+    typer.Option(
+        "--local", help="use the server of this SQLite file instead, which is started if need be", show_default=False
+    ),
+]
 Token = Annotated[
     str | None,
     typer.Option(
@@ -45,7 +53,7 @@ def _studies(context: typer.Context, incomplete: str) -> list[str]:
     """The ids that a word may become, for the completion of a shell; none if the server does not answer."""
     url, token = context.params.get("url") or LOCAL, context.params.get("token")
     try:
-        with connected(checked(url), token, COMPLETION_PATIENCE, retry_for=0) as server:
+        with connected(RemoteServer(checked(url)), token, COMPLETION_PATIENCE, retry_for=0) as server:
             return [study["id"] for study in server.pages("/studies") if study["id"].startswith(incomplete)]
     except (AdaBKBError, Failure):
         return []
@@ -55,17 +63,23 @@ StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=Fals
 
 
 def calling(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options ``--url``, ``--token`` and ``--retry-for`` instead of its first parameter, the
-    transport to the server that they name. If the server refuses, the command ends with the reason."""
+    """The command with the options ``--url``, ``--local``, ``--token`` and ``--retry-for`` instead of its first
+    parameter, the transport to the server that they name. If the server refuses, the command ends with the reason."""
     signature = inspect.signature(command, eval_str=True)
     own = list(signature.parameters.values())[1:]
-    options = [_option("url", Url, LOCAL), _option("token", Token, None), _option("retry_for", RetryFor, PATIENCE)]
+    options = [
+        _option("url", Url, LOCAL),
+        _option("local", Local, None),
+        _option("token", Token, None),
+        _option("retry_for", RetryFor, PATIENCE),
+    ]
     parameters = [*(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own), *options]
 
     @wraps(command)
-    def called(*, url: str, token: str | None, retry_for: float, **arguments: Any) -> None:
+    def called(*, url: str, local: Path | None, token: str | None, retry_for: float, **arguments: Any) -> None:
         quiet = silence() if arguments.get("as_json") else nullcontext()
-        with quiet, reported(), connected(checked(url), token, TIMEOUT, retry_for) as server:
+        found = RemoteServer(checked(url)) if local is None else local_server(local)
+        with quiet, reported(), connected(found, token, TIMEOUT, retry_for) as server:
             command(server, **arguments)
 
     vars(called)["__signature__"] = signature.replace(parameters=parameters)
@@ -142,10 +156,20 @@ def _only(call: Call) -> Steps[Json]:
 
 
 @contextmanager
-def connected(url: str, token: str | None, timeout: float, retry_for: float) -> Iterator[Server]:
+def connected(
+    server: RemoteServer | LocalServer, token: str | None, timeout: float, retry_for: float
+) -> Iterator[Server]:
     """A server, the connections to which are closed at the end of the block. Results are not kept in an outbox."""
-    with closing(Transport(Settings(RemoteServer(url), token, timeout, retry_for, outbox=None))) as transport:
+    with closing(Transport(Settings(server, token, timeout, retry_for, outbox=None))) as transport:
         yield Server(transport)
+
+
+def local_server(file: Path) -> LocalServer:
+    """Return the server of a database on this machine, which is started if need be."""
+    try:
+        return LocalServer.running(file)
+    except (AdaBKBError, ImportError, OSError) as error:
+        fail(str(error))
 
 
 def checked(url: str) -> str:

@@ -15,7 +15,7 @@ import typer
 
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client.leased import LEASE_SECONDS
-from adabkb_service.cli.calling import LOCAL, StudyId, Token, Url, checked, none_left, reported
+from adabkb_service.cli.calling import LOCAL, Local, StudyId, Token, Url, checked, local_server, none_left, reported
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
@@ -55,6 +55,7 @@ def run(
         ),
     ] = LEASE_SECONDS,
     url: Url = LOCAL,
+    local: Local = None,
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,11 +75,12 @@ def run(
     expression = _compiled(pattern)
     if logs is not None:
         _make_folder(logs)
-    told = {"ADABKB_URL": url} | ({"ADABKB_TOKEN": token} if token else {})
+    server = None if local is None else local_server(local)
+    told = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
     programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
     with (
         reported(),
-        Client(checked(url), token) as client,
+        Client(checked(url), token) if server is None else Client.local(server.database) as client,
         _lines_on_standard_error(),
         programs.passing_signals_on(),
     ):
