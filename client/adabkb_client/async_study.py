@@ -97,22 +97,40 @@ class AsyncStudy:
 
     @overload
     async def suggest(
-        self, count: None = None, *, worker: str | None = None, lease_seconds: float | None = None
+        self,
+        count: None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
     ) -> Trial: ...
     @overload
     async def suggest(
-        self, count: int, *, worker: str | None = None, lease_seconds: float | None = None
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
     ) -> list[Trial]: ...
     async def suggest(
-        self, count: int | None = None, *, worker: str | None = None, lease_seconds: float | None = None
+        self,
+        count: int | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
     ) -> Trial | list[Trial]:
         """Lease a trial or, with ``count``, a list of up to so many: see ``Study.suggest``."""
-        steps = self._calls.suggest(1 if count is None else count, worker=worker, lease_seconds=lease_seconds)
+        number = 1 if count is None else count
+        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed)
         trials = await self._transport.perform(steps)
         return trials[0] if count is None else trials
 
     @asynccontextmanager
-    async def trial(self, *, lease_seconds: float = LEASE_SECONDS) -> AsyncIterator["AsyncLeasedTrial"]:
+    async def trial(
+        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None
+    ) -> AsyncIterator["AsyncLeasedTrial"]:
         """Lease a trial for the block, and renew the lease until its end.
 
         An exception fails the trial with its text; cancellation, KeyboardInterrupt, SystemExit and mistakes of the
@@ -122,16 +140,19 @@ class AsyncStudy:
         Args:
             lease_seconds: how long the trial stays with this process after a sign of life. A task gives these signs;
                 code that blocks the event loop for longer than that needs a longer lease.
+            fixed: as in ``suggest``.
 
         Raises:
-            NoTrialAvailable, StudyComplete: as ``suggest``.
+            Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        async with await self.lease(lease_seconds=lease_seconds) as leased:
+        async with await self.lease(lease_seconds=lease_seconds, fixed=fixed) as leased:
             yield leased
 
-    async def lease(self, *, lease_seconds: float = LEASE_SECONDS) -> "AsyncLeasedTrial":
+    async def lease(
+        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None
+    ) -> "AsyncLeasedTrial":
         """Lease a trial for an ``async with`` block of your own: see ``trial``, which is built on it."""
-        return AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds))
+        return AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds, fixed=fixed))
 
     async def run(
         self,
@@ -146,6 +167,7 @@ class AsyncStudy:
         max_failures: int = 5,
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
     ) -> RunReport:
         """Evaluate trials with an async function until the study, or this run, is over: see ``Study.run``.
 
@@ -164,6 +186,7 @@ class AsyncStudy:
             max_failures: the run stops with the last error after so many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.
+            fixed: take only trials with these values of parameters.
 
         Returns:
             What this run did, why it ended, and the recommendation.
@@ -174,7 +197,7 @@ class AsyncStudy:
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
         options = Options(
-            n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds
+            n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, fixed
         )
         return await async_worker.run(self, function, options)
 

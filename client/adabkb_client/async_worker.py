@@ -65,7 +65,9 @@ class _Hands:
         async with self._asking:
             if not self._course.may_take():
                 return None
-            asked = asyncio.create_task(self._study.lease(lease_seconds=self._course.options.lease_seconds))
+            options = self._course.options
+            lease = self._study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed)
+            asked = asyncio.create_task(lease)
             try:
                 trial = await asyncio.shield(asked)
             except asyncio.CancelledError:  # the server may be handing out a trial at this moment

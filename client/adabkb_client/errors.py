@@ -40,14 +40,16 @@ class NoTrialAvailable(AdaBKBError):
     """Nothing to evaluate right now.
 
     ``reason`` is "budget", "exhausted" or "no_gain" (all trials of the budget, or all points of a finite space, are
-    handed out, or the study stops for lack of gains, and results are awaited), "pending_limit", "paused", or
-    "failures" (the study was paused after too many failures in a row).
+    handed out, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all points with the
+    ``fixed`` parameters are handed out), "pending_limit", "paused", or "failures" (the study was paused after too many
+    failures in a row).
     ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "all trials of its budget are handed out, and results of others are awaited",
         "exhausted": "all points of its space are handed out, and results of others are awaited",
+        "fixed_exhausted": "all points with the parameters in fixed are handed out; fix fewer, or other values",
         "no_gain": "it stops because its last results were no better, unless the results that are awaited are",
         "pending_limit": "as many trials as its pending_limit allows are without a result",
         "paused": "it is paused; study.resume() makes it go on",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client.models import Recommendation, Trial
+from adabkb_client.models import Parameters, Recommendation, Trial
 
 Callback = Callable[[Any, Trial], object]
 """Takes the study and a trial that this run has just finished."""
@@ -15,7 +15,8 @@ class RunReport:
     """The end of a run: how many trials it ``completed`` and how many ``failed``, and the ``reason`` why it ended.
 
     ``reason`` is "budget", "converged", "exhausted" or "no_gain" if the study is complete, else "n_trials",
-    "timeout", or "stopped" (by ``Study.stop``).
+    "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters are handed
+    out).
     """
 
     completed: int
@@ -37,6 +38,7 @@ class Options:
     max_failures: int
     progress: bool
     lease_seconds: float
+    fixed: Parameters | None
     processes: bool = False
 
     def __post_init__(self) -> None:

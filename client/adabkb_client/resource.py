@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Concatenate, ParamSpec, TypeVar, overload
 
 from adabkb_client.calls import Listing, Steps, documented
-from adabkb_client.models import Best, Trial
+from adabkb_client.models import Best, Parameters, Trial
 from adabkb_client.study_calls import StudyCalls
 from adabkb_client.transport import Transport
 
@@ -87,12 +87,29 @@ class StudyResource:
 
     @overload
     def suggest(
-        self, count: None = None, *, worker: str | None = None, lease_seconds: float | None = None
+        self,
+        count: None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
     ) -> Trial: ...
     @overload
-    def suggest(self, count: int, *, worker: str | None = None, lease_seconds: float | None = None) -> list[Trial]: ...
     def suggest(
-        self, count: int | None = None, *, worker: str | None = None, lease_seconds: float | None = None
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
+    ) -> list[Trial]: ...
+    def suggest(
+        self,
+        count: int | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
     ) -> Trial | list[Trial]:
         """Lease a trial or, with ``count``, a list of up to so many.
 
@@ -100,11 +117,14 @@ class StudyResource:
             count: how many; None for a single trial instead of a list.
             worker: a name to recognise this worker by; host and process if not given.
             lease_seconds: for how long; the study's default if not given.
+            fixed: values that some parameters are to have, such as ``{"machine": "B"}``; the others are chosen.
 
         Raises:
+            Invalid: a value is not one of its parameter, or the study's algorithm cannot hold parameters fixed.
             StudyComplete: there is none and there will be none.
             NoTrialAvailable: there is none at the moment.
         """
-        steps = self._calls.suggest(1 if count is None else count, worker=worker, lease_seconds=lease_seconds)
+        number = 1 if count is None else count
+        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed)
         trials = self._transport.perform(steps)
         return trials[0] if count is None else trials

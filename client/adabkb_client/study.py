@@ -8,6 +8,7 @@ from adabkb_client import course, worker
 from adabkb_client.evaluation import Objective
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.leased import LEASE_SECONDS
+from adabkb_client.models import Parameters
 from adabkb_client.options import Callback, Options, RunReport
 from adabkb_client.resource import StudyResource
 
@@ -19,7 +20,7 @@ class Study(StudyResource):
     """A study on the server. The object has no state of its own, so many processes may work on one study."""
 
     @contextmanager
-    def trial(self, *, lease_seconds: float = LEASE_SECONDS) -> Iterator[LeasedTrial]:
+    def trial(self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None) -> Iterator[LeasedTrial]:
         """Lease a trial for the block, and renew the lease until its end.
 
         An exception fails the trial with its text; KeyboardInterrupt, SIGTERM (in the main thread of a
@@ -29,14 +30,15 @@ class Study(StudyResource):
         Args:
             lease_seconds: how long the trial stays with this process after a sign of life. A thread gives these
                 signs; code that holds the interpreter's lock for longer than that needs a longer lease.
+            fixed: as in ``suggest``.
 
         Raises:
-            NoTrialAvailable, StudyComplete: as ``suggest``.
+            Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        with exit_on_sigterm(), self.lease(lease_seconds=lease_seconds) as leased:
+        with exit_on_sigterm(), self.lease(lease_seconds=lease_seconds, fixed=fixed) as leased:
             yield leased
 
-    def lease(self, *, lease_seconds: float = LEASE_SECONDS) -> LeasedTrial:
+    def lease(self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None) -> LeasedTrial:
         """Lease a trial for frameworks that have no block: call its ``start()``, and at the end its ``close()``.
 
         ``trial`` is built on it. Report the result with ``observe`` or ``fail`` in between, or give an exception to
@@ -44,11 +46,12 @@ class Study(StudyResource):
 
         Args:
             lease_seconds: as in ``trial``.
+            fixed: as in ``suggest``.
 
         Raises:
-            NoTrialAvailable, StudyComplete: as ``suggest``.
+            Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        return LeasedTrial(self, self.suggest(lease_seconds=lease_seconds))
+        return LeasedTrial(self, self.suggest(lease_seconds=lease_seconds, fixed=fixed))
 
     def run(
         self,
@@ -64,6 +67,7 @@ class Study(StudyResource):
         max_failures: int = 5,
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
     ) -> RunReport:
         """Evaluate trials with a function until the study, or this run, is over.
 
@@ -92,6 +96,8 @@ class Study(StudyResource):
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.
             lease_seconds: as in ``trial``.
+            fixed: as in ``suggest``: this run takes only trials with these values. It is over, with the reason
+                "fixed_exhausted", when all points that have them are handed out.
 
         Returns:
             What this run did, why it ended, and the recommendation.
@@ -108,7 +114,17 @@ class Study(StudyResource):
             ConnectionFailed: the server stayed away for longer than the client's ``retry_for``.
         """
         options = Options(
-            n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, processes
+            n_trials,
+            timeout,
+            workers,
+            callbacks,
+            catch,
+            pass_trial,
+            max_failures,
+            progress,
+            lease_seconds,
+            fixed,
+            processes,
         )
         return worker.run(self, function, options)
 

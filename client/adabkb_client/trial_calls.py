@@ -44,7 +44,12 @@ class TrialCalls:
         self._path = study_path(study_id)
 
     def suggest(
-        self, count: int, *, worker: str | None = None, lease_seconds: float | None = None
+        self,
+        count: int,
+        *,
+        worker: str | None = None,
+        lease_seconds: float | None = None,
+        fixed: Parameters | None = None,
     ) -> Steps[list[Trial]]:
         """Lease up to so many trials.
 
@@ -52,14 +57,18 @@ class TrialCalls:
             count: how many.
             worker: a name to recognise this worker by; host and process if not given.
             lease_seconds: for how long; the study's default if not given.
+            fixed: values that some parameters are to have; the others are chosen.
 
         Raises:
+            Invalid: a value is not one of its parameter, or the study's algorithm cannot hold parameters fixed.
             StudyComplete: there is none and there will be none.
             NoTrialAvailable: there is none at the moment.
         """
-        body = {"count": count, "worker": worker or f"{socket.gethostname()}:{os.getpid()}"}
+        body: dict[str, Any] = {"count": count, "worker": worker or f"{socket.gethostname()}:{os.getpid()}"}
         if lease_seconds is not None:
             body["lease_seconds"] = lease_seconds
+        if fixed:
+            body["fixed"] = point(fixed)
         answer = self._decode(Suggestions, (yield Call("POST", f"{self._path}/suggest", body)))
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable

@@ -57,6 +57,9 @@ async def work(course: Course, hands: Hands[L]) -> None:
         except StudyComplete as end:
             course.end(end.reason)
         except NoTrialAvailable as none:
+            if none.reason == "fixed_exhausted":
+                course.end(none.reason)
+                return
             await _wait(course, hands, none)
         else:
             if trial is None:

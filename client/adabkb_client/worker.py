@@ -95,7 +95,8 @@ class _Crew:
         with self._asking:
             if not self.course.may_take():
                 return None
-            trial = self.study.lease(lease_seconds=self.course.options.lease_seconds)
+            options = self.course.options
+            trial = self.study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed)
             self.course.took()
             with self._lock:
                 self._leased.add(trial)

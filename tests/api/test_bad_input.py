@@ -150,6 +150,33 @@ def test_an_error_is_told_in_words_not_in_terms_of_the_implementation(
     assert (fault["pointer"], fault["detail"]) == (pointer, words)
 
 
+@pytest.mark.parametrize(
+    ("fixed", "found"),
+    [
+        ({"x": 3}, {"/fixed/x": "is 3, outside [-1.0, 2.0]"}),
+        ({"n": 1.5}, {"/fixed/n": "must be an integer between 1 and 9"}),
+        (
+            {"x": "1", "y/z": 1},
+            {
+                "/fixed/x": "must be a finite number between -1.0 and 2.0",
+                "/fixed/y~1z": "is not a parameter of this study (known: n, x)",
+            },
+        ),
+        ({"n": None}, {"/fixed/n": "must be an integer between 1 and 9"}),
+        ([1], {"/fixed": "must be an object"}),
+    ],
+)
+def test_values_that_cannot_be_fixed_are_pointed_at(
+    api: httpx.Client, study: str, fixed: object, found: dict[str, str]
+) -> None:
+    revision = api.get(study).json()["revision"]
+    refused = api.post(f"{study}/suggest", json={"fixed": fixed})
+    assert refused.status_code == 422
+    assert pointers(refused) == list(found)
+    assert {error["pointer"]: error["detail"] for error in refused.json()["errors"]} == found
+    assert api.get(study).json()["revision"] == revision
+
+
 def test_every_unknown_field_has_a_suggestion(server: str) -> None:
     body = {**DEFINITION, "bugdet": 3, "Seed": 1, "zzz": 2}
     faults = httpx.post(f"{server}/v1/studies", json=body).json()["errors"]

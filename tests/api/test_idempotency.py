@@ -56,6 +56,15 @@ def test_a_repeated_key_repeats_the_answer_and_not_the_effect(
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
+def test_a_key_that_came_with_other_fixed_values_is_refused(api: httpx.Client, study: str) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    first, again = (api.post(f"{study}/suggest", json={"fixed": {"n": 3}}, headers=key) for _ in range(2))
+    assert first.json()["trials"][0]["parameters"]["n"] == 3
+    assert again.json() == first.json()
+    other = api.post(f"{study}/suggest", json={"fixed": {"n": 4}}, headers=key)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
 def test_a_key_of_a_deleted_study_is_forgotten(api: httpx.Client) -> None:
     """A study created anew under the same id answers for itself, not with what the deleted one answered."""
     key = {"Idempotency-Key": "k-1"}

@@ -96,6 +96,13 @@ def test_a_program_is_given_its_parameters_and_its_last_line_is_the_result(
     assert seen == [(trial.parameters["lr"], trial.parameters["layers"]) for trial in trials]
 
 
+def test_a_run_with_parameters_fixed_ends_when_all_their_points_are_done(create: Create, run: Run) -> None:
+    study = create(parameters={"b": Bool(), "c": Categorical(["u", "v"])})
+    told = run(study, "echo 1", "--fixed", "c=v", "--jobs", "2")
+    assert told.startswith(f"Study {study.id} goes on; this command completed 2 trials, 0 failed.")
+    assert {trial.parameters["c"] for trial in study.trials()} == {"v"}
+
+
 def test_the_environment_and_the_file_have_every_parameter(create: Create, run: Run, folder: Path) -> None:
     parameters = {
         "model.lr": Float(0, 1),

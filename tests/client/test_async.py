@@ -31,6 +31,24 @@ def in_a_loop(url: str, work: Callable[[AsyncClient], Awaitable[None]], **option
     asyncio.run(connected())
 
 
+def test_parameters_are_held_fixed(server: str, study: Study) -> None:
+    async def work(aclient: AsyncClient) -> None:
+        found = await aclient.study(study.id)
+        assert (await found.suggest(fixed={"x": 0.25})).parameters["x"] == 0.25
+        async with found.trial(fixed={"x": 0.75}) as trial:
+            assert trial.parameters["x"] == 0.75
+            await trial.observe(1.0)
+
+        async def function(x: float, y: float) -> float:
+            assert (x, y) == (0.5, 10.0)
+            return x
+
+        report = await found.run(function, fixed={"x": 0.5, "y": 10})
+        assert (report.completed, report.reason) == (1, "fixed_exhausted")
+
+    in_a_loop(server, work)
+
+
 def test_a_study_is_created_used_and_deleted(server: str, client: Client) -> None:
     async def work(aclient: AsyncClient) -> None:
         study = await aclient.create_study("a", SPACE, direction="maximize", seed=1, budget=4)

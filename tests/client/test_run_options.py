@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 
-from adabkb_client import Client, Float, LeasedTrial, Study, Trial
+from adabkb_client import (
+    Categorical,
+    Client,
+    Fixed,
+    Float,
+    Int,
+    Invalid,
+    LeasedTrial,
+    NoTrialAvailable,
+    Study,
+    Trial,
+)
 from tests.client.objectives import parabola
 
 BUDGET = 6
@@ -25,6 +36,33 @@ def test_a_run_evaluates_no_more_than_n_trials_however_many_workers_it_has(study
     assert study.info().counts.trials == 4
     assert study.run(parabola, n_trials=4).reason == "budget"
     assert study.info().counts.completed == BUDGET
+
+
+def test_a_run_with_parameters_fixed_takes_only_trials_that_have_these_values(client: Client) -> None:
+    """It is over when all points with the values are handed out: 3 of 6 here."""
+    study = client.create_study(
+        "f",
+        {"batch": Categorical([None, (1, 2)]), "n": Int(1, 3), "solvent": Fixed("water")},
+        direction="maximize",
+        seed=1,
+    )
+    seen: list[tuple[object, int]] = []
+
+    def function(batch: tuple[int, ...] | None, n: int, **_: str) -> float:
+        seen.append((batch, n))
+        return float(n)
+
+    report = study.run(function, fixed={"batch": (1, 2), "solvent": "water"})
+    assert (report.completed, report.reason, study.info().state) == (3, "fixed_exhausted", "running")
+    assert sorted(n for batch, n in seen if batch == (1, 2)) == [1, 2, 3]
+    with pytest.raises(NoTrialAvailable, match="all points with the parameters in fixed are handed out"):
+        study.suggest(fixed={"batch": (1, 2)})
+    with study.trial(fixed={"batch": None, "n": 2}) as trial:
+        assert trial.parameters == {"batch": None, "n": 2, "solvent": "water"}
+        trial.observe(2.0)
+    with pytest.raises(Invalid, match=r"fixed\.n: is 4, outside \[1, 3\]"):
+        study.lease(fixed={"n": 4})
+    assert study.lease(fixed={"n": 3}).parameters == {"batch": None, "n": 3, "solvent": "water"}
 
 
 def test_failed_trials_are_among_the_n(study: Study) -> None:

@@ -30,9 +30,15 @@ from adabkb_service.operations.service import Service
 from adabkb_service.study.request import Key, Outcome
 
 
-def Ask(count: int = 1, worker: str | None = None, lease_seconds: float | None = None) -> SuggestBody:
+def Ask(
+    count: int = 1,
+    worker: str | None = None,
+    lease_seconds: float | None = None,
+    fixed: Mapping[str, Any] | None = None,
+) -> SuggestBody:
     """A request for trials."""
-    return SuggestBody.model_construct(count=count, worker=worker, lease_seconds=lease_seconds)
+    given = None if fixed is None else dict(fixed)
+    return SuggestBody.model_construct(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given)
 
 
 def Value(

@@ -19,6 +19,7 @@ from adabkb_service.cli.calling import LOCAL, Local, StudyId, Token, Url, checke
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
+from adabkb_service.cli.values import FixedParameters, parse_point
 
 POSITIVE_SECONDS = 0.001
 LOGGERS = ("adabkb_client", "adabkb.run")
@@ -54,6 +55,7 @@ def run(
             min=POSITIVE_SECONDS, help="if this command is killed, its trials are handed out again after this time"
         ),
     ] = LEASE_SECONDS,
+    fixed: FixedParameters = None,
     url: Url = LOCAL,
     local: Local = None,
     token: Token = None,
@@ -94,6 +96,7 @@ def run(
                 pass_trial=True,
                 max_failures=max_failures,
                 lease_seconds=lease_seconds,
+                fixed=parse_point(fixed or []),
                 progress=False,
             )
             if report.reason == "stopped":

@@ -10,7 +10,7 @@ import typer
 
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.output import AsJson, fail, point, show, summary
-from adabkb_service.cli.values import ActualPoint, Point, parse_point
+from adabkb_service.cli.values import ActualPoint, FixedParameters, Point, parse_point
 
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False)]
 Attempt = Annotated[int | None, typer.Option(help="the attempt that is meant; the current one if not given")]
@@ -29,10 +29,16 @@ def suggest(
     count: Annotated[int, typer.Option(help="number of trials")] = 1,
     worker: Annotated[str | None, typer.Option(help="name of the worker", show_default=False)] = None,
     lease_seconds: LeaseSeconds = None,
+    fixed: FixedParameters = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask for trials; if there are none, print the reason and exit with code 1."""
-    body = _given(count=count, worker=worker, lease_seconds=lease_seconds)
+    """Ask for trials; if there are none, print the reason and exit with code 1.
+
+    \b
+    adabkb suggest svm --fixed kernel=rbf
+    """
+    given = parse_point(fixed) if fixed else None
+    body = _given(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given)
     answer = server.post(path(study, "/suggest"), body)
     lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
     if lines or as_json:

@@ -18,6 +18,16 @@ ActualPoint = Annotated[
     typer.Argument(metavar="[NAME=VALUE]...", help="what was run, if it is not what was suggested", show_default=False),
 ]
 
+FixedParameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fixed",
+        metavar="NAME=VALUE",
+        help="a value that a parameter is to have, the others are chosen; may be repeated",
+        show_default=False,
+    ),
+]
+
 
 def parse_point(arguments: Sequence[str]) -> dict[str, Any]:
     """The point that arguments give.

@@ -16,6 +16,9 @@ from adabkb_service.storage.rows import CellStatus, Origin, StudyState, TrialSta
 Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "no_gain", "failures", "pending_limit", "paused"]
 
+NoTrialReason = Reason | Literal["fixed_exhausted"]
+"""``fixed_exhausted``: all points with the parameters that the request fixes are handed out."""
+
 
 class Answer(BaseModel):
     """An answer, or a part of one. All fields are there, also those with a default."""
@@ -154,7 +157,7 @@ class Suggested(Answer):
     """The answer of suggest."""
 
     trials: list[Trial]
-    reason: Annotated[Reason | None, Field(description="why there are fewer trials than asked for")]
+    reason: Annotated[NoTrialReason | None, Field(description="why there are fewer trials than asked for")]
     retry_after: Annotated[float | None, Field(description="seconds after which asking again may help")]
     degraded: Annotated[
         bool, Field(description="the model is out of order, or takes too long; points are quasi-random")

@@ -59,11 +59,14 @@ class PatchStudyBody(Body):
 
 
 class SuggestBody(Body):
-    """How many trials to hand out, to which worker, and for how long to lease them."""
+    """How many trials to hand out, to which worker, for how long to lease them, and with which parameters fixed."""
 
     count: Annotated[int, Field(ge=1, le=100), Whole] = 1
     worker: Text | None = None
     lease_seconds: LeaseSeconds | None = None
+    fixed: Annotated[
+        Point | None, Field(description="values that some parameters are to have, by name; the others are chosen")
+    ] = None
 
 
 class TrialValueBody(Body):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
 from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.record import Record
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -25,6 +26,9 @@ S = TypeVar("S")
 
 class Policy(ABC, Generic[C, S]):
     """A system whose configurations are of type C and whose states are of type S."""
+
+    takes_slices: ClassVar[bool] = False
+    """Whether it suggests points of a slice: ``suggestions_within``."""
 
     @abstractmethod
     def start(self, space: Space, config: C, seed: int) -> S:
@@ -68,6 +72,16 @@ class Policy(ABC, Generic[C, S]):
         Returns:
             The points. The iterator ends when no point is left.
         """
+
+    def suggestions_within(
+        self, state: S, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
+    ) -> Iterator[Suggestion[S]]:
+        """As ``suggestions``, but of points of a slice of the space; there if ``takes_slices`` says so.
+
+        Raises:
+            NotImplementedError: by default.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot hold parameters fixed")
 
     def suggest(self, state: S, pending: Array, failed: Array | None = None) -> Suggestion[S]:
         """The next point to evaluate: the first of ``suggestions``.
@@ -121,9 +135,9 @@ class Policy(ABC, Generic[C, S]):
         """Whether the algorithm has come to its own end. By default it never does."""
         return False
 
-    def exhausted(self, state: S, handed_out: Array) -> bool:  # noqa: ARG002
-        """Whether every point is evaluated or was handed out (cube positions (k, d)). By default never, as points may
-        be suggested repeatedly."""
+    def exhausted(self, state: S, handed_out: Array, within: Slice | None = None) -> bool:  # noqa: ARG002
+        """Whether every point, of a slice if one is given, is evaluated or was handed out (cube positions (k, d)). By
+        default never, as points may be suggested repeatedly."""
         return False
 
     @abstractmethod

@@ -184,6 +184,8 @@ class ModelHost:
             return
         error = None
         try:
+            if message.decide:
+                model.hold(message.fixed)
             missing = message.decide - len(model.decided)
             if missing > 0:
                 model.decide(missing, until=time.monotonic() + DECIDE_SECONDS)
@@ -262,4 +264,5 @@ def _advanced(model: Model, error: str | None = None) -> Advanced:
         figures,
         error=error,
         seconds=model.fold_seconds,
+        fixed=model.fixed,
     )

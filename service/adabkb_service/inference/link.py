@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from adabkb_service.engine.slices import are_alike
 from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lost, Reply
 from adabkb_service.inference.pool import Inference
 from adabkb_service.inference.proposals import Proposal
@@ -29,11 +30,14 @@ class Ahead:
     """Whether no point of a finite space is left beyond these."""
     asked: int = 0
     """How many were asked for: fewer came if there were no more, or not in time."""
+    fixed: dict[str, Any] | None = None
+    """Values that parameters of the points have."""
 
-    def take(self, count: int, position: int | None) -> list[Proposal] | None:
-        """The first points, if they rest on this position, and are enough or all that the model gives."""
+    def take(self, count: int, position: int | None, fixed: dict[str, Any] | None = None) -> list[Proposal] | None:
+        """The first points, if they rest on this position, hold these parameters fixed and no others, and are enough or
+        all that the model gives."""
         is_enough = len(self.points) >= count or self.is_all or self.asked >= count
-        if position != self.position or not is_enough:
+        if position != self.position or not is_enough or not are_alike(fixed, self.fixed):
             return None
         return self.points[:count]
 
@@ -69,6 +73,8 @@ class ModelLink:
     """Events after that."""
     _asked: tuple[int, int] = (-1, 0)
     """Position and number of the points that the model was last asked for."""
+    _asked_fixed: dict[str, Any] | None = None
+    """Values that parameters of these points were to have."""
     _waiting_since: float | None = None
     _lost: int = 0
     """Processes that have ended one after the other before they could reply."""
@@ -105,16 +111,18 @@ class ModelLink:
             return False
         return self._waiting_since is None or now - self._waiting_since < LATE_SECONDS
 
-    def advance(self, count: int) -> None:
-        """Let the model fold everything, and decide on so many points, unless that is what it was last told."""
-        is_told = self._told == self.known and (count == 0 or self._asked >= (self.position or -1, count))
+    def advance(self, count: int, fixed: dict[str, Any] | None = None) -> None:
+        """Let the model fold everything, and decide on so many points with these values of parameters, unless that is
+        what it was last told."""
+        is_asked = self._asked >= (self.position or -1, count) and are_alike(fixed, self._asked_fixed)
+        is_told = self._told == self.known and (count == 0 or is_asked)
         if is_told or time.monotonic() < self._left_alone_until:
             return
         events, self._untold = self._untold, []
-        self._told, self._asked = self.known, (self.position or -1, count)
+        self._told, self._asked, self._asked_fixed = self.known, (self.position or -1, count), fixed
         if self._waiting_since is None:
             self._waiting_since = time.monotonic()
-        self.inference.post(Advance(self.study_id, self.incarnation, self.known, events, count), self.receive)
+        self.inference.post(Advance(self.study_id, self.incarnation, self.known, events, count, fixed), self.receive)
 
     def ask(self, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
         """Let the model fold everything, and answer a question then."""
@@ -153,4 +161,4 @@ class ModelLink:
             self.figures = reply.figures
         if reply.head == self.known:
             self.position = reply.position
-        self.ahead = Ahead(reply.points, reply.position, reply.is_all, reply.asked)
+        self.ahead = Ahead(reply.points, reply.position, reply.is_all, reply.asked, reply.fixed)

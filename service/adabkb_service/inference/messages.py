@@ -21,6 +21,8 @@ class Advance:
     """The last ones up to it, as far as the server has them; others are read from the database."""
     decide: int = 0
     """How many points to have decided on then, those decided on before included."""
+    fixed: dict[str, Any] | None = None
+    """Values that parameters of these points are to have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Advanced:
     """How long it took to fold the last events."""
     asked: int = 0
     """How many points it was to decide on."""
+    fixed: dict[str, Any] | None = None
+    """Values that parameters of the points have."""
 
 
 @dataclass(frozen=True, slots=True)

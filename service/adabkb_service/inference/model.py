@@ -19,24 +19,15 @@ from numpy.typing import NDArray
 from adabkb_service.contract.study import StudyDefinition, definition_of
 from adabkb_service.engine.cells import ROOT
 from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
-from adabkb_service.inference.proposals import Expected, Proposal
+from adabkb_service.inference.proposals import Decision, Expected, Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 Array = NDArray[np.float64]
 
 NEW_TREE = {ROOT: "leaf"}
 """The cells of a study in which nothing has happened."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A point decided on, and the engine's state after that, which counts once the point is handed out."""
-
-    proposal: Proposal
-    state: Any
-    cells: dict[str, str]
-    point: Array
 
 
 @dataclass
@@ -55,6 +46,8 @@ class Model:
     """key -> status of every cell ever created, in order of creation."""
     decided: list[Decision] = field(default_factory=list)
     """Each rests on the present state and on those before it being handed out."""
+    fixed: dict[str, Any] | None = None
+    """Values that parameters of the points decided on have."""
     prepared: bool = True
     """Whether the work that the next result needs is done ahead."""
     unsaved: dict[str, str] = field(default_factory=dict)
@@ -117,8 +110,14 @@ class Model:
         for event in log:
             self._count(event)
 
+    def hold(self, fixed: dict[str, Any] | None) -> None:
+        """Decide on points at which parameters have these values from now on."""
+        if not are_alike(fixed, self.fixed):
+            self.decided.clear()
+            self.fixed = fixed
+
     def decide(self, count: int, *, until: float = math.inf) -> None:
-        """Decide on so many points beyond those decided on already, fewer where a finite space ends.
+        """Decide on so many points beyond those decided on already, fewer where a finite space or slice ends.
 
         Args:
             count: how many.
@@ -129,10 +128,20 @@ class Model:
             state = self.decided[-1].state
             pending = np.concatenate([pending, [decision.point for decision in self.decided]])
         failed, moved = self.dataset.failed_points(), self.dataset.moved_points()
-        for suggestion in islice(self.policy.suggestions(state, pending, failed, moved), count):
-            parameters = self.dataset.parameters_at(suggestion.point)
-            expected = self._expected(suggestion.point)
-            proposal = Proposal(parameters, "policy", suggestion.cell, suggestion.capped, suggestion.phase, expected)
+        if self.fixed is None:
+            suggestions = self.policy.suggestions(state, pending, failed, moved)
+        else:
+            suggestions = self.policy.suggestions_within(state, self._slice(self.fixed), pending, failed, moved)
+        for suggestion in islice(suggestions, count):
+            proposal = Proposal(
+                {**self.dataset.parameters_at(suggestion.point), **(self.fixed or {})},
+                "policy",
+                suggestion.cell,
+                suggestion.capped,
+                suggestion.phase,
+                self._expected(suggestion.point),
+                self.fixed,
+            )
             self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
             if time.monotonic() > until:
                 return
@@ -162,11 +171,15 @@ class Model:
         ]
 
     def has_decided_on_all(self) -> bool:
-        """Whether no point of a finite space is left beyond those handed out and decided on."""
+        """Whether no point of a finite space or slice is left beyond those handed out and decided on."""
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
         handed_out = self.dataset.handed_out()
-        return self.policy.exhausted(state, np.concatenate([handed_out, points]) if points else handed_out)
+        within = None if self.fixed is None else self._slice(self.fixed)
+        return self.policy.exhausted(state, np.concatenate([handed_out, points]) if points else handed_out, within)
+
+    def _slice(self, fixed: dict[str, Any]) -> Slice:
+        return Slice(self.dataset.space, fixed)
 
     def figures(self) -> dict[str, Any]:
         """The state in numbers: finite, in the objective's units and sign.
@@ -210,6 +223,7 @@ class Model:
 
     def _adopt(self, event: EventRow) -> None:
         """The decision that made a trial: one that was made ahead, or made again."""
+        self.hold(event.payload.get("fixed"))  # older events do not have it
         if not self.decided:
             self.decide(1)
         decided, self.decided = self.decided, []

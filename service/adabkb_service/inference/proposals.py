@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from adabkb_service.contract.study import definition_of
 from adabkb_service.engine.moves import Phase
 from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.slices import Slice
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import Origin, StudyRow
+
+Array = NDArray[np.float64]
 
 ATTEMPTS = 50
 """Draws for a fallback point that is not known yet."""
@@ -43,30 +49,56 @@ class Proposal:
     phase: Phase | None = None
     expected: Expected | None = None
     """What the model predicted there, by the results alone; None where it cannot."""
+    fixed: dict[str, Any] | None = None
+    """Values that some parameters had to have."""
 
 
-def fallbacks(connection: Connection, study: StudyRow, count: int, before: Sequence[Proposal]) -> list[Proposal]:
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A point decided on, and the engine's state after that, which counts once the point is handed out."""
+
+    proposal: Proposal
+    state: Any
+    cells: dict[str, str]
+    point: Array
+
+
+def fallbacks(
+    connection: Connection,
+    study: StudyRow,
+    count: int,
+    before: Sequence[Proposal],
+    fixed: dict[str, Any] | None = None,
+) -> list[Proposal]:
     """Points that make up a number of next trials, drawn by (seed, trial number), so that a retry draws the same.
 
-    In a finite space they are points that are not known yet, as far as a look at the rows can find some.
+    In a finite space they are points that are not known yet, as far as a look at the rows can find some. There may be
+    none left where parameters are fixed: then there are fewer points, unless repeats are of use.
 
     Args:
         connection: to read from.
         study: which study.
         count: of next trials.
         before: points that come first among them.
+        fixed: values that some parameters are to have.
     """
-    space = definition_of(study.definition).space()
-    known = _known(connection, study) if space.is_finite else set()
+    definition = definition_of(study.definition)
+    space = definition.space()
+    within = Slice(space, fixed or {})
+    known = _known(connection, study) if math.isfinite(within.size) else set()
     known |= {space.encode(point.parameters).tobytes() for point in before}
-    points = []
+    may_repeat = fixed is None or definition.noise_std is not None
+    points: list[Proposal] = []
     for number in range(study.trials + 1 + len(before), study.trials + 1 + count):
         for attempt in range(ATTEMPTS):
-            drawn = space.snap(uniforms(study.seed, number + attempt * MOST_TRIALS, space.dimension)[None])[0]
+            drawn = within.exact(uniforms(study.seed, number + attempt * MOST_TRIALS, space.dimension))
             if drawn.tobytes() not in known:
                 break
+        else:
+            if not may_repeat:
+                return points
         known.add(drawn.tobytes())
-        points.append(Proposal(space.decode(drawn), "fallback"))
+        points.append(Proposal({**space.decode(drawn), **(fixed or {})}, "fallback", fixed=fixed))
     return points
 
 

@@ -2,7 +2,8 @@
 
 The owner of the study (``study/owner.py``) performs this request with all others that wait for the study:
 
-1. Overdue leases are expired, so that their trials wait for a worker again.
+1. Overdue leases are expired, so that their trials wait for a worker again. Where the request fixes parameters, only
+   trials with these values count as waiting, and points that were decided on without them are of no use.
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits.
 3. If the model has already decided on that many points, and no event since then concerns the model (a suggestion, a
    queued point, a result, a correction, a failure or a retry), they are taken. Usually this is so: the model decides
@@ -23,23 +24,32 @@ from __future__ import annotations
 
 from functools import partial
 
-from adabkb_service.contract.answers import Reason, Suggested
+from adabkb_service.contract.answers import NoTrialReason, Suggested
 from adabkb_service.contract.requests import SuggestBody
+from adabkb_service.contract.study import definition_of
+from adabkb_service.engine.slices import Slice
+from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.request import Key, Outcome, Points, Request
+from adabkb_service.study.points import checked_fixed
+from adabkb_service.study.request import Key, Outcome, Points, Request, Wanted
 
-RETRY_SECONDS: dict[Reason, float] = {
+RETRY_SECONDS: dict[NoTrialReason, float] = {
     "budget": 1.0,
     "exhausted": 1.0,
+    "fixed_exhausted": 1.0,
     "no_gain": 1.0,
     "pending_limit": 1.0,
     "paused": 5.0,
     "failures": 5.0,
 }
 """When asking again may help, where there is no trial to hand out."""
+CANNOT_FIX = (
+    "the system of this study cannot hold parameters fixed for one request: the profile auto can; for all points of a "
+    "study, declare the parameter with kind fixed"
+)
 
 
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
@@ -47,6 +57,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
     Raises:
         StudyNotFound: there is no such study.
+        Invalid: a value that is to be fixed is not one of the parameter, or the study's system cannot hold any.
         Busy: other servers were faster every time.
         IdempotencyKeyReused: the key came before with another request.
     """
@@ -60,13 +71,30 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
     )
 
 
-def _new_points_wanted(body: SuggestBody, study: StudyRow) -> int:
-    """How many points the model has to decide on."""
-    return max(min(body.count - study.waiting, lifecycle.room(study)), 0)
+def _new_points_wanted(body: SuggestBody, draft: Draft) -> Wanted:
+    """The points that the model has to decide on."""
+    study, within = draft.study, _slice(body, draft)
+    waiting = study.waiting if within is None else len(draft.waiting(body.count, within))
+    count = max(min(body.count - waiting, lifecycle.room(study)), 0)
+    return Wanted(count, None if within is None else dict(within.fixed))
+
+
+def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
+    """The points with the values that the request fixes; None if it fixes no parameter that varies.
+
+    Raises:
+        Invalid: a value is not one of its parameter, or the study's system cannot hold parameters fixed.
+    """
+    fixed = checked_fixed(draft.space, body.fixed or {}, "/fixed")
+    if not fixed:
+        return None
+    if not definition_of(draft.study.definition).policy.takes_slices:
+        raise Invalid([FieldError("/fixed", CANNOT_FIX, "fixed_not_supported")])
+    return Slice(draft.space, fixed)
 
 
 def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
-    waiting = draft.waiting(body.count) if draft.study.state == "running" else []
+    waiting = draft.waiting(body.count, _slice(body, draft)) if draft.study.state == "running" else []
     rows = [leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting]
     rows += [_add(draft, point, body) for point in points]
     lifecycle.settle(draft)
@@ -86,6 +114,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
         "capped": point.capped,
         "phase": point.phase,
         "expected": None if point.expected is None else point.expected._asdict(),
+        "fixed": point.fixed,
     }
     draft.record("suggested", payload, number)
     return leases.give(draft, number, body.lease_seconds)
@@ -94,7 +123,9 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
 def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degraded: bool) -> Suggested:
     """Fewer trials than asked for always come with a reason."""
     summary = lifecycle.summary(study)
-    reason = summary.reason if len(rows) < body.count else None
+    reason: NoTrialReason | None = None
+    if len(rows) < body.count:
+        reason = summary.reason or ("fixed_exhausted" if body.fixed else None)
     return Suggested(
         trials=[render.trial(row) for row in rows],
         reason=reason,

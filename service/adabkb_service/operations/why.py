@@ -15,7 +15,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.study import definition_of
 from adabkb_service.engine.space import Space
-from adabkb_service.errors import TrialNotFound
+from adabkb_service.errors import LONGEST_NAME, TrialNotFound, shortened, shown
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
@@ -107,13 +107,19 @@ def _in_words(event: EventRow, best: float | None, distance: float | None) -> st
     payload = event.payload
     if payload["origin"] == "fallback":
         return FALLBACK
-    sentences, expected = [PHASES[payload.get("phase")]], payload.get("expected")
+    fixed, expected = payload.get("fixed"), payload.get("expected")
+    sentences = [] if fixed is None else [f"The request fixed {_listed(fixed)}."]
+    sentences.append(PHASES[payload.get("phase")])
     if expected is not None:
         so_far = "" if best is None else f"; the best result so far is {best:.4g}"
         sentences.append(f"It expected {expected['mean']:.4g} ± {expected['std']:.2g}{so_far}.")
     if distance is not None:
         sentences.append(f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range.")
     return " ".join(sentences)
+
+
+def _listed(fixed: Mapping[str, object]) -> str:
+    return ", ".join(f"{shortened(name, LONGEST_NAME)} = {shown(value)}" for name, value in fixed.items())
 
 
 def _path(key: str) -> list[views.CellRef]:

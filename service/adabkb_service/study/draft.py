@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from adabkb_service.contract.study import definition_of
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention
 from adabkb_service.storage import events, idempotency, observations, studies, trials
@@ -188,14 +189,15 @@ class Draft:
         self.next_expiry = min([*ends, *([] if stored_end is None else [stored_end])], default=None)
         return [row for row in _merged(stored, self._trials) if _is_overdue(row, self.now)]
 
-    def waiting(self, limit: int) -> list[TrialRow]:
-        """Trials that wait for a worker, by number."""
+    def waiting(self, limit: int, within: Slice | None = None) -> list[TrialRow]:
+        """Trials that wait for a worker, by number; of a slice of the space if one is given."""
         if not self.study.waiting:
             return []
-        stored = {
-            row.number: row for row in trials.claimable(self.connection, self.study.id, limit + len(self._trials))
-        }
-        return [row for row in _merged(stored, self._trials) if row.state in trials.CLAIMABLE][:limit]
+        most = limit if within is None else self._before.study.waiting
+        found = trials.claimable(self.connection, self.study.id, most + len(self._trials))
+        rows = _merged({row.number: row for row in found}, self._trials)
+        wanted = (row for row in rows if within is None or within.agrees(row.parameters))
+        return [row for row in wanted if row.state in trials.CLAIMABLE][:limit]
 
     def trial(self, number: int) -> TrialRow:
         """As in ``log.Rows``."""

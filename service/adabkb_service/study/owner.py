@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress
@@ -26,7 +26,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.contention import again
 from adabkb_service.study.draft import Held, held
-from adabkb_service.study.request import Outcome, Request
+from adabkb_service.study.request import Outcome, Request, Wanted
 from adabkb_service.study.surroundings import Surroundings
 from adabkb_service.study.turn import Turn, Waiting, gives_up_at
 
@@ -73,7 +73,7 @@ class Owner:
         """Requests that wait for the model."""
         self._held: Held | None = None
         self._link = ModelLink(study_id, around.inference, self._receive)
-        self._wanted_lately = 1
+        self._wanted_lately = Wanted(1)
         """Points that were asked for together the last time."""
         self._awaits_model = False
         """Whether a request waits for a reply of the model."""
@@ -232,15 +232,16 @@ class Owner:
         link.ahead = turn.ahead
         if link.figures is not None:
             link.figures = turn.draft.study.model
-        count = turn.points_wanted
-        if count:
-            self._wanted_lately = min(count, MOST_AHEAD)
+        wanted = turn.points_wanted
+        if wanted.count:
+            self._wanted_lately = replace(wanted, count=min(wanted.count, MOST_AHEAD))
         has_results = any(event.kind in ("observed", "failed", "corrected") for event in log)
-        if has_results and not count:
-            count = min(self._wanted_lately, lifecycle.room(turn.draft.study))
+        if has_results and not wanted.count:
+            count = min(self._wanted_lately.count, lifecycle.room(turn.draft.study))
+            wanted = replace(self._wanted_lately, count=count)
         self._awaits_model = bool(turn.parked)
         if turn.parked or has_results:
-            link.advance(count)
+            link.advance(wanted.count, wanted.fixed)
         if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
             self._around.scheduler.ready(self.study_id)
 

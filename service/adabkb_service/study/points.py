@@ -24,15 +24,36 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     """
     problems = space.problems(parameters)
     if problems:
-        faults = [
-            FieldError(f"{pointer}{json_pointer(name)}", sentence, "invalid_point")
-            for name, sentence in islice(problems.items(), MOST_ERRORS)
-        ]
-        raise Invalid(faults, len(problems) - len(faults))
+        raise _invalid(problems, pointer)
     return {
         each.name: each.value if isinstance(each, Fixed) else _canonical(each, parameters[each.name])
         for each in space.parameters
     }
+
+
+def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+    """Values that some parameters are to have, as ``checked_point`` has them, without those that never vary.
+
+    Args:
+        space: of the study.
+        fixed: name -> value.
+        pointer: JSON pointer to them in the request.
+
+    Raises:
+        Invalid: one error per parameter that is unknown or out of range.
+    """
+    problems = {name: sentence for name, sentence in space.problems(fixed).items() if name in fixed}
+    if problems:
+        raise _invalid(problems, pointer)
+    return {axis.name: _canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
+
+
+def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:
+    faults = [
+        FieldError(f"{pointer}{json_pointer(name)}", sentence, "invalid_point")
+        for name, sentence in islice(problems.items(), MOST_ERRORS)
+    ]
+    return Invalid(faults, len(problems) - len(faults))
 
 
 def _canonical(axis: Axis, value: Any) -> Any:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from adabkb_service.errors import IdempotencyKeyReused
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage import idempotency
-from adabkb_service.storage.rows import JsonText, KeyRow, StudyRow
+from adabkb_service.storage.rows import JsonText, KeyRow
 from adabkb_service.study.draft import Draft
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -52,9 +52,18 @@ class Outcome(Generic[Answer]):
 Points = Sequence[Proposal]
 
 
-def no_points(_: StudyRow) -> int:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """New points that the model has to decide on."""
+
+    count: int = 0
+    fixed: dict[str, Any] | None = None
+    """Values that some parameters are to have, in the form that is stored."""
+
+
+def no_points(_: Draft) -> Wanted:
     """For requests that need no new points."""
-    return 0
+    return Wanted()
 
 
 def nothing(_: Draft) -> None:
@@ -70,8 +79,9 @@ class Request(Generic[Answer]):
     perform: Callable[[Draft, Points], Outcome[Answer]]
     """Changes the draft, or raises what the request is refused with. It may be called again, on another draft."""
     key: Key | None = None
-    points_wanted: Callable[[StudyRow], int] = field(default=no_points)
-    """How many new points the model has to decide on first, for a study in this state."""
+    points_wanted: Callable[[Draft], Wanted] = field(default=no_points)
+    """The new points that the model has to decide on first, for a study in this state; or it raises what the request
+    is refused with."""
     first: Callable[[Draft], None] = field(default=nothing)
     """Changes the draft before points are counted."""
     follows_model: bool = False

@@ -11,13 +11,14 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
+from adabkb_service.engine.slices import are_alike
 from adabkb_service.errors import AdaBKBError, StudyNotFound
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.proposals import Proposal, fallbacks
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft, Held
-from adabkb_service.study.request import Outcome, Request, kept, recall
+from adabkb_service.study.request import Outcome, Request, Wanted, kept, recall
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +46,8 @@ class Turn:
         """As it will be after the commit."""
         self.finished: list[tuple[Waiting, Any]] = []
         self.parked: list[Waiting] = []
-        self.points_wanted = 0
-        """By the parked requests."""
+        self.points_wanted = Wanted()
+        """By the parked requests, as far as one decision of the model can give them."""
         self.stores_figures = False
         self._link = link
         self._take_in_model()
@@ -67,11 +68,10 @@ class Turn:
                 if request.follows_model and self._is_about_to_follow() and _is_before(waiting, FOLLOW_SECONDS):
                     self.parked.append(waiting)
                     return
-                count = request.points_wanted(self.draft.study)
-                points = self._points(count, waiting)
+                wanted = request.points_wanted(self.draft)
+                points = self._points(wanted, waiting)
                 if points is None:
-                    self.points_wanted += count
-                    self.parked.append(waiting)
+                    self._park(waiting, wanted)
                     return
                 self.finished.append((waiting, self._outcome(request, points)))
                 self.stores_figures = self.stores_figures or request.stores_figures
@@ -100,25 +100,36 @@ class Turn:
     def _is_about_to_follow(self) -> bool:
         return not self._link.has_followed() and self._link.is_worth_waiting_for()
 
-    def _points(self, count: int, waiting: Waiting) -> list[Proposal] | None:
+    def _points(self, wanted: Wanted, waiting: Waiting) -> list[Proposal] | None:
         """Points to hand out, or None if the request should wait for the model."""
+        count, fixed = wanted.count, wanted.fixed
         if count == 0:
             return []
         draft, link = self.draft, self._link
         position = link.position if draft.new_position is None else draft.new_position
-        points = self.ahead.take(count, position)
+        points = self.ahead.take(count, position, fixed)
         if points is None and link.is_worth_waiting_for() and _is_before(waiting, DECIDE_SECONDS):
             return None
         found = points or []
         if points is not None and (self.ahead.is_all or len(found) == count):
             return found
-        return found + fallbacks(draft.connection, draft.study, count, found)
+        return found + fallbacks(draft.connection, draft.study, count, found, fixed)
+
+    def _park(self, waiting: Waiting, wanted: Wanted) -> None:
+        """Let a request wait for the model; one that fixes other parameters than the first one waits for that too."""
+        self.parked.append(waiting)
+        before = self.points_wanted
+        if before.count == 0:
+            self.points_wanted = wanted
+        elif are_alike(wanted.fixed, before.fixed):
+            self.points_wanted = replace(before, count=before.count + wanted.count)
 
     def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
         """Perform a request, and keep its answer."""
         draft, changes = self.draft, self.draft.changes
         from_model = sum(point.origin == "policy" for point in points)
-        if from_model and self.ahead.is_all and from_model == len(self.ahead.points):
+        is_whole = self.ahead.fixed is None
+        if from_model and is_whole and self.ahead.is_all and from_model == len(self.ahead.points):
             draft.set_figures({**(draft.study.model or {}), "exhausted": True})
         outcome = request.perform(draft, points)
         if from_model and draft.new_position is not None:

@@ -64,7 +64,7 @@ def draw(seed: int, dimension: int, lengthscale: float, told: int, steps: int) -
     count = {1: 300, 2: 22}[dimension]
     space = Space(tuple(IntAxis(f"n{i}", 0, count - 1) for i in range(dimension)))
     state = auto.start(space, Config(), seed)
-    grid, lengthscales = state.problem.domain.points, np.full(dimension, lengthscale)
+    grid, lengthscales = state.problem.domain.whole.points, np.full(dimension, lengthscale)
     rng = np.random.default_rng([seed, dimension])
     values = sample_path(rng, grid, lengthscales)
     known = {position.tobytes(): float(value) for position, value in zip(grid, values, strict=True)}

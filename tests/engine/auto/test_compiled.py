@@ -75,9 +75,11 @@ def test_mean_deviation_ucb_and_gradient(view: Surrogate, space: Space) -> None:
 
 
 def test_the_ascent_ends_at_the_same_points(view: Surrogate, space: Space) -> None:
-    """From 6 starts, each up to what rounding makes of so many steps."""
+    """From 6 starts, each up to what rounding makes of so many steps. Where no axis is free they stay."""
     starts = points(space, 6, 3)
-    ends, expected = ascend(view, starts, 1.5), reference.ascend(view, starts, 1.5)
+    free = np.ones(space.dimension, dtype=np.bool_)
+    assert ascend(view, starts, 1.5, ~free).tolist() == starts.tolist()
+    ends, expected = ascend(view, starts, 1.5, free), reference.ascend(view, starts, 1.5)
     np.testing.assert_allclose(ends, expected, atol=1e-6)
     assert (view.ucb(ends, 1.5) >= view.ucb(starts, 1.5)).all()
 

@@ -100,7 +100,7 @@ def test_with_declared_noise_a_finite_space_gives_replicates(declared: str) -> N
 def test_large_finite_spaces_give_no_point_twice_either() -> None:
     """More points than are listed one by one: 40 steps, 40 different points, though the optimum is in a corner."""
     space = Space((IntAxis("n", 1, 200, "log"), IntAxis("m", 0, 90, step=3), ChoiceAxis("c", ("x", "y"))))
-    assert not auto.start(space, Config(), 0).problem.domain.size <= 4096
+    assert not auto.start(space, Config(), 0).problem.domain.whole.size <= 4096
     result = run(space, lambda u: -float(u.sum()), 40)
     assert len({tuple(space.decode(point).values()) for point in result.points}) == 40
 

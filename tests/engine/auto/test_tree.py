@@ -193,9 +193,9 @@ def test_all_points_of_a_finite_space_are_listed_once() -> None:
         (IntAxis("n", 1, 20, "log", step=3), ChoiceAxis("c", ("a", "b", "c")), ChoiceAxis("b", (False, True)))
     )
     domain = Domain(space)
-    listed = {tuple(space.decode(point).values()) for point in domain.points}
+    listed = {tuple(space.decode(point).values()) for point in domain.whole.points}
     assert listed == set(product(range(1, 21, 3), ("a", "b", "c"), (False, True)))
-    assert domain.size == len(domain.points) == len(listed)
+    assert domain.whole.size == len(domain.whole.points) == len(listed)
 
 
 @settings(deadline=None, derandomize=True)

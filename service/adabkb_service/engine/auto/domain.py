@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
-from adabkb_service.engine.candidates import product
 from adabkb_service.engine.cells import LONGEST_KEY
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -55,21 +55,15 @@ class Domain:
         )
 
     @cached_property
-    def size(self) -> float:
-        """Number of points of the space; infinite if an axis is real."""
-        return float(np.prod([np.inf if size is None else float(size) for size in self.sizes]))
+    def whole(self) -> Slice:
+        """The whole space, in which no parameter is fixed."""
+        return Slice(self.space, {})
 
     @cached_property
     def deepest(self) -> int:
         """Cuts on the way to a cell, at most, so that its key stays within ``LONGEST_KEY``."""
         parts = max([2, *(size or 0 for size, one_each in zip(self.sizes, self.categorical, strict=True) if one_each)])
         return (LONGEST_KEY - 1) // len(f".{self.dimension - 1}-{parts - 1}")
-
-    @cached_property
-    def points(self) -> Array:
-        """Every point of a small finite space, (size, d)."""
-        values = [np.array([self.position(k, i) for i in range(size or 0)]) for k, size in enumerate(self.sizes)]
-        return product(values)
 
     def neighbours(self, position: Array) -> Array:
         """Positions (k, d) that differ from one, (d,), by one step along a listed ordered axis or in one choice."""

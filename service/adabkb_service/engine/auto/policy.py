@@ -12,37 +12,36 @@ The algorithm is a loop that the service cuts into three moves, because workers 
 
 Once the search has stalled, two of three suggestions belong to restarts, which look elsewhere (``restarts``).
 
-A failed point counts as a vague result on the worse side of the record: its region loses what made it attractive, but a
-single failure does not close it. No point is suggested twice, except as a replicate where results are declared to be
-noisy. docs/algorithm.md describes the parts, docs/decisions/0005 says how the constants were chosen.
+No point is suggested twice, except as a replicate where results are declared to be noisy. docs/algorithm.md describes
+the parts, docs/decisions/0005 says how the constants were chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine import record as records
 from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto import restarts
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.handed_out import HandedOut, aware, handed_out, is_taken, with_pending_observed
 from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import dictionary, learned, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
+from adabkb_service.engine.auto.rows import frontrunners
 from adabkb_service.engine.auto.search import maximize_ucb, scattered
-from adabkb_service.engine.auto.state import State, incumbent
+from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
-from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.moves import Cells, Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.slices import Slice
 
 __all__ = ["Config", "State", "auto"]
 
@@ -55,27 +54,6 @@ BETAS = (0.5, 1.5, 1.5, 3.0)
 THINNED_BETA = 2.0
 """Confidence width of the curious steps once the search has stalled, which use the model of thinned data (revision 2
 and earlier)."""
-FAILED_QUANTILE = 0.25
-"""Quantile of the results so far that a failed point counts as."""
-FAILED_NOISE = 0.1
-"""Noise ratio of a failed point."""
-
-
-@dataclass(frozen=True)
-class HandedOut:
-    """Points without a result, as cube positions."""
-
-    pending: Array
-    """(k, d) awaited."""
-    failed: Array
-    """(f, d) could not be evaluated."""
-    moved: Array
-    """(m, d) had something else evaluated in their place."""
-
-    @cached_property
-    def positions(self) -> Array:
-        """All of them."""
-        return np.concatenate([self.pending, self.failed, self.moved])
 
 
 def suggestions(
@@ -89,22 +67,38 @@ def suggestions(
         failed: (f, d) those that could not be evaluated.
         moved: (m, d) those in whose place another point was evaluated.
     """
-    none = np.zeros((0, state.problem.space.dimension))
-    out = HandedOut(pending, none if failed is None else failed, none if moved is None else moved)
+    out = handed_out(state, pending, failed, moved)
     search: Surrogate | None = None
     restart: Restart | None = None
     while not exhausted(state, out.positions):
         if state.restarted_at is None or _step(state, out) % PERIOD == 0:
-            search = search or _aware(state, state.surrogate, state.warp, state.record.values, out)
+            search = search or aware(state, state.surrogate, state.warp, state.record.values, out)
             suggestion = _decide(state, search, out)
         else:
             restart = restart or _restart(state, state.restarted_at, out)
             suggestion = _decide_elsewhere(state, restart, out)
         yield suggestion
         state, point = suggestion.state, suggestion.point[None]
-        search = search and _with_pending_observed(search, state, point)
-        restart = restart and replace(restart, posterior=_with_pending_observed(restart.posterior, state, point))
+        search = search and with_pending_observed(search, state, point)
+        restart = restart and replace(restart, posterior=with_pending_observed(restart.posterior, state, point))
         out = replace(out, pending=np.concatenate([out.pending, point]))
+
+
+def suggestions_within(
+    state: State, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
+) -> Iterator[Suggestion[State]]:
+    """As ``suggestions``, but of points of a slice: each is where the bound is largest there.
+
+    No cell is cut for it, since the centroids of cells do not lie in the slice, and a stalled search does not restart.
+    """
+    out = handed_out(state, pending, failed, moved)
+    view = aware(state, state.surrogate, state.warp, state.record.values, out)
+    while not exhausted(state, out.positions, within):
+        beta, best = _beta(_step(state, out)), _best_within(state, view, within)
+        point = within.exact(_largest(state, view, beta, best, out, within))
+        yield Suggestion(state, point, None, 0, {}, capped=False, phase=_phase(state, point, beta))
+        view = with_pending_observed(view, state, point[None])
+        out = replace(out, pending=np.concatenate([out.pending, point[None]]))
 
 
 def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:
@@ -124,12 +118,14 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
     return Update(after, marks_changed(state.tree, after.tree))
 
 
-def exhausted(state: State, handed_out: Array) -> bool:
-    """Whether every point of a finite space is evaluated or was handed out (k, d), and repeats are of no use."""
-    size = state.problem.domain.size
-    if state.declares_noise or state.record.size + len(handed_out) < size:
+def exhausted(state: State, handed_out: Array, within: Slice | None = None) -> bool:
+    """Whether every point of a finite space, or slice, is evaluated or was handed out (k, d), and repeats are of no
+    use."""
+    within = within or state.problem.domain.whole
+    if state.declares_noise or state.record.size + len(handed_out) < within.size:
         return False
-    return len(np.unique(np.concatenate([state.record.positions, handed_out]), axis=0)) >= size
+    known = np.concatenate([state.record.positions, handed_out])
+    return len(np.unique(known[within.holds(known)], axis=0)) >= within.size
 
 
 def cell_box(state: State, key: str) -> CellBox:
@@ -144,7 +140,7 @@ def _decide(state: State, view: Surrogate, out: HandedOut) -> Suggestion[State]:
     beta = _beta(step) if state.restarted_at is None else BETAS[step // PERIOD % len(BETAS)]
     thinned = state.checkpoint.thinned
     if thinned is not None and beta == max(BETAS):
-        beta, view = THINNED_BETA, _aware(state, *thinned.surrogate(state.problem, record), record.values, out)
+        beta, view = THINNED_BETA, aware(state, *thinned.surrogate(state.problem, record), record.values, out)
     best = incumbent(state)
     target = _largest(state, view, beta, None if best is None else record.positions[best], out)
     found = _refined(state, view, beta, target, out)
@@ -180,12 +176,12 @@ def _restart(state: State, start: int, out: HandedOut) -> Restart:
     """The present restart, which also takes account of failed and pending points."""
     restart = restarts.restart(state.problem, state.record, start, state.record.positions[incumbent(state)])
     values = state.record.values[restart.rows]
-    return replace(restart, posterior=_aware(state, restart.posterior, restart.warp, values, out))
+    return replace(restart, posterior=aware(state, restart.posterior, restart.warp, values, out))
 
 
 def _random(state: State, out: HandedOut) -> Array | None:
     """A random position, (d,), that is free and not where evaluations fail; None if none is found."""
-    positions, taken = state.record.positions, _is_taken(state.record.positions, out.positions)
+    positions, taken = state.record.positions, is_taken(state.record.positions, out.positions)
     return scattered(
         state.problem.domain,
         (state.problem.seed, _step(state, out)),
@@ -203,25 +199,35 @@ def _beta(step: int) -> float:
     return EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
 
 
-def _largest(state: State, view: Surrogate, beta: float, around: Array | None, out: HandedOut) -> Array:
-    """Where the upper confidence bound is largest, but for points that are out of the question."""
+def _largest(
+    state: State, view: Surrogate, beta: float, around: Array | None, out: HandedOut, within: Slice | None = None
+) -> Array:
+    """Where the upper confidence bound is largest, in a slice if there is one, but for points that are out of the
+    question."""
     problem, record = state.problem, state.record
-    barred = _is_taken(out.positions) if state.declares_noise else _is_taken(record.positions, out.positions)
-    return maximize_ucb(problem.domain, view, beta, around, (problem.seed, _step(state, out)), barred)
+    barred = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
+    draw = (problem.seed, _step(state, out))
+    return maximize_ucb(problem.domain, view, beta, around, draw, barred, within or problem.domain.whole)
+
+
+def _best_within(state: State, view: Surrogate, within: Slice) -> Array | None:
+    """The position (d,) of best posterior mean among the best results moved into a slice; None before the first
+    result."""
+    rows = frontrunners(state.record, CONTENDERS)
+    if not len(rows):
+        return None
+    moved = within.put(state.record.positions[rows])
+    best: Array = moved[np.argmax(view.mean(moved))]
+    return best
 
 
 def _refined(state: State, view: Surrogate, beta: float, target: Array, out: HandedOut) -> Suggestion[State]:
     """The centroid of a cell that is almost as good as the target: the tree is cut there."""
     tolerance = TOLERANCE * beta * float(view.mean_and_std(target[None])[1][0])
-    taken = _is_taken(state.record.positions, out.positions)
+    taken = is_taken(state.record.positions, out.positions)
     found = refine(state.tree, state.problem.root, target, tolerance, UpperBound(view, beta), taken)
     tree, key, cells = _cells_changed(found)
     return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
-
-
-def _is_taken(*positions: Array) -> Callable[[Array], bool]:
-    """Whether a point, (d,), is among these positions, (k, d) each."""
-    return lambda point: any(records.holds(each, point) for each in positions)
 
 
 def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
@@ -239,37 +245,14 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     return tree, key, cells
 
 
-def _aware(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Surrogate:
-    """A posterior, given results (n,) under a warp, that also takes account of failed and pending points."""
-    return _with_pending_observed(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
-
-
-def _with_pending_observed(view: Surrogate, state: State, points: Array) -> Surrogate:
-    """The posterior as if these points had been observed at their means: the variance falls, the mean stays.
-
-    One by one, so that points asked for together are those that would have been asked for in turn, bit for bit.
-    """
-    noise = np.array([state.checkpoint.hyperparameters.noise_ratio])
-    for point in points:
-        view = view.condition(point[None], None, noise)
-    return view
-
-
-def _with_failures_imputed(view: Surrogate, warp: Warp, values: Array, failed: Array) -> Surrogate:
-    """The posterior with the failed points as vague results on the worse side of these results, (n,)."""
-    if not len(failed):
-        return view
-    imputed = np.quantile(values, FAILED_QUANTILE, keepdims=True) if len(values) else np.array([-1.0])
-    outputs = np.repeat(warp.forward(imputed), len(failed))
-    return view.condition(failed, outputs, np.full(len(failed), FAILED_NOISE))
-
-
 class Auto(Policy[Config, State]):
     """The ``auto`` profile; it never stops by itself."""
 
+    takes_slices = True
     start = staticmethod(start)
     restore = staticmethod(restore)
     suggestions = staticmethod(suggestions)
+    suggestions_within = staticmethod(suggestions_within)
     observe = staticmethod(observe)
     prepare = staticmethod(prepare)
     prepared_alike = staticmethod(prepared_alike)

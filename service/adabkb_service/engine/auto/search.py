@@ -17,8 +17,10 @@ from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb_and_gradient
 from adabkb_service.engine.compiled import compiled, inlined
 from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.slices import Slice
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 SCATTERED = 400
 LOCAL = 100
@@ -43,6 +45,7 @@ def maximize_ucb(
     around: Array | None,
     draw: tuple[int, int],
     taken: Callable[[Array], bool],
+    within: Slice,
 ) -> Array:
     """The position, (d,), with the largest f~ found.
 
@@ -53,20 +56,22 @@ def maximize_ucb(
         around: (d,) the best point so far.
         draw: (seed, step) of the random numbers.
         taken: whether a point is out of the question; if every one that was found is, that is overruled.
+        within: where to look.
     """
-    if domain.size <= LISTED_POINTS:
-        values = view.ucb(domain.points, beta)
-        free = _first_free(domain.points, values, taken)
-        return _best(domain.points, values) if free is None else free
-    found = candidates(domain, around, draw)
+    if within.size <= LISTED_POINTS:
+        values = view.ucb(within.points, beta)
+        free = _first_free(within.points, values, taken)
+        return _best(within.points, values) if free is None else free
+    found = within.put(candidates(domain, around, draw))
     values = view.ucb(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
-    ends = np.concatenate([domain.snap(ascend(view, starts, beta)), starts])
+    ends = np.concatenate([domain.snap(ascend(view, starts, beta, within.free)), starts])
     for attempt in range(ATTEMPTS):
-        free = _first_free(ends, view.ucb(ends, beta), lambda point: taken(domain.exact(point)))
+        free = _first_free(ends, view.ucb(ends, beta), lambda point: taken(within.exact(point)))
         if free is not None:
             return free
-        ends, found = found, domain.snap(uniforms(draw[0], -1 - attempt, found.size).reshape(found.shape))
+        random = domain.snap(uniforms(draw[0], -1 - attempt, found.size).reshape(found.shape))
+        ends, found = found, within.put(random)
     return _best(ends, view.ucb(ends, beta))
 
 
@@ -97,17 +102,17 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     return domain.snap(np.concatenate([scattered, local, domain.neighbours(around)]))
 
 
-def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
-    """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once.
+def ascend(view: Surrogate, starts: Array, beta: float, free: Bools) -> Array:
+    """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once, along the free axes, (d,).
 
     The gradient is preconditioned by the squared lengthscales; a step grows while it succeeds and shrinks while it
     does not.
     """
-    return _ascend(view.posterior, starts, beta)
+    return _ascend(view.posterior, starts, beta, free)
 
 
-@compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8)")
-def _ascend(posterior: Posterior, starts: Array, beta: float) -> Array:
+@compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8, b1[::1])")
+def _ascend(posterior: Posterior, starts: Array, beta: float, free: Bools) -> Array:
     reach = np.minimum(posterior[0], 1.0)
     x = starts.copy()
     value, gradient = ucb_and_gradient(posterior, x, beta)
@@ -116,7 +121,7 @@ def _ascend(posterior: Posterior, starts: Array, beta: float) -> Array:
     for _ in range(EVALUATIONS):
         trial, moving = np.empty((len(active), x.shape[1])), np.zeros(len(active), dtype=np.bool_)
         for i in range(len(active)):
-            moving[i] = _step(x[active[i]], gradient[active[i]], length[active[i]], reach, trial[i])
+            moving[i] = _step(x[active[i]], gradient[active[i]] * free, length[active[i]], reach, trial[i])
         active, trial = active[moving], trial[moving]
         if not len(active):
             break

@@ -1,0 +1,79 @@
+"""Points that were handed out and have no result: what they mean for the posterior.
+
+A pending point counts as if it had been observed at its mean. A failed point counts as a vague result on the worse side
+of the record: its region loses what made it attractive, but a single failure does not close it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine import record as records
+from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.warp import Warp
+
+Array = NDArray[np.float64]
+
+FAILED_QUANTILE = 0.25
+"""Quantile of the results so far that a failed point counts as."""
+FAILED_NOISE = 0.1
+"""Noise ratio of a failed point."""
+
+
+@dataclass(frozen=True)
+class HandedOut:
+    """Points without a result, as cube positions."""
+
+    pending: Array
+    """(k, d) awaited."""
+    failed: Array
+    """(f, d) could not be evaluated."""
+    moved: Array
+    """(m, d) had something else evaluated in their place."""
+
+    @cached_property
+    def positions(self) -> Array:
+        """All of them."""
+        return np.concatenate([self.pending, self.failed, self.moved])
+
+
+def handed_out(state: State, pending: Array, failed: Array | None, moved: Array | None) -> HandedOut:
+    """The points of a study, (k, d) each; None is no point."""
+    none = np.zeros((0, state.problem.space.dimension))
+    return HandedOut(pending, none if failed is None else failed, none if moved is None else moved)
+
+
+def is_taken(*positions: Array) -> Callable[[Array], bool]:
+    """Whether a point, (d,), is among these positions, (k, d) each."""
+    return lambda point: any(records.holds(each, point) for each in positions)
+
+
+def aware(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Surrogate:
+    """A posterior, given results (n,) under a warp, that also takes account of failed and pending points."""
+    return with_pending_observed(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
+
+
+def with_pending_observed(view: Surrogate, state: State, points: Array) -> Surrogate:
+    """The posterior as if these points had been observed at their means: the variance falls, the mean stays.
+
+    One by one, so that points asked for together are those that would have been asked for in turn, bit for bit.
+    """
+    noise = np.array([state.checkpoint.hyperparameters.noise_ratio])
+    for point in points:
+        view = view.condition(point[None], None, noise)
+    return view
+
+
+def _with_failures_imputed(view: Surrogate, warp: Warp, values: Array, failed: Array) -> Surrogate:
+    """The posterior with the failed points as vague results on the worse side of these results, (n,)."""
+    if not len(failed):
+        return view
+    imputed = np.quantile(values, FAILED_QUANTILE, keepdims=True) if len(values) else np.array([-1.0])
+    outputs = np.repeat(warp.forward(imputed), len(failed))
+    return view.condition(failed, outputs, np.full(len(failed), FAILED_NOISE))

@@ -1,0 +1,81 @@
+"""A slice of the search space: the points at which some parameters have given values."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.axes import FloatAxis, Value, identity
+from adabkb_service.engine.candidates import product
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The points of a space at which some parameters are fixed; without any it is the whole space."""
+
+    space: Space
+    fixed: Mapping[str, Value]
+    """Valid values by the names of axes."""
+
+    @cached_property
+    def free(self) -> Bools:
+        """(d,) axes that are not fixed."""
+        return np.array([axis.name not in self.fixed for axis in self.space.axes])
+
+    @cached_property
+    def size(self) -> float:
+        """Number of points; infinite if a free axis is real."""
+        axes = zip(self.space.axes, self.free, strict=True)
+        return math.prod(math.inf if axis.count is None else float(axis.count) for axis, is_free in axes if is_free)
+
+    @cached_property
+    def points(self) -> Array:
+        """Every point of a finite slice, (size, d)."""
+        values = []
+        for axis, is_free, fixed in zip(self.space.axes, self.free, self._coordinates, strict=True):
+            if is_free:
+                assert not isinstance(axis, FloatAxis), "a real interval cannot be listed"
+                values.append(np.array([axis.encode(axis.value(index)) for index in range(axis.count)]))
+            else:
+                values.append(np.array([fixed]))
+        return product(values)
+
+    def put(self, positions: Array) -> Array:
+        """Positions (k, d) moved into the slice along the fixed axes."""
+        return np.where(self.free, positions, self._coordinates)
+
+    def exact(self, position: Array) -> Array:
+        """The point (d,) that a position stands for: its fixed coordinates are those of the values as they are given,
+        which may be finer than what a position is decoded to."""
+        found: Array = self.put(self.space.snap(position[None]))[0]
+        return found
+
+    def holds(self, positions: Array) -> Bools:
+        """(k,) which of the points at positions (k, d) are in the slice."""
+        is_there: Bools = (self.free | (positions == self._coordinates)).all(axis=1)
+        return is_there
+
+    def agrees(self, parameters: Mapping[str, Value]) -> bool:
+        """Whether a point's parameters have the values that are fixed."""
+        return all(identity(parameters[name]) == identity(value) for name, value in self.fixed.items())
+
+    @cached_property
+    def _coordinates(self) -> Array:
+        """(d,) of the fixed axes; 0 for the others."""
+        axes = self.space.axes
+        return np.array([axis.encode(self.fixed[axis.name]) if axis.name in self.fixed else 0.0 for axis in axes]) + 0.0
+
+
+def are_alike(one: Mapping[str, Value] | None, other: Mapping[str, Value] | None) -> bool:
+    """Whether the same parameters are fixed at the same values in JSON: True == 1 in Python, but not there."""
+    return one is other or json.dumps(one) == json.dumps(other)
