@@ -15,6 +15,7 @@ from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.contract.algorithms import SYSTEMS
 from adabkb_service.settings import Settings, table
+from benchmarks import calibration as calibration_benchmark
 from benchmarks import scaling as scaling_benchmark
 from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
@@ -83,14 +84,7 @@ def scaling() -> str:
 def calibration() -> str:
     """How often the 90% interval holds the truth, from the committed results."""
     results = json.loads((RESULTS / "calibration.json").read_text())
-    header = ["results at", "noise", *(f"{count} results" for count in results["counts"])]
-    return markdown(
-        header,
-        (
-            [cell["design"], str(cell["noise"]), *(f"{share:.2f}" for share in cell["coverage"])]
-            for cell in results["cells"]
-        ),
-    )
+    return markdown(calibration_benchmark.header(results["counts"]), calibration_benchmark.rows(results["cells"]))
 
 
 def stopping() -> str:

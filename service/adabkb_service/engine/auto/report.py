@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
+from adabkb_service.engine.auto.calibration import Calibration, calibrate
 from adabkb_service.engine.auto.certificate import best_lower
 from adabkb_service.engine.auto.state import State, incumbent, mean_and_std
 from adabkb_service.engine.auto.tree import LEAF
@@ -60,13 +61,15 @@ def dictionary(state: State) -> tuple[int, ...]:
     return tuple(np.unique(record.ordinals[rows]).tolist())
 
 
-def predict(state: State, points: Array) -> Prediction:
+def predict(state: State, points: Array, calibration: Calibration | None = None) -> Prediction:
     """The posterior at cube positions (k, d), by the results alone.
 
     The mean is that of the warped outputs in the user's units (the median of the prediction); the bounds are the ends
-    of its 90% interval, and the standard deviation half the width of the 68% one.
+    of its 90% interval, and the standard deviation half the width of the 68% one. Both are calibrated, as is right for
+    this state unless something else is given: ``Calibration()`` leaves them what the search works with.
     """
     mean, deviation = mean_and_std(state.surrogate, points)
+    deviation = (calibration or calibrate(state)).widened(deviation)
     lcb, low, middle, high, ucb = (
         _in_user_units(state, mean + widths * deviation) for widths in (-INTERVAL, -1.0, 0.0, 1.0, INTERVAL)
     )
