@@ -84,9 +84,12 @@ class AsyncStudy:
     include = awaited(StudyCalls.include)
     recommendation = awaited(StudyCalls.recommendation)
     predict = awaited(StudyCalls.predict)
+    importance = awaited(StudyCalls.importance)
+    slice = awaited(StudyCalls.slice)
 
     model = awaited(StudyCalls.model)
     tree = streamed(StudyCalls.tree)
+    partition = streamed(StudyCalls.partition)
     dictionary = streamed(StudyCalls.dictionary)
     events = streamed(StudyCalls.events)
     export = awaited(StudyCalls.export)

@@ -190,6 +190,56 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
+class ParameterImportance:
+    """Sobol' indices of a parameter, between 0 and 1, with their standard errors.
+
+    ``first_order`` is the share of the variance of the posterior mean over the space that the parameter explains by
+    itself, ``total`` the share that it explains together with all others. Both are 0 for a fixed parameter.
+    """
+
+    name: str
+    first_order: float
+    first_order_error: float
+    total: float
+    total_error: float
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Which parameters the objective depends on, by the model.
+
+    ``parameters`` is empty if there is a ``reason``: "too_few_results" or "constant". ``std`` is the standard deviation
+    of the posterior mean over the space, in the objective's units; ``results`` is what the model rests on.
+    """
+
+    results: int
+    std: float | None
+    parameters: tuple[ParameterImportance, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class SliceAxis:
+    """A parameter that varies along a slice, and its values in order."""
+
+    name: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The posterior along one or two parameters, with the others ``at`` some values.
+
+    ``predictions`` are at all combinations of the values of ``axes``; the last parameter varies fastest.
+    """
+
+    results: int
+    axes: tuple[SliceAxis, ...]
+    at: Parameters
+    predictions: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True)
 class Event:
     """An entry of the study's log."""
 
@@ -243,12 +293,12 @@ def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
     return _SCALARS[kind](document) if kind in _SCALARS else document
 
 
-_SCALARS: dict[Any, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, float: float}
-
-
 def _choice(value: Any) -> Any:
     """Return a parameter's value; one that consists of several is a tuple, as in the search space."""
     return tuple(value) if isinstance(value, list) else value
+
+
+_SCALARS: dict[Any, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, float: float, Any: _choice}
 
 
 @cache

@@ -73,9 +73,12 @@ class StudyResource:
     include = performed(StudyCalls.include)
     recommendation = performed(StudyCalls.recommendation)
     predict = performed(StudyCalls.predict)
+    importance = performed(StudyCalls.importance)
+    slice = performed(StudyCalls.slice)
 
     model = performed(StudyCalls.model)
     tree = listed(StudyCalls.tree)
+    partition = listed(StudyCalls.partition)
     dictionary = listed(StudyCalls.dictionary)
     events = listed(StudyCalls.events)
     export = performed(StudyCalls.export)

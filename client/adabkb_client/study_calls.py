@@ -4,8 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsFloat
 
 from adabkb_client.calls import Call, Listing, Steps
-from adabkb_client.models import Answer, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo, decode
-from adabkb_client.plain import point
+from adabkb_client.models import (
+    Answer,
+    Event,
+    Importance,
+    Observation,
+    Parameters,
+    Prediction,
+    Recommendation,
+    Slice,
+    StudyInfo,
+    decode,
+)
+from adabkb_client.plain import encoded, point
+from adabkb_client.protocol import Param
 from adabkb_client.trial_calls import TrialCalls, result_of
 
 
@@ -69,6 +81,23 @@ class StudyCalls(TrialCalls):
         answer = yield Call("POST", f"{self._path}/predict", body)
         return [decode(Prediction, prediction) for prediction in answer["predictions"]]
 
+    def importance(self) -> Steps[Importance]:
+        """Return which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
+        return decode(Importance, (yield Call("GET", f"{self._path}/importance")))
+
+    def slice(self, *parameters: str, points: int | None = None, at: Parameters | None = None) -> Steps[Slice]:
+        """Return the posterior along one or two parameters.
+
+        Args:
+            parameters: names of those that vary.
+            points: values of each of them at most; 50 by default, and 25 (at most 31) of each of two.
+            at: values of other parameters; the rest are as in the point that the model recommends.
+        """
+        params: dict[str, Param] = {"parameter": list(parameters), "points": points}
+        if at is not None:
+            params["at"] = encoded(point(at)).decode()
+        return decode(Slice, (yield Call("GET", f"{self._path}/slice", params=params)))
+
     # The model and the log, in wire form: see docs/http.md for the fields
 
     def model(self) -> Steps[dict[str, Any]]:
@@ -79,6 +108,10 @@ class StudyCalls(TrialCalls):
     def tree(self) -> Listing[dict[str, Any]]:
         """Yield the cells of the partition tree."""
         return Listing(f"{self._path}/tree", dict)
+
+    def partition(self, status: Literal["leaf", "expanded", "pruned"] | None = None) -> Listing[dict[str, Any]]:
+        """Yield the cells of the partition tree, all or those of one status, with what the model says of each."""
+        return Listing(f"{self._path}/partition", dict, {"status": status})
 
     def dictionary(self) -> Listing[dict[str, Any]]:
         """Yield the points of the dictionary, which the sketch is built on."""

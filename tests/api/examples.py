@@ -32,6 +32,11 @@ DEFINITION: dict[str, Any] = {
     ],
 }
 POINT = {"C": 10.0, "kernel": "rbf"}
+RESULTS = [
+    {"parameters": POINT, "value": 0.87},
+    {"parameters": {"C": 0.1, "kernel": "linear"}, "value": 0.8},
+    {"parameters": {"C": 0.1, "kernel": "rbf"}, "value": 0.7},
+]
 CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
@@ -43,7 +48,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies/svm/observe", {"trial": 1, "value": 0.91, "std_error": 0.01}),
     ("POST", "/v1/studies/svm/trials/2/release", {"attempt": 1}),
     ("POST", "/v1/studies/svm/trials/2/retry", {"reason": "the data set was missing"}),
-    ("POST", "/v1/studies/svm/observations", {"items": [{"parameters": POINT, "value": 0.87}], "dry_run": False}),
+    ("POST", "/v1/studies/svm/observations", {"items": RESULTS, "dry_run": False}),
     ("POST", "/v1/studies/svm/trials", {"parameters": {"C": 0.5, "kernel": "linear"}}),
     ("PATCH", "/v1/studies/svm/observations/2", {"value": 0.88, "reason": "the first value was of another fold"}),
     ("PATCH", "/v1/studies/svm", {"budget": 80, "tags": {"team": "vision"}}),
@@ -55,7 +60,10 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/studies/svm/observations?limit=2", None),
     ("GET", "/v1/studies/svm/recommendation", None),
     ("POST", "/v1/studies/svm/predict", {"points": [POINT]}),
+    ("GET", "/v1/studies/svm/importance", None),
+    ("GET", "/v1/studies/svm/slice?parameter=C&points=3", None),
     ("GET", "/v1/studies/svm/model", None),
+    ("GET", "/v1/studies/svm/partition?limit=2", None),
     ("GET", "/v1/studies/svm/tree?limit=2", None),
     ("GET", "/v1/studies/svm/dictionary?limit=2", None),
     ("GET", "/v1/studies/svm/events?limit=2", None),

@@ -142,6 +142,26 @@ def test_what_is_known_is_shown(study: Study) -> None:
     assert adabkb("tree", study.id).startswith("key=")
 
 
+def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
+    assert adabkb("importance", study.id) == f"Study {study.id} has 0 results: at least 4 results are needed.\n"
+    study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
+    header, first, second = adabkb("importance", study.id).splitlines()
+    assert header.split("  ")[0] == "parameter"
+    assert first.startswith("x          ")
+    assert " ± " in first
+    assert second.startswith("y          ")
+    assert json.loads(adabkb("importance", study.id, "--json"))["results"] == 10
+    at, header, *rows = adabkb("slice", study.id, "x", "--points", "3", "--at", "y=0.5").splitlines()
+    assert (at, header.split()) == ("at y=0.5", ["x", "mean", "std", "lower", "upper"])
+    assert [row.split()[0] for row in rows] == ["0", "0.5", "1"]
+    assert len(adabkb("slice", study.id, "y", "x", "--points", "3").splitlines()) == 10
+    assert "'z' is not a parameter of this study (known: x, y)" in adabkb("slice", study.id, "z", code=1)
+    header, root = adabkb("partition", study.id).splitlines()
+    assert header.split() == ["cell", "depth", "status", "mean", "std", "index", "x", "y"]
+    assert (root.split()[:3], root.split()[-2:]) == (["0", "0", "leaf"], ["0..1", "0..1"])
+    assert adabkb("partition", study.id, "--status", "pruned") == f"Study {study.id} has no such cells.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -203,6 +223,9 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             *(((verb, "all"), None) for verb in ("events", "export")),
             (("why", "all", "1"), None),
             (("predict", "all", *x), None),
+            (("importance", "all"), None),
+            (("slice", "all", "x"), None),
+            (("partition", "all"), None),
             (("study", "delete", "all", "--yes"), None),
         ]:
             adabkb(*arguments, "--url", through.url, stdin=stdin)

@@ -26,9 +26,10 @@ from adabkb_client.study_calls import StudyCalls
 SURFACE = """
     APIError AdaBKBError Answer AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Best Bool Categorical Cell
     Client Conflict ConnectionFailed Counts
-    Delivery Estimate Event Fixed Float Int Invalid KeptResult LeasedTrial NoTrialAvailable NotFound Observation
-    Ordinal Outbox Parameter PreconditionFailed Prediction Recommendation ResultKept RunReport Study StudyComplete
-    StudyInfo StudySummary Trial Unauthorized Unavailable UnexpectedAnswer WorkerDied
+    Delivery Estimate Event Fixed Float Importance Int Invalid KeptResult LeasedTrial NoTrialAvailable NotFound
+    Observation Ordinal Outbox Parameter ParameterImportance PreconditionFailed Prediction Recommendation ResultKept
+    RunReport Slice SliceAxis Study StudyComplete StudyInfo StudySummary Trial Unauthorized Unavailable
+    UnexpectedAnswer WorkerDied
 """
 
 

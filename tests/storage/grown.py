@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from adabkb_service.storage import studies
+from adabkb_service.storage import model, studies
 from adabkb_service.storage.rows import Row, as_values
 from adabkb_service.storage.tables import metadata
 from tests.storage.rows import NOW, event, key, observation, study, trial
@@ -19,6 +19,8 @@ OVERDUE = 10
 WAITING = 10
 """Of each kind; all of these among the last trials of the study "s"."""
 KEYS = 20_000
+CELLS = 5_000
+"""Of the study "s"."""
 STUDIES = 5_000
 """Without any trials."""
 OTHERS = 200
@@ -34,6 +36,7 @@ def grow(connection: sa.Connection) -> None:
     """The study "s" and others beside it."""
     studies.create(connection, study("s"))
     _fill(connection, "s", TRIALS, state=_state, leased_until=_leased_until)
+    model.write_cells(connection, "s", {f"0.{number}": "leaf" for number in range(CELLS)})
     copies(connection, study("other"), OTHERS, id=_named("other"))
     for number in range(1, OTHERS + 1):
         _fill(connection, f"other{number}", 10, state=lambda number: _either(number > 9, "active", "completed"))

@@ -17,9 +17,9 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage import events, idempotency, model, observations, studies, trials
 from adabkb_service.storage.database import Database
-from tests.storage.grown import ACTIVE, KEYS, MOMENTS, OTHERS, OVERDUE, TRIALS, WAITING, grow
+from tests.storage.grown import ACTIVE, CELLS, KEYS, MOMENTS, OTHERS, OVERDUE, TRIALS, WAITING, grow
 from tests.storage.rows import INCARNATION, NOW, study
 
 MIDDLE = TRIALS // 2
@@ -71,6 +71,8 @@ QUERIES = {
         lambda connection: observations.best(connection, "s", maximize=True, but=range(1, 21)), 1
     ),
     "observations": Query(lambda connection: observations.page(connection, "s", MIDDLE, 100), 100),
+    "cells, first page": Query(lambda connection: model.page_of_cells(connection, "s", 0, 100), 100),
+    "leaves, later page": Query(lambda connection: model.page_of_cells(connection, "s", CELLS // 2, 100, "leaf"), 100),
     "events": Query(lambda connection: events.page(connection, "s", TRIALS, 100), 100),
     "events, the last": Query(lambda connection: events.page(connection, "s", 2 * TRIALS - 3), 3),
     "events of a trial": Query(lambda connection: events.of_trial(connection, "s", MIDDLE), 2),

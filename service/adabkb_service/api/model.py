@@ -1,15 +1,21 @@
-"""What a study's model says: /recommendation, /predict, /model, /tree, /dictionary"""
+"""What a study's model says: /recommendation, /predict, /importance, /slice, /model, /partition, /tree, /dictionary"""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
 
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded, reply
 from adabkb_service.api.problems import responses
+from adabkb_service.contract import analysis as found
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PredictBody
-from adabkb_service.operations import predict
+from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.operations import analysis, predict
+from adabkb_service.storage.rows import CellStatus
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)
 
@@ -31,10 +37,56 @@ def predict_points(study_id: StudyId, body: PredictBody, service: ServiceDep, ke
     return reply(predict.predict(service, study_id, body.points, key))
 
 
+@router.get("/importance", operation_id="getImportance", responses=responses(404, 422))
+def get_importance(study_id: StudyId, service: ServiceDep) -> found.Importance:
+    """Which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
+    return analysis.importance(service, study_id)
+
+
+@router.get("/slice", operation_id="getSlice", responses=responses(404, 422))
+def get_slice(
+    study_id: StudyId,
+    service: ServiceDep,
+    parameter: Annotated[
+        list[str], Query(description="a parameter that varies; another one makes a grid", min_length=1, max_length=2)
+    ],
+    points: Annotated[
+        int | None,
+        Query(
+            ge=2,
+            le=analysis.MOST_POINTS,
+            description="values of each parameter at most; by default 50, or 25 of each of two, which have 31 at most",
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        Query(
+            description='a JSON object with values of other parameters, such as {"gamma": 0.1}; the rest are as in the '
+            "point that the model recommends",
+            max_length=10_000,
+        ),
+    ] = None,
+) -> found.Slice:
+    """The posterior along one or two parameters."""
+    return analysis.slice_through(service, study_id, parameter, points, {} if at is None else _object(at))
+
+
 @router.get("/model", operation_id="getModel", responses=responses(404, 422))
 def get_model(study_id: StudyId, service: ServiceDep) -> views.Model:
     """The model in numbers."""
     return predict.model(service, study_id)
+
+
+@router.get("/partition", operation_id="listPartition", responses=responses(404, 422))
+def list_partition(
+    study_id: StudyId,
+    service: ServiceDep,
+    page: PageDep,
+    status: Annotated[CellStatus | None, Query(description="of the cells; by default all of them")] = None,
+) -> Listing[found.PartitionCell]:
+    """Cells of the partition tree in order of creation, with what the model says of each."""
+    cells, last = analysis.partition(service, study_id, page.after, page.limit, status)
+    return Listing(items=cells, next_cursor=None if last is None else encoded(last))
 
 
 @router.get("/tree", operation_id="listCells", responses=responses(404, 422))
@@ -51,3 +103,13 @@ def list_dictionary(study_id: StudyId, service: ServiceDep, page: PageDep) -> Li
     after = -1 if page.cursor is None else page.after
     points = predict.dictionary(service, study_id, after, page.limit)
     return Listing(items=points, next_cursor=page.cursor_after(len(points), points[-1].ordinal if points else 0))
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Invalid([FieldError("?at", 'must be a JSON object, such as {"gamma": 0.1}', "invalid_at")])
+    return value

@@ -108,9 +108,9 @@ class Server:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get(self, path: str) -> Json:
+    def get(self, path: str, **params: Param) -> Json:
         """GET a document."""
-        return self._answer(Call("GET", path))
+        return self._answer(Call("GET", path, params=params))
 
     def text(self, path: str, **params: Param) -> str:
         """GET a document that is not JSON."""

@@ -10,7 +10,7 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from adabkb_service.cli import results, studies, trials
+from adabkb_service.cli import analysis, results, studies, trials
 from adabkb_service.cli.calling import calling
 from adabkb_service.cli.output import fail, speaking
 from adabkb_service.cli.run import run
@@ -90,7 +90,10 @@ CALLS: dict[str, Callable[..., None]] = {
     "include": results.include,
     "recommend": results.recommend,
     "predict": results.predict,
+    "importance": analysis.importance,
+    "slice": analysis.slice_,
     "model": results.model,
+    "partition": analysis.partition,
     "tree": results.tree,
     "dictionary": results.dictionary,
     "events": results.events,

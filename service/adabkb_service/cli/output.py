@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
@@ -57,6 +57,13 @@ def fail(message: str, document: Mapping[str, Any] | None = None) -> NoReturn:
         Failure: always.
     """
     raise Failure(message, document)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows below a header, as columns of text."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def point(parameters: Mapping[str, Any]) -> str:

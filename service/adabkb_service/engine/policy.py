@@ -148,6 +148,10 @@ class Policy(ABC, Generic[C, S]):
     def predict(self, state: S, points: Array) -> Prediction:
         """The posterior at cube positions (k, d), given the results only: pending points have no part in it."""
 
+    def mean(self, state: S, points: Array) -> Array:
+        """The mean of ``predict`` alone, (k,), where that is cheaper."""
+        return self.predict(state, points).mean
+
     @abstractmethod
     def recommend(self, state: S) -> Recommendation | None:
         """The evaluated point of best posterior mean; None before the first result."""
@@ -155,3 +159,8 @@ class Policy(ABC, Generic[C, S]):
     @abstractmethod
     def cell_box(self, state: S, key: str) -> CellBox:
         """The corners and the centroid of a cell, from its key."""
+
+    def cell_indices(self, state: S, keys: Sequence[str]) -> Array:  # noqa: ARG002
+        """(k,) what the objective may reach in cells, as this system bounds it, in the user's units; NaN for cells that
+        it has no such number for. By default for none."""
+        return np.full(len(keys), np.nan)

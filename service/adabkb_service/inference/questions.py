@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
+from adabkb_service.engine.grids import along, grid
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.proposals import Expected
 
 Point = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SliceThrough:
+    """Predictions on a grid; the last axis varies fastest."""
+
+    results: int
+    """How many the model rests on."""
+    values: list[list[Any]]
+    """Along each axis."""
+    at: Point
+    """The point that the slice goes through."""
+    predictions: list[Expected]
+
+
+@dataclass(frozen=True)
+class CellBelief:
+    """The extent of a cell, and what the model says of it, in the objective's units and sign."""
+
+    low: Point
+    high: Point
+    centroid: Point
+    mean: float
+    std: float
+    """At the centroid."""
+    index: float | None
+    """As ``Policy.cell_indices`` has it."""
 
 
 def figures(model: Model) -> dict[str, Any]:
@@ -47,10 +79,51 @@ def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
     return [(ordinal, model.dataset.parameters_at(points[ordinal])) for ordinal in ordinals]
 
 
+def importance(model: Model) -> tuple[int, Sensitivity | None]:
+    """How many results there are, and how the posterior mean depends on the parameters; None for too few results, and
+    for a constant mean."""
+    results = model.policy.report(model.state).observations
+    if results < FEWEST_RESULTS:
+        return results, None
+    return results, sensitivity(partial(model.policy.mean, model.state), model.dataset.space)
+
+
+def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
+    """Predictions along some axes, up to so many values of each, through the recommended point (the middle of the
+    space before the first result); ``at`` has other positions, by axis."""
+    space, recommended = model.dataset.space, model.policy.recommend(model.state)
+    base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
+    base[list(at)] = list(at.values())
+    positions = [along(space.axes[axis], points) for axis in axes]
+    values = [[space.axes[axis].decode(u) for u in line] for axis, line in zip(axes, positions, strict=True)]
+    results = model.policy.report(model.state).observations
+    predictions = model.predict(grid(base, axes, positions))
+    return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
+
+
+def partition(model: Model, keys: list[str]) -> list[CellBelief]:
+    """Cells with what the model says of each."""
+    if not keys:
+        return []
+    found = [model.policy.cell_box(model.state, key) for key in keys]
+    predictions = model.predict(np.array([box.centroid for box in found]))
+    indices = (model.sign * model.policy.cell_indices(model.state, keys)).tolist()
+    decode = model.dataset.space.decode
+    return [
+        CellBelief(decode(box.low), decode(box.high), decode(box.centroid), at.mean, at.std, _finite(index))
+        for box, at, index in zip(found, predictions, indices, strict=True)
+    ]
+
+
 def stored(_: Model) -> None:
     """Nothing; the rows of the model are stored before the answer."""
 
 
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 QUESTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (figures, recommended, predicted, boxes, members, stored)
+    function.__name__: function
+    for function in (figures, recommended, predicted, importance, slice_through, boxes, partition, members, stored)
 }

@@ -17,7 +17,7 @@ from adabkb_service.inference import model as models
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import CellRow, CellStatus, StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.points import checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
@@ -85,15 +85,36 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
     Raises:
         Unavailable: the model is out of order.
     """
-    service.ask(study_id, "stored")
-    with service.database.reading() as connection:
-        page = rows.page_of_cells(connection, study_id, after, limit)
-    _, boxes = service.ask(study_id, "boxes", [row.key for row in page])
+    page, boxes, last = described_cells(service, study_id, "boxes", after, limit)
     cells = [
         answers.Cell(key=row.key, depth=row.depth, status=row.status, low=low, high=high, centroid=centroid)
         for row, (low, high, centroid) in zip(page, boxes, strict=True)
     ]
-    return cells, page[-1].id if len(page) == limit else None
+    return cells, last
+
+
+def described_cells(
+    service: Service, study_id: str, question: str, after: int, limit: int, status: CellStatus | None = None
+) -> tuple[list[CellRow], list[Any], int | None]:
+    """A page of cells in order of creation, what the model answers about each, and the row id to go on after, if
+    there may be more.
+
+    Args:
+        service: the running service.
+        study_id: whose cells.
+        question: that takes their keys.
+        after: the row id of the last cell of the page before.
+        limit: of cells.
+        status: of the cells; None for all of them.
+
+    Raises:
+        Unavailable: the model is out of order.
+    """
+    service.ask(study_id, "stored")
+    with service.database.reading() as connection:
+        page = rows.page_of_cells(connection, study_id, after, limit, status)
+    _, described = service.ask(study_id, question, [row.key for row in page])
+    return page, described, page[-1].id if len(page) == limit else None
 
 
 def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[answers.DictionaryPoint]:

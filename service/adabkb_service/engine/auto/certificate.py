@@ -47,7 +47,7 @@ def certify(state: State) -> Certificate:
     if len(values) < FEWEST or values.min() == values.max():  # nothing is known yet of how the objective varies
         return Certificate()
     gram = view.kernel.gram(view.inducing, view.inducing)
-    norm = NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), view.variance))
+    norm = _norm(view, gram)
     effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
     beta = _beta(state, norm, effective_dimension)
     lower, row = best_lower(state, beta)
@@ -77,6 +77,20 @@ def best_lower(state: State, beta: float) -> tuple[float, int]:
     lower = mean - beta * deviation
     best = int(np.argmax(lower))
     return float(lower[best]), int(rows[best])
+
+
+def upper_bounds(state: State, boxes: list[Box]) -> Array:
+    """U of boxes, (k,), in model output units, with the width of the last checkpoint."""
+    if not boxes:
+        return np.zeros(0)
+    view = state.surrogate
+    norm = _norm(view, view.kernel.gram(view.inducing, view.inducing))
+    return _bounds(view, state.checkpoint.beta, norm, boxes)
+
+
+def _norm(view: Surrogate, gram: Array) -> float:
+    """F, from the gram matrix of the inducing points."""
+    return NORM_SAFETY * math.sqrt(max(float(view.weights @ gram @ view.weights), view.variance))
 
 
 def _beta(state: State, norm: float, effective_dimension: float) -> float:

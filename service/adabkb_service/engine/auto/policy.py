@@ -31,7 +31,7 @@ from adabkb_service.engine.auto.handed_out import HandedOut, aware, handed_out, 
 from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
-from adabkb_service.engine.auto.report import dictionary, learned, predict, recommend, report
+from adabkb_service.engine.auto.report import cell_indices, dictionary, learned, mean, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.rows import frontrunners
@@ -262,8 +262,10 @@ class Auto(Policy[Config, State]):
     exhausted = staticmethod(exhausted)
     report = staticmethod(report)
     predict = staticmethod(predict)
+    mean = staticmethod(mean)
     recommend = staticmethod(recommend)
     cell_box = staticmethod(cell_box)
+    cell_indices = staticmethod(cell_indices)
 
 
 auto = Auto()

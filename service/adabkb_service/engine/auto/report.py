@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
 from adabkb_service.engine.auto.calibration import Calibration, calibrate
-from adabkb_service.engine.auto.certificate import best_lower
-from adabkb_service.engine.auto.state import State, incumbent, mean_and_std
-from adabkb_service.engine.auto.tree import LEAF
+from adabkb_service.engine.auto.certificate import best_lower, upper_bounds
+from adabkb_service.engine.auto.state import CHUNK, State, incumbent, mean_and_std
+from adabkb_service.engine.auto.tree import LEAF, box_of
 from adabkb_service.engine.auto.warp import HIGHEST
 
 Array = NDArray[np.float64]
 
 INTERVAL = 1.6448536269514722
 """Standard deviations to either end of the 90% interval."""
+WIDTHS = np.array([-INTERVAL, -1.0, 0.0, 1.0, INTERVAL])
+"""Standard deviations from the mean of the figures of a prediction: either end of both intervals, and the middle."""
 BEYOND = 0.9
 """How far beyond the worst result predictions go, as a share of the way to where the warp's range ends."""
 
@@ -70,10 +72,21 @@ def predict(state: State, points: Array, calibration: Calibration | None = None)
     """
     mean, deviation = mean_and_std(state.surrogate, points)
     deviation = (calibration or calibrate(state)).widened(deviation)
-    lcb, low, middle, high, ucb = (
-        _in_user_units(state, mean + widths * deviation) for widths in (-INTERVAL, -1.0, 0.0, 1.0, INTERVAL)
-    )
+    lcb, low, middle, high, ucb = _in_user_units(state, mean + WIDTHS[:, None] * deviation)
     return Prediction(middle, high / 2.0 - low / 2.0, lcb, ucb)
+
+
+def mean(state: State, points: Array) -> Array:
+    """The mean of ``predict`` alone."""
+    parts = [state.surrogate.mean(points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
+    return _in_user_units(state, np.concatenate(parts))
+
+
+def cell_indices(state: State, keys: Sequence[str]) -> Array:
+    """U of cells (``certificate``), (k,): what decides on pruning them. NaN before anything is certified."""
+    if not state.checkpoint.beta:
+        return np.full(len(keys), np.nan)
+    return state.warp.inverse(upper_bounds(state, [box_of(state.problem.domain, key) for key in keys]))
 
 
 def recommend(state: State) -> Recommendation | None:

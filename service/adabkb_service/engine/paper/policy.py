@@ -18,7 +18,7 @@ the paper names in its outlook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,16 @@ def _index(state: State, deviation: Array) -> Array:
     return index.expected_improvements(state.tree, summary.mean, np.sqrt(config.ridge) * deviation, best)
 
 
+def cell_indices(state: State, keys: Sequence[str]) -> Array:
+    """I_t of cells, (k,), in the user's units. NaN for cells that are no leaves, and where improvements rank them."""
+    tree, summary = state.tree, state.summary
+    if tree.listed or state.problem.config.index != "ucb":
+        return np.full(len(keys), np.nan)
+    values = summary.offset + summary.scale * _index(state, summary.deviation)
+    found = dict(zip(tree.keys[tree.leaves].tolist(), values.tolist(), strict=True))
+    return np.array([found.get(key, np.nan) for key in keys])
+
+
 def _expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
     """Line 5: whether beta s <= V_h and h < h_max. A leaf whose point is pending is expanded whatever its s is."""
     tree = state.tree
@@ -204,6 +214,7 @@ class AdaBKB(Policy[Config, State]):
     predict = staticmethod(predict)
     recommend = staticmethod(recommend)
     cell_box = staticmethod(cell_box)
+    cell_indices = staticmethod(cell_indices)
     stopped = staticmethod(stopped)
 
 

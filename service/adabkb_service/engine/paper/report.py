@@ -15,6 +15,9 @@ from adabkb_service.engine.paper.state import State
 
 Array = NDArray[np.float64]
 
+CHUNK = 2048
+"""Points whose features are held at a time."""
+
 
 def report(state: State) -> Report:
     """The current model in numbers."""
@@ -45,13 +48,18 @@ def learned(state: State) -> Mapping[str, object] | None:
 
 def predict(state: State, points: Array) -> Prediction:
     """The posterior at cube positions (k, d), given the observations only: pending points have no part in it."""
+    parts = [_predicted(state, points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
+    return Prediction(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _predicted(state: State, points: Array) -> tuple[Array, Array, Array, Array]:
     summary = state.summary
     features = state.gp.sketch.embed(state.problem.scaled(points))
     variance = state.gp.posterior.variance_at(features)
     mean = summary.offset + summary.scale * (features @ summary.weights)
     width = summary.scale * summary.beta * np.sqrt(variance)
     std = summary.scale * np.sqrt(state.problem.config.ridge * variance)
-    return Prediction(mean, std, mean - width, mean + width)
+    return mean, std, mean - width, mean + width
 
 
 def recommend(state: State) -> Recommendation | None:

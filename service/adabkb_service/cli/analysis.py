@@ -1,0 +1,114 @@
+"""Commands about what the model has found out: which parameters matter, slices of the posterior, and the partition."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Annotated, Any, Literal
+
+import typer
+
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, point, show, table
+from adabkb_service.cli.values import parse_point
+
+REASONS = {
+    "too_few_results": "at least 4 results are needed",
+    "constant": "the model's prediction is the same everywhere",
+}
+
+
+def importance(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Show which parameters the objective depends on, by the model.
+
+    These are Sobol' indices with their standard errors: the share of the variance over the space that a parameter
+    explains by itself (first order), and together with all others (total).
+    """
+    found = server.get(path(study, "/importance"))
+    if found["reason"] is not None:
+        text = f"Study {study} has {found['results']} results: {REASONS[found['reason']]}."
+    else:
+        ranked = sorted(found["parameters"], key=lambda each: -each["total"])
+        text = table(
+            ["parameter", "first order", "total"],
+            [
+                [
+                    each["name"],
+                    _with_error(each["first_order"], each["first_order_error"]),
+                    _with_error(each["total"], each["total_error"]),
+                ]
+                for each in ranked
+            ],
+        )
+    show(found, text, as_json=as_json)
+
+
+def slice_(
+    server: Server,
+    study: StudyId,
+    parameters: Annotated[
+        list[str], typer.Argument(metavar="PARAMETER...", help="one or two that vary", show_default=False)
+    ],
+    points: Annotated[
+        int | None, typer.Option(help="values of each at most, by default 50 (25 of each of two)", show_default=False)
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="value of another parameter (repeatable)", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the model predicts along one or two parameters.
+
+    All others are as in the recommended point, unless --at says otherwise.
+
+    \b
+    adabkb slice svm C --points 10 --at gamma=0.1
+    """
+    others = json.dumps(parse_point(at)) if at else None
+    found = server.get(path(study, "/slice"), parameter=parameters, points=points, at=others)
+    names = [axis["name"] for axis in found["axes"]]
+    rows = [
+        [*map(_value, where), *(f"{it[column]:.6g}" for column in ("mean", "std", "lcb", "ucb"))]
+        for where, it in zip(product(*(axis["values"] for axis in found["axes"])), found["predictions"], strict=True)
+    ]
+    lines = [table([*names, "mean", "std", "lower", "upper"], rows)]
+    if found["at"]:
+        lines.insert(0, f"at {point(found['at'])}")
+    show(found, "\n".join(lines), as_json=as_json)
+
+
+def partition(
+    server: Server,
+    study: StudyId,
+    status: Annotated[
+        Literal["leaf", "expanded", "pruned"] | None, typer.Option(help="of the cells to list", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the cells of the partition tree with what the model says of each, in order of creation."""
+    found = list(server.pages(path(study, "/partition"), status=status))
+    rows = [
+        [cell["key"], str(cell["depth"]), cell["status"], f"{cell['mean']:.6g}", f"{cell['std']:.2g}", _index(cell)]
+        + [_range(cell["low"][name], cell["high"][name]) for name in cell["low"]]
+        for cell in found
+    ]
+    names = list(found[0]["low"]) if found else []
+    text = table(["cell", "depth", "status", "mean", "std", "index", *names], rows)
+    show(found, text if found else f"Study {study} has no such cells.", as_json=as_json)
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{value:.3f} ± {error:.3f}"
+
+
+def _index(cell: dict[str, Any]) -> str:
+    return "" if cell["index"] is None else f"{cell['index']:.6g}"
+
+
+def _range(low: object, high: object) -> str:
+    return _value(low) if low == high else f"{_value(low)}..{_value(high)}"
+
+
+def _value(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

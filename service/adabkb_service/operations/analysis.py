@@ -1,0 +1,142 @@
+"""What a study's model has found out: which parameters matter, slices of the posterior, and the cells with what it says
+of each. The model folds the whole log before it answers; nothing here changes a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adabkb_service.contract import analysis as answers
+from adabkb_service.contract.answers import Prediction
+from adabkb_service.contract.study import definition_of
+from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
+from adabkb_service.engine.space import Fixed, Space
+from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
+from adabkb_service.operations.predict import described_cells
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import studies
+from adabkb_service.storage.rows import CellStatus
+
+MOST_POINTS = 1000
+"""Points of a slice."""
+POINTS = {1: 50, 2: 25}
+"""Values of each parameter by default, by the number of parameters, ..."""
+MOST_VALUES = {1: MOST_POINTS, 2: 31}
+"""... and at most."""
+
+
+def importance(service: Service, study_id: str) -> answers.Importance:
+    """Sobol' indices of the posterior mean for each parameter.
+
+    Raises:
+        StudyNotFound: there is no such study.
+        Unavailable: the model is out of order.
+    """
+    study, (results, found) = service.ask(study_id, "importance")
+    if found is None:
+        reason = "too_few_results" if results < FEWEST_RESULTS else "constant"
+        return answers.Importance(results=results, std=None, parameters=[], reason=reason)
+    space = definition_of(study.definition).space()
+    return answers.Importance(results=results, std=found.std, parameters=_by_parameter(space, found), reason=None)
+
+
+def slice_through(
+    service: Service, study_id: str, names: Sequence[str], points: int | None, at: Mapping[str, Any]
+) -> answers.Slice:
+    """The posterior along one or two parameters.
+
+    Args:
+        service: the running service.
+        study_id: of which study.
+        names: of the parameters that vary.
+        points: values of each of them at most; None for the default.
+        at: values of other parameters; the rest are as in the point that the model recommends.
+
+    Raises:
+        Invalid: there are no such parameters, or no such values, or too many points.
+        Unavailable: the model is out of order.
+    """
+    with service.database.reading() as connection:
+        space = definition_of(studies.get(connection, study_id).definition).space()
+    if faults := [*_of_names(space, names), *_of_others(space, names, at), *_of_points(names, points)]:
+        raise Invalid(faults)
+    order = [axis.name for axis in space.axes]
+    base = {i: axis.encode(at[axis.name]) for i, axis in enumerate(space.axes) if axis.name in at}
+    axes, count = [order.index(name) for name in names], points or POINTS[len(names)]
+    _, found = service.ask(study_id, "slice_through", axes, count, base)
+    return answers.Slice(
+        results=found.results,
+        axes=[answers.SliceAxis(name=name, values=line) for name, line in zip(names, found.values, strict=True)],
+        at={name: value for name, value in found.at.items() if name not in names},
+        predictions=[Prediction(mean=m, std=s, lcb=low, ucb=high) for m, s, low, high in found.predictions],
+    )
+
+
+def partition(
+    service: Service, study_id: str, after: int, limit: int, status: CellStatus | None
+) -> tuple[list[answers.PartitionCell], int | None]:
+    """Cells in order of creation with what the model says of them, after one row id; and the id to go on after, if
+    there may be more.
+
+    Raises:
+        Unavailable: the model is out of order.
+    """
+    page, found, last = described_cells(service, study_id, "partition", after, limit, status)
+    cells = [
+        answers.PartitionCell(key=row.key, depth=row.depth, status=row.status, **vars(cell))
+        for row, cell in zip(page, found, strict=True)
+    ]
+    return cells, last
+
+
+def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImportance]:
+    columns = (found.first, found.first_error, found.total, found.total_error)
+    rows = iter(zip(*(column.tolist() for column in columns), strict=True))
+    listed = []
+    for each in space.parameters:
+        first, first_error, total, total_error = (0.0,) * 4 if isinstance(each, Fixed) else next(rows)
+        listed.append(
+            answers.ParameterImportance(
+                name=each.name,
+                first_order=first,
+                first_order_error=first_error,
+                total=total,
+                total_error=total_error,
+            )
+        )
+    return listed
+
+
+def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
+    """What is wrong with the names of the parameters that vary."""
+    faults, fixed = [], {each.name for each in space.parameters if isinstance(each, Fixed)}
+    for position, name in enumerate(names):
+        sentence = space.problems({name: None}).get(name) if name not in _names(space) else None
+        if name in fixed:
+            sentence = "is fixed, so that nothing varies along it"
+        elif name in names[:position]:
+            sentence = "is named twice"
+        if sentence is not None:
+            faults.append(FieldError("?parameter", f"{shown(name)} {sentence}", "invalid_parameter"))
+    return faults
+
+
+def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong with the values of other parameters."""
+    problems = {name: sentence for name, sentence in space.problems(at).items() if name in at}
+    problems |= {name: "varies along the slice: leave it out" for name in names if name in at}
+    return [
+        FieldError(f"?at{json_pointer(name)}", f"{shown(name)} {sentence}", "invalid_point")
+        for name, sentence in problems.items()
+    ]
+
+
+def _of_points(names: Sequence[str], points: int | None) -> list[FieldError]:
+    most = MOST_VALUES[len(names)]
+    if points is None or points <= most:
+        return []
+    return [FieldError("?points", f"must be at most {most} for {len(names)} parameters", "less_than_equal")]
+
+
+def _names(space: Space) -> set[str]:
+    return {each.name for each in space.parameters}
