@@ -10,6 +10,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from adabkb_client import html
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 Direction = Literal["minimize", "maximize"]
@@ -187,6 +188,9 @@ class Recommendation:
     model: Estimate | None
     observed: Best | None
     gap: float | None
+
+    def _repr_html_(self) -> str:
+        return html.recommendation(self)
 
 
 @dataclass(frozen=True)

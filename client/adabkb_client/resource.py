@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Concatenate, ParamSpec, TypeVar, overload
 
 from adabkb_client.calls import Listing, Steps, documented
+from adabkb_client.items import Items
 from adabkb_client.models import Best, Parameters, Trial
 from adabkb_client.study_calls import StudyCalls
 from adabkb_client.transport import Transport
@@ -30,7 +31,7 @@ def listed(
     """Make a method of a list, which yields its items as they are read."""
 
     def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._transport.each(listing(self._calls, *args, **kwargs))
+        return Items(self._transport.each, listing(self._calls, *args, **kwargs))
 
     documented(method, listing, Iterator)
     return method

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING
 
-from adabkb_client import course, worker
+from adabkb_client import course, html, worker
+from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import Objective
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.leased import LEASE_SECONDS
@@ -14,6 +16,8 @@ from adabkb_client.resource import StudyResource
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from adabkb_client.plots import Plots
 
 
 class Study(StudyResource):
@@ -138,6 +142,25 @@ class Study(StudyResource):
             RuntimeError: no run calls this (a function in a worker process cannot end its run).
         """
         course.stop()
+
+    @property
+    def plot(self) -> "Plots":
+        """The figures of the study, such as ``study.plot.history()``: see ``Plots``.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        try:
+            from adabkb_client.plots import Plots  # noqa: PLC0415 (an optional dependency)
+        except ImportError as error:
+            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-service[plot]'") from error
+        return Plots(self)
+
+    def _repr_html_(self) -> str:
+        try:
+            return html.study(self._transport.perform(self._calls._glance()))
+        except (AdaBKBError, RuntimeError) as error:  # RuntimeError: the client is closed
+            return f"<b>Study {escape(self.id)}</b>: {escape(str(error))}"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the observations as a pandas frame, with a column ``parameters.<name>`` for each parameter.

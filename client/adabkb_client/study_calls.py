@@ -126,5 +126,9 @@ class StudyCalls(TrialCalls):
         text: str = yield Call("GET", f"{self._path}/export", params={"format": format}, as_text=True)
         return text
 
+    def _glance(self) -> Steps[StudyInfo]:
+        """The study, if the server answers at once."""
+        return decode(StudyInfo, (yield Call("GET", self._path, retry_for=0.0)))
+
     def _amend(self, seq: int, body: Mapping[str, Any]) -> Steps[Answer]:
         return self._decode(Answer, (yield Call("PATCH", f"{self._path}/observations/{seq}", body)))

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from adabkb_client import Client
 from tests.servers import server_on
@@ -117,3 +119,18 @@ def test_the_digits_example_measures_what_the_model_recommends(server: str) -> N
         best = client.study("digits-svm-20").best
     assert best is not None
     assert best.value > 0.9
+
+
+def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
+    """In a kernel, as a notebook's reader runs it; the one in the repository has no outputs."""
+    notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in cells)
+    folders = {name: str(tmp_path) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
+    NotebookClient(notebook, timeout=120).execute(env={**os.environ, **folders, "ADABKB_URL": server})
+    shown = {cell.source.split("(")[0]: cell.outputs[0] for cell in cells if cell.outputs}
+    figures = [name for name, output in shown.items() if "image/png" in output.get("data", {})]
+    assert figures == [
+        f"study.plot.{name}" for name in ("history", "importance", "slice", "contour", "parallel", "leaves")
+    ]
+    assert "<td>30 of 30 trials" in cells[1].outputs[0].data["text/html"]

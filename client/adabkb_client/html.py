@@ -1,0 +1,107 @@
+"""What a notebook shows of a study, of lists and of recommendations, as HTML. All text is escaped."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adabkb_client.models import Estimate, Recommendation, StudyInfo
+
+SHOWN = 50
+"""Items of a list that are shown."""
+LONGEST = 80
+"""Characters of a value that are shown."""
+LITERALLY = "tex2jax_ignore mathjax_ignore"
+"""The classes by which notebooks leave dollars alone; else a pair of them is a formula."""
+COLUMNS = {
+    "Trial": ("number", "state", "value", "parameters", "worker", "attempt", "reason"),
+    "Observation": ("seq", "trial", "value", "std_error", "parameters", "excluded"),
+}
+"""What is shown of a record; of others, everything."""
+
+
+def study(info: "StudyInfo") -> str:
+    """Return what a study is, and how far it has come."""
+    counts, best = info.counts, info.best
+    reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
+    budget = "" if info.budget is None else f" of {info.budget}"
+    rows: list[Sequence[Any]] = [
+        ("direction", info.direction),
+        ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),
+        ("best", "no result yet" if best is None else best.value),
+    ]
+    rows += [] if best is None else [("at", _in_words(best.parameters))]
+    rows += [] if info.gap is None else [("gap", info.gap)]
+    space = table(
+        ["parameter", "kind", ""],
+        [(each["name"], each["kind"], _in_words(_without(each, "name", "kind"))) for each in info.parameters],
+    )
+    return f"<b>Study {escape(info.id)}</b>: {_text(info.state + reason)}{table([], rows)}{space}"
+
+
+def recommendation(found: "Recommendation") -> str:
+    """Return the best points, one a row."""
+    estimate, observed = found.model, found.observed
+    if observed is None:
+        return "There is no recommendation before the first result."
+    names = list(observed.parameters)
+    rows = [("observed", observed.value, *(_choice(observed.parameters[name]) for name in names))]
+    if estimate is not None:
+        rows.insert(0, ("by the model", _with_error(estimate), *(_choice(estimate.parameters[name]) for name in names)))
+    gap = "" if found.gap is None else f"The optimum is at most {found.gap:.4g} better (gap)."
+    return table(["", "value", *names], rows) + gap
+
+
+def records(items: Sequence[Any], *, is_all: bool) -> str:
+    """Return records of one kind, one a row; parameters have columns of their own."""
+    if not items:
+        return "There are none."
+    rows = [_cells(each) for each in items]
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    more = "" if is_all else f"The first {len(items)}; there are more."
+    return table(header, [[row.get(name) for name in header] for row in rows]) + more
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table."""
+    head = "".join(f"<th>{_text(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{_text(value)}</td>' for value in row)}</tr>" for row in rows)
+    start = f"<thead><tr>{head}</tr></thead>" if header else ""
+    return f'<table class="{LITERALLY}">{start}<tbody>{body}</tbody></table>'
+
+
+def _cells(record: Any) -> dict[str, Any]:
+    """The columns of a record."""
+    fields = record if isinstance(record, Mapping) else vars(record)
+    found: dict[str, Any] = {}
+    for name in COLUMNS.get(type(record).__name__, tuple(fields)):
+        if name == "parameters" and isinstance(fields[name], Mapping):
+            found |= {f"parameters.{each}": _choice(value) for each, value in fields[name].items()}
+        else:
+            found[name] = fields[name]
+    return found
+
+
+def _text(value: Any) -> str:
+    """A value, escaped and not too long."""
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def _in_words(values: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in values.items()
+    )
+
+
+def _choice(value: Any) -> Any:
+    """A parameter's value: None is one, too."""
+    return "None" if value is None else value
+
+
+def _with_error(estimate: "Estimate") -> str:
+    return f"{estimate.mean:.6g} ± {estimate.std:.2g}"
+
+
+def _without(parameter: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in parameter.items() if name not in names and value is not None}

@@ -1,0 +1,5 @@
+"""The figures of ``study.plot``, by matplotlib: each is drawn from answers of the API alone."""
+
+from adabkb_client.plots.plots import Plots
+
+__all__ = ["Plots"]

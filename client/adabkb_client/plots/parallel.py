@@ -1,0 +1,42 @@
+"""All results at once: a line for each, through its parameters and to its value."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import FigureBase
+
+from adabkb_client.models import Observation, StudyInfo
+from adabkb_client.plots.canvas import canvas, label, saying
+from adabkb_client.plots.scales import Scale
+
+
+def parallel(
+    info: StudyInfo, scales: Sequence[Scale], observations: Sequence[Observation], figure: FigureBase | None
+) -> FigureBase:
+    """Draw each result as a line across the parameters' scales, coloured by its value; the best is on top."""
+    if not observations:
+        return saying(figure, f"Study {info.id} has no results yet.")
+    figure = canvas(figure, 2.0 + 1.5 * len(scales), 4.0)
+    host = figure.add_subplot()
+    sign = -1.0 if info.direction == "minimize" else 1.0
+    ordered = sorted(observations, key=lambda each: sign * each.value)
+    values = [each.value for each in ordered]
+    colors = ScalarMappable(Normalize(min(values), max(values)), colormaps["viridis_r" if sign < 0 else "viridis"])
+    lines = [
+        [(place, scale.share(each.parameters[scale.name])) for place, scale in enumerate(scales)] for each in ordered
+    ]
+    host.add_collection(LineCollection(lines, colors=colors.to_rgba(np.array(values)), linewidths=1.0, alpha=0.7))
+    host.set(xlim=(-0.2, len(scales) - 0.8), ylim=(0.0, 1.0), yticks=[], title=label(info.id))
+    host.set_xticks(range(len(scales)), [label(scale.name) for scale in scales])
+    host.spines[["left", "right", "top", "bottom"]].set_visible(False)
+    for place, scale in enumerate(scales):
+        axis = host.twinx()
+        axis.spines[["left", "top", "bottom"]].set_visible(False)
+        axis.spines["right"].set_position(("data", place))
+        scale.draw(axis, "y", named=False)
+    figure.colorbar(colors, ax=host, label=f"value ({info.direction})", pad=0.12)
+    return figure

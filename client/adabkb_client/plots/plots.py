@@ -1,0 +1,135 @@
+"""``study.plot``: what each figure needs is read from the server, and drawn."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import FigureBase
+
+from adabkb_client.models import Observation, StudyInfo
+from adabkb_client.plots.canvas import saying
+from adabkb_client.plots.history import history
+from adabkb_client.plots.importance import importance
+from adabkb_client.plots.leaves import leaves
+from adabkb_client.plots.parallel import parallel
+from adabkb_client.plots.scales import Scale
+from adabkb_client.plots.slices import contour, slices
+
+if TYPE_CHECKING:
+    from adabkb_client.resource import StudyResource
+
+MOST_PANELS = 12
+"""Parameters that a figure has, unless the program names them: of more, the most important ones."""
+
+
+class Plots:
+    """The figures of a study.
+
+    Each method returns a ``matplotlib.figure.Figure``, which a notebook shows and ``savefig`` writes, or draws on the
+    ``figure`` that it is given, such as ``plt.figure()`` or a subfigure. Where there is nothing to draw yet, the
+    figure says so.
+    """
+
+    def __init__(self, study: "StudyResource") -> None:
+        self._study = study
+
+    def history(self, *, figure: FigureBase | None = None) -> FigureBase:
+        """Draw the results in order, and the best so far."""
+        return history(self._study.info(), list(self._study.observations()), figure)
+
+    def slice(self, *parameters: str, points: int | None = None, figure: FigureBase | None = None) -> FigureBase:
+        """Draw the posterior along each parameter, with the others as in the recommended point.
+
+        Args:
+            parameters: their names; by default all that vary, or the 12 most important ones.
+            points: values of each parameter at most.
+            figure: to draw on; a new one by default.
+
+        Raises:
+            ValueError: the study has no such parameter, or it is fixed.
+        """
+        info, observations = self._info_and_results()
+        scales = self._chosen(info, parameters, MOST_PANELS)
+        cuts = [self._study.slice(scale.name, points=points) for scale in scales] if observations else []
+        return slices(info, scales, cuts, observations, figure)
+
+    def contour(self, *parameters: str, points: int | None = None, figure: FigureBase | None = None) -> FigureBase:
+        """Draw the posterior mean and standard deviation over two parameters; a star marks the recommended point.
+
+        Args:
+            parameters: the names of two; by default the most important ones.
+            points, figure: as in ``slice``.
+
+        Raises:
+            ValueError: these are not two parameters of the study that vary.
+        """
+        info, observations = self._info_and_results()
+        scales = self._chosen(info, parameters, 2)
+        if len(scales) < 2 and not parameters:
+            return saying(figure, f"Study {info.id} has no two parameters that vary.")
+        if len(scales) != 2:
+            raise ValueError(
+                f"a contour needs two parameters that vary, not {len(scales)}; study.plot.slice() draws one"
+            )
+        cut = self._study.slice(*(scale.name for scale in scales), points=points)
+        return contour(info, scales, cut, observations, self._study.recommendation(), figure)
+
+    def parallel(self, *parameters: str, figure: FigureBase | None = None) -> FigureBase:
+        """Draw each result as a line through its parameters, coloured by its value.
+
+        Args:
+            parameters, figure: as in ``slice``.
+
+        Raises:
+            ValueError: the study has no such parameter, or it is fixed.
+        """
+        info, observations = self._info_and_results()
+        return parallel(info, self._chosen(info, parameters, MOST_PANELS), observations, figure)
+
+    def importance(self, *, figure: FigureBase | None = None) -> FigureBase:
+        """Draw the Sobol' indices of the parameters: see ``Study.importance``."""
+        return importance(self._study.id, self._study.importance(), figure)
+
+    def leaves(self, *parameters: str, figure: FigureBase | None = None) -> FigureBase:
+        """Draw the leaves of the partition, and what was pruned (hatched), where a line or a plane through the
+        recommended point meets them.
+
+        Args:
+            parameters: the names of one or two; by default the two most important ones.
+            figure: to draw on; a new one by default.
+
+        Raises:
+            ValueError: these are not one or two parameters of the study that vary.
+        """
+        info = self._study.info()
+        scales = self._chosen(info, parameters, 2)
+        if len(scales) > 2:
+            raise ValueError(f"leaves are drawn along one or two parameters, not {len(scales)}")
+        cells = [*self._study.partition("leaf"), *self._study.partition("pruned")]
+        others = [Scale(each) for each in info.parameters if each["name"] not in {scale.name for scale in scales}]
+        best = self._study.recommendation().model
+        if not cells:
+            return saying(figure, f"Study {info.id} has no cells to draw.")
+        through = cells[0]["centroid"] if best is None else best.parameters
+        return leaves(info, scales, others, cells, through, best is not None, figure)
+
+    def _info_and_results(self) -> tuple[StudyInfo, list[Observation]]:
+        """The study, and the results that count."""
+        return self._study.info(), [each for each in self._study.observations() if not each.excluded]
+
+    def _chosen(self, info: StudyInfo, names: Sequence[str], most: int) -> list[Scale]:
+        """The parameters of these names; without any, those that vary, the most important ones if there are more than
+        ``most``."""
+        varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] != "fixed"}
+        unknown = [name for name in names if name not in varying]
+        if unknown:
+            known = ", ".join(map(repr, varying))
+            raise ValueError(f"{unknown[0]!r} is not a parameter that varies in study {info.id!r}; these are: {known}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"parameters are named twice: {', '.join(map(repr, names))}")
+        if names:
+            return [varying[name] for name in names]
+        if len(varying) <= most:
+            return list(varying.values())
+        weights = {each.name: each.total for each in self._study.importance().parameters}
+        ranked = sorted(varying, key=lambda name: -weights.get(name, 0.0))
+        return [varying[name] for name in ranked[:most]]

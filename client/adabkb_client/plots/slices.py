@@ -1,0 +1,104 @@
+"""The posterior along one parameter, or over two, with the results beside it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
+
+from adabkb_client.models import Observation, Recommendation, Slice, StudyInfo
+from adabkb_client.plots.canvas import dots, label, panels, saying, star
+from adabkb_client.plots.scales import Scale
+
+COLUMNS = 3
+LEVELS = 20
+"""Bands of colour of a contour."""
+
+
+def slices(
+    info: StudyInfo,
+    scales: Sequence[Scale],
+    cuts: Sequence[Slice],
+    observations: Sequence[Observation],
+    figure: FigureBase | None,
+) -> FigureBase:
+    """Draw the posterior mean and its interval along each parameter, in a panel of its own."""
+    if not observations:
+        return saying(figure, f"Study {info.id} has no results yet.")
+    figure, all_axes = panels(figure, len(cuts), COLUMNS)
+    for axes, scale, cut in zip(all_axes, scales, cuts, strict=True):
+        _line(axes, scale, cut)
+        places = [scale.position(each.parameters[scale.name]) for each in observations]
+        values = [each.value for each in observations]
+        dots(axes, places, values, "results (anywhere)")
+        axes.set_ylim(_limits([*values, *(each.mean for each in cut.predictions)]))
+        scale.draw(axes, "x")
+        axes.set_ylabel("value")
+    all_axes[0].legend(fontsize="small")
+    figure.suptitle(label(info.id))
+    return figure
+
+
+def contour(
+    info: StudyInfo,
+    scales: Sequence[Scale],
+    cut: Slice,
+    observations: Sequence[Observation],
+    best: Recommendation,
+    figure: FigureBase | None,
+) -> FigureBase:
+    """Draw the posterior mean and its standard deviation over two parameters, in a panel each."""
+    if not observations:
+        return saying(figure, f"Study {info.id} has no results yet.")
+    figure, both = panels(figure, 2, 2)
+    means = [each.mean for each in cut.predictions]
+    colors = "viridis_r" if info.direction == "minimize" else "viridis"
+    for axes, values, name, map_name in (
+        (both[0], means, "posterior mean", colors),
+        (both[1], [each.std for each in cut.predictions], "standard deviation", "Blues"),
+    ):
+        drawn = _surface(axes, scales, cut, values, map_name)
+        figure.colorbar(drawn, ax=axes, label=name)
+        dots(axes, *_places(scales, [each.parameters for each in observations]))
+        if best.model is not None:
+            star(axes, *_places(scales, [best.model.parameters]))
+        scales[0].draw(axes, "x")
+        scales[1].draw(axes, "y")
+    figure.suptitle(label(info.id))
+    return figure
+
+
+def _limits(values: Sequence[float]) -> tuple[float, float]:
+    """The range of values, and a quarter more to either side: an interval may be so wide that nothing else is seen."""
+    low, high = min(values), max(values)
+    margin = (high - low) / 4 or abs(high) / 4 or 1.0
+    return low - margin, high + margin
+
+
+def _line(axes: Axes, scale: Scale, cut: Slice) -> None:
+    """The mean as a line within a band, or of choices as points with bars."""
+    places, found = scale.positions(cut.axes[0].values), cut.predictions
+    means, lows, highs = [it.mean for it in found], [it.lcb for it in found], [it.ucb for it in found]
+    if scale.is_numeric:
+        axes.fill_between(places, lows, highs, alpha=0.25, color="tab:blue", linewidth=0, label="interval")
+        axes.plot(places, means, color="tab:blue", label="posterior mean")
+        return
+    below = [mean - low for mean, low in zip(means, lows, strict=True)]
+    above = [high - mean for mean, high in zip(means, highs, strict=True)]
+    axes.errorbar(
+        places, means, [below, above], fmt="_", ms=14, color="tab:blue", capsize=4, label="posterior mean, interval"
+    )
+
+
+def _surface(axes: Axes, scales: Sequence[Scale], cut: Slice, values: Sequence[float], colors: str) -> Any:
+    """Values over the grid: bands between numbers, one field for each choice."""
+    x, y = (scale.positions(axis.values) for scale, axis in zip(scales, cut.axes, strict=True))
+    rows = [[values[column * len(y) + row] for column in range(len(x))] for row in range(len(y))]
+    if all(scale.is_numeric for scale in scales) and min(len(x), len(y)) > 1:
+        return axes.contourf(x, y, rows, LEVELS, cmap=colors)
+    return axes.pcolormesh(x, y, rows, shading="nearest", cmap=colors)
+
+
+def _places(scales: Sequence[Scale], points: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
+    first, second = ([scale.position(point[scale.name]) for point in points] for scale in scales)
+    return first, second

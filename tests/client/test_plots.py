@@ -1,0 +1,209 @@
+"""The figures of ``study.plot`` show what the API says, on the parameters' scales, and say so if there is nothing."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.text import Text
+
+from adabkb_client import Bool, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter, Study
+from adabkb_client.plots.scales import Scale
+from tests.servers import server_on
+
+FIGURES = ["history", "slice", "contour", "parallel", "importance", "leaves"]
+SPACE: dict[str, Parameter] = {
+    "lr $x$": Float(1e-3, 1e3, log=True),
+    "kind": Categorical(["$a$", None, (1, 2)]),
+    "n": Int(1, 9),
+    "seed": Fixed(7),
+}
+
+
+@pytest.fixture(scope="module")
+def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client of a server for all tests of the module."""
+    with server_on(f"sqlite:///{tmp_path_factory.mktemp('plots')}/a.db") as address, Client(address) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def worked_on(connected: Client) -> Study:
+    """A study after 20 results, of which one is excluded."""
+    study = connected.create_study("plots", SPACE, direction="minimize", seed=1)
+    for _ in range(20):
+        trial = study.suggest()
+        point = trial.parameters
+        study.observe(trial, (math.log10(point["lr $x$"]) - 1) ** 2 + (point["kind"] is None) + 0.1 * point["n"])
+    study.exclude(2)
+    return study
+
+
+def drawn(figure: FigureBase) -> list[Axes]:
+    """Its axes, after it was rendered."""
+    assert isinstance(figure, Figure)
+    figure.savefig(BytesIO(), format="png", dpi=30)
+    return figure.axes
+
+
+def plotted(axes: Axes, number: int) -> tuple[list[float], list[float]]:
+    """The coordinates of a line."""
+    x, y = axes.lines[number].get_data()
+    return np.asarray(x).tolist(), np.asarray(y).tolist()
+
+
+def ticks(axes: Axes, which: str) -> list[str]:
+    return [text.get_text() for text in getattr(axes, f"get_{which}ticklabels")()]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_study_without_results_has_a_figure_that_says_so(connected: Client, name: str) -> None:
+    study = connected.create_study("empty", SPACE, direction="minimize", seed=1)
+    figure = getattr(study.plot, name)()
+    drawn(figure)
+    said = [text.get_text() for text in figure.findobj(Text) if "tudy empty" in text.get_text()]
+    if name == "leaves":  # the root is a leaf from the start
+        assert figure.axes[0].get_title() == "empty: 1 of 1 leaves"
+    else:
+        assert len(said) == 1
+
+
+def test_the_history_shows_every_result_and_the_best_so_far(worked_on: Study) -> None:
+    (axes,) = drawn(worked_on.plot.history())
+    found = [each for each in worked_on.observations() if not each.excluded]
+    lines = {str(line.get_label()): number for number, line in enumerate(axes.lines)}
+    assert plotted(axes, lines["best so far"])[1] == np.minimum.accumulate([each.value for each in found]).tolist()
+    assert plotted(axes, lines["excluded"])[0] == [2]
+    assert axes.get_ylabel() == "value (minimize)"
+
+
+def test_a_slice_has_a_panel_for_each_parameter_that_varies(worked_on: Study) -> None:
+    rate, kind, n = drawn(worked_on.plot.slice())
+    assert [axes.get_xlabel() for axes in (rate, kind, n)] == [r"lr \$x\$ (log scale)", "kind", "n"]
+    assert [axes.get_xscale() for axes in (rate, kind, n)] == ["log", "linear", "linear"]
+    assert ticks(kind, "x") == [r"\$a\$", "None", "[1, 2]"]
+    cut = worked_on.slice("lr $x$")
+    assert plotted(rate, 0) == (list(cut.axes[0].values), [each.mean for each in cut.predictions])
+    (only,) = drawn(worked_on.plot.slice("n", points=3))
+    assert plotted(only, 0)[0] == [1, 5, 9]
+
+
+def test_a_contour_is_over_the_two_most_important_parameters_or_those_named(worked_on: Study) -> None:
+    ranked = sorted(worked_on.importance().parameters, key=lambda each: -each.total)
+    mean, std, *colorbars = drawn(worked_on.plot.contour())
+    labels = [f"{each.name} (log scale)".replace("$", r"\$") if "lr" in each.name else each.name for each in ranked[:2]]
+    assert [mean.get_xlabel(), mean.get_ylabel()] == labels == [std.get_xlabel(), std.get_ylabel()]
+    assert [axes.get_ylabel() for axes in colorbars] == ["posterior mean", "standard deviation"]
+    mean, *_ = drawn(worked_on.plot.contour("kind", "n", points=4))
+    field = mean.collections[0].get_array()
+    assert field is not None
+    predictions = worked_on.slice("kind", "n", points=4).predictions
+    assert field.T.ravel().tolist() == [each.mean for each in predictions]
+
+
+def test_each_result_is_a_line_through_its_parameters(worked_on: Study) -> None:
+    host, *scales, _ = drawn(worked_on.plot.parallel())
+    (lines,) = (each for each in host.collections if isinstance(each, LineCollection))
+    found = sorted((each for each in worked_on.observations() if not each.excluded), key=lambda each: -each.value)
+    for segment, each in zip(lines.get_segments(), found, strict=True):
+        lr, kind, n = (each.parameters[name] for name in ("lr $x$", "kind", "n"))
+        place = ["$a$", None, (1, 2)].index(kind)
+        expected = [(math.log10(lr) + 3) / 6, (place + 0.5) / 3, (n - 0.5) / 9]
+        assert [y for _, y in segment] == pytest.approx(expected)
+    assert [axes.get_yscale() for axes in scales] == ["log", "linear", "linear"]
+
+
+def test_bars_are_the_indices_the_largest_at_the_top(worked_on: Study) -> None:
+    (axes,) = drawn(worked_on.plot.importance())
+    ranked = sorted(worked_on.importance().parameters, key=lambda each: each.total)
+    assert ticks(axes, "y") == [each.name.replace("$", r"\$") for each in ranked]
+    totals, firsts = (each for each in axes.containers if hasattr(each, "datavalues"))
+    assert [bar.get_width() for bar in totals] == [each.total for each in ranked]
+    assert [bar.get_width() for bar in firsts] == [each.first_order for each in ranked]
+
+
+@pytest.mark.parametrize("names", [("lr $x$", "kind"), ("n", "lr $x$")])
+def test_cells_tile_what_is_drawn(worked_on: Study, names: tuple[str, ...]) -> None:
+    """Leaves and pruned cells together, where the plane through the recommended point meets them."""
+    axes, *_ = drawn(worked_on.plot.leaves(*names))
+    patches = [path for each in axes.collections if isinstance(each, PatchCollection) for path in each.get_paths()]
+    scales = [Scale(each) for name in names for each in worked_on.info().parameters if each["name"] == name]
+    area = 0.0
+    for path in patches:
+        corners = path.get_extents()
+        sides = [(corners.x0, corners.x1), (corners.y0, corners.y1)]
+        area += math.prod(_width(scale, low, high) for scale, (low, high) in zip(scales, sides, strict=True))
+    assert area == pytest.approx(1.0)
+
+
+def test_intervals_cover_a_single_parameter(worked_on: Study) -> None:
+    (axes,) = drawn(worked_on.plot.leaves("n"))
+    lines = [each for each in axes.collections if isinstance(each, LineCollection)]
+    ends = [np.asarray(each.get_segments()[0])[:, 0].tolist() for each in lines]
+    spans = [patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches]
+    assert sum(high - low for low, high in ends) + sum(span.width for span in spans) == pytest.approx(9)
+
+
+def _width(scale: Scale, low: float, high: float) -> float:
+    """The share of an axis between two positions."""
+    first, last = scale.ends
+    if scale.is_log:
+        low, high, first, last = map(math.log, (low, high, first, last))
+    return (high - low) / (last - first)
+
+
+def test_a_figure_can_be_given_and_none_is_left_behind(worked_on: Study) -> None:
+    whole = Figure(layout="constrained")
+    left, right = np.asarray(whole.subfigures(1, 2)).tolist()
+    assert worked_on.plot.importance(figure=left) is left
+    assert worked_on.plot.contour(figure=right) is right
+    assert len(drawn(whole)) == 5
+    assert pyplot.get_fignums() == []
+    shown: Any = worked_on.plot.history()
+    assert shown._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("slice", ["m"], r"'m' is not a parameter that varies in study 'plots'; these are: 'lr \$x\$', 'kind', 'n'"),
+        ("parallel", ["seed"], "'seed' is not a parameter that varies"),
+        ("slice", ["n", "n"], "parameters are named twice: 'n', 'n'"),
+        ("contour", ["n"], r"a contour needs two parameters that vary, not 1; study.plot.slice\(\) draws one"),
+        ("leaves", ["n", "kind", "lr $x$"], "leaves are drawn along one or two parameters, not 3"),
+    ],
+)
+def test_wrong_parameters_are_named_with_the_remedy(
+    worked_on: Study, name: str, parameters: list[str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        getattr(worked_on.plot, name)(*parameters)
+
+
+def test_without_matplotlib_the_error_says_what_to_install(worked_on: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "adabkb_client.plots", None)
+    with pytest.raises(ImportError, match=r"pip install 'adabkb-service\[plot\]'"):
+        _ = worked_on.plot
+
+
+def test_every_kind_of_parameter_has_a_scale() -> None:
+    spaces: dict[str, tuple[Parameter, Any, float]] = {
+        "float": (Float(0, 2), 0.5, 0.25),
+        "log": (Float(1, 100, log=True), 10.0, 0.5),
+        "step": (Float(0, 1, step=0.25), 0.0, 0.1),
+        "int": (Int(0, 9), 9, 0.95),
+        "ordinal": (Ordinal([16, 32, 64]), 32, 0.5),
+        "bool": (Bool(), True, 0.75),
+        "mixed": (Categorical([1, True, "1", (1,)]), True, 0.375),
+    }
+    for name, (parameter, value, share) in spaces.items():
+        assert Scale({"name": name, **parameter.to_json()}).share(value) == pytest.approx(share), name
