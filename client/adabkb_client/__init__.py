@@ -1,5 +1,6 @@
 """Python client of the Ada-BKB optimization service."""
 
+from adabkb_client.analysis import Importance, ParameterImportance, Slice, SliceAxis
 from adabkb_client.async_client import AsyncClient
 from adabkb_client.async_study import AsyncLeasedTrial, AsyncStudy
 from adabkb_client.client import Client
@@ -28,13 +29,9 @@ from adabkb_client.models import (
     Counts,
     Estimate,
     Event,
-    Importance,
     Observation,
-    ParameterImportance,
     Prediction,
     Recommendation,
-    Slice,
-    SliceAxis,
     StudyInfo,
     StudySummary,
     Trial,

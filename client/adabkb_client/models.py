@@ -194,56 +194,6 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class ParameterImportance:
-    """Sobol' indices of a parameter, between 0 and 1, with their standard errors.
-
-    ``first_order`` is the share of the variance of the posterior mean over the space that the parameter explains by
-    itself, ``total`` the share that it explains together with all others. Both are 0 for a fixed parameter.
-    """
-
-    name: str
-    first_order: float
-    first_order_error: float
-    total: float
-    total_error: float
-
-
-@dataclass(frozen=True)
-class Importance:
-    """Which parameters the objective depends on, by the model.
-
-    ``parameters`` is empty if there is a ``reason``: "too_few_results" or "constant". ``std`` is the standard deviation
-    of the posterior mean over the space, in the objective's units; ``results`` is what the model rests on.
-    """
-
-    results: int
-    std: float | None
-    parameters: tuple[ParameterImportance, ...]
-    reason: str | None
-
-
-@dataclass(frozen=True)
-class SliceAxis:
-    """A parameter that varies along a slice, and its values in order."""
-
-    name: str
-    values: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Slice:
-    """The posterior along one or two parameters, with the others ``at`` some values.
-
-    ``predictions`` are at all combinations of the values of ``axes``; the last parameter varies fastest.
-    """
-
-    results: int
-    axes: tuple[SliceAxis, ...]
-    at: Parameters
-    predictions: tuple[Prediction, ...]
-
-
-@dataclass(frozen=True)
 class Event:
     """An entry of the study's log."""
 

@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsFloat
 
+from adabkb_client.analysis import Importance, Slice
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.models import (
     Answer,
     Event,
-    Importance,
     Observation,
     Parameters,
     Prediction,
     Recommendation,
-    Slice,
     StudyInfo,
     decode,
 )

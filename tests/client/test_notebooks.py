@@ -66,10 +66,11 @@ def test_a_recommendation_shows_both_points(poisoned: Study) -> None:
     assert Recommendation(None, None, None)._repr_html_() == "There is no recommendation before the first result."
 
 
-def test_a_server_that_is_away_is_said_at_once(tmp_path: Path) -> None:
+def test_a_server_that_is_away_is_said_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with server_on(f"sqlite:///{tmp_path}/a.db") as address:
         client = Client(address)
         study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
     with client:
         assert study._repr_html_().startswith(f"<b>Study s</b>: no server answers at {address}")
+    assert "Trying again" not in caplog.text
     assert study._repr_html_() == "<b>Study s</b>: Cannot send a request, as the client has been closed."

@@ -131,9 +131,9 @@ def test_bars_are_the_indices_the_largest_at_the_top(worked_on: Study) -> None:
     assert [bar.get_width() for bar in firsts] == [each.first_order for each in ranked]
 
 
-@pytest.mark.parametrize("names", [("lr $x$", "kind"), ("n", "lr $x$")])
-def test_cells_tile_what_is_drawn(worked_on: Study, names: tuple[str, ...]) -> None:
+def test_cells_tile_what_is_drawn(worked_on: Study) -> None:
     """Leaves and pruned cells together, where the plane through the recommended point meets them."""
+    names = ("lr $x$", "kind")
     axes, *_ = drawn(worked_on.plot.leaves(*names))
     patches = [path for each in axes.collections if isinstance(each, PatchCollection) for path in each.get_paths()]
     scales = [Scale(each) for name in names for each in worked_on.info().parameters if each["name"] == name]

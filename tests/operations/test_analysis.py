@@ -30,6 +30,7 @@ def worked_on(running: Service, system: str, parameters: list[dict[str, Any]], d
         observe(running, "s", Value(trial.parameters["x"] ** 2, trial.number))
 
 
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("system", ["auto", "paper", "expected-improvement", "gp-ucb", "gp-threds"])
 def test_every_system_tells_what_it_has_found_out(running: Service, system: str) -> None:
     parameters = FLOATS if system == "gp-threds" else MIXED
@@ -112,6 +113,7 @@ REFUSED: dict[str, tuple[list[str], int | None, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
 def test_a_slice_that_cannot_be_meant_is_refused(running: Service) -> None:
     create(running, definition(parameters=MIXED))
     for message, (names, points, at) in REFUSED.items():

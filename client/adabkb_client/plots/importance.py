@@ -2,7 +2,7 @@
 
 from matplotlib.figure import FigureBase
 
-from adabkb_client.models import Importance
+from adabkb_client.analysis import Importance
 from adabkb_client.plots.canvas import canvas, label, saying
 
 REASONS = {

@@ -6,7 +6,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from adabkb_client.models import Observation, Recommendation, Slice, StudyInfo
+from adabkb_client.analysis import Slice
+from adabkb_client.models import Observation, Recommendation, StudyInfo
 from adabkb_client.plots.canvas import dots, label, panels, saying, star
 from adabkb_client.plots.scales import Scale
 
