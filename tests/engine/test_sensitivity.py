@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
-from adabkb_service.engine.sensitivity import Sensitivity, sensitivity
 from adabkb_service.engine.grids import along, grid
+from adabkb_service.engine.sensitivity import Sensitivity, sensitivity
 from adabkb_service.engine.space import Fixed, Space
 
 Array = NDArray[np.float64]

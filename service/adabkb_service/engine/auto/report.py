@@ -18,8 +18,6 @@ Array = NDArray[np.float64]
 
 INTERVAL = 1.6448536269514722
 """Standard deviations to either end of the 90% interval."""
-WIDTHS = np.array([-INTERVAL, -1.0, 0.0, 1.0, INTERVAL])
-"""Standard deviations from the mean of the figures of a prediction: either end of both intervals, and the middle."""
 BEYOND = 0.9
 """How far beyond the worst result predictions go, as a share of the way to where the warp's range ends."""
 
@@ -72,7 +70,8 @@ def predict(state: State, points: Array, calibration: Calibration | None = None)
     """
     mean, deviation = mean_and_std(state.surrogate, points)
     deviation = (calibration or calibrate(state)).widened(deviation)
-    lcb, low, middle, high, ucb = _in_user_units(state, mean + WIDTHS[:, None] * deviation)
+    widths = np.array([-INTERVAL, -1.0, 0.0, 1.0, INTERVAL])
+    lcb, low, middle, high, ucb = _in_user_units(state, mean + widths[:, None] * deviation)
     return Prediction(middle, high / 2.0 - low / 2.0, lcb, ucb)
 
 
