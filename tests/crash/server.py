@@ -80,14 +80,14 @@ class Server:
         raise AssertionError(f"{method} {path}: {response.text}")
 
 
-def application(database_url: str) -> FastAPI:
+def application(database_url: str, model_processes: int = 1) -> FastAPI:
     """A new application, with a model process as in production, which sweeps when it is told to only.
 
     It waits for the model for as long as that takes: what it answers does not depend on how busy the machine is.
     """
     turn.DECIDE_SECONDS = turn.FOLLOW_SECONDS = owner.WAIT_SECONDS = link.LATE_SECONDS = PATIENCE
     running_service.ANSWER_SECONDS = PATIENCE
-    return create_app(Settings(database=database_url, sweep_seconds=3600, model_processes=1))
+    return create_app(Settings(database=database_url, sweep_seconds=3600, model_processes=model_processes))
 
 
 @asynccontextmanager
