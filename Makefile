@@ -29,7 +29,7 @@ check: lint  ## what is fast: before each commit
 	@$(BIN)/python -m pytest -n 2 -q -k "not postgresql" $(FAST)
 
 test: lint  ## everything CI runs
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
 lint: $(STAMP)
 	@$(BIN)/ruff check .

@@ -33,6 +33,11 @@ ssl.create_default_context = functools.cache(ssl.create_default_context)  # type
 """Each of httpx's clients makes one, which takes longer than most tests."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest file comes first: one process runs all of it, and the others are busy as long."""
+    items.sort(key=lambda item: item.path.name != "test_crash_points.py")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
     """As in a server; with more, small matrices wait for each other's threads."""

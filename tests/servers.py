@@ -29,11 +29,11 @@ def serving(app: FastAPI) -> Iterator[str]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        assert server.ready.wait(20), "the server did not start"
+        assert server.ready.wait(60), "the server did not start"
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(60)
         listener.close()
 
 
@@ -65,13 +65,18 @@ class ServerProcess:
     def kill(self) -> None:
         """kill -9: nothing gets a chance to be tidied up."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
+
+
+ADABKB = (str(Path(sys.executable).with_name("adabkb")),)
+PATIENT = (sys.executable, "-m", "tests.patient")
+"""The same, but it waits for a model as long as that takes."""
 
 
 @contextmanager
-def server_process(database_url: str) -> Iterator[ServerProcess]:
+def server_process(database_url: str, program: tuple[str, ...] = ADABKB) -> Iterator[ServerProcess]:
     """Start ``adabkb serve`` on a free port and read its address from the line it prints when ready."""
-    command = [str(Path(sys.executable).with_name("adabkb")), "serve", "--port", "0", "--database", database_url]
+    command = [*program, "serve", "--port", "0", "--database", database_url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -80,4 +85,4 @@ def server_process(database_url: str) -> Iterator[ServerProcess]:
             yield ServerProcess(line.split()[-1], process)
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)

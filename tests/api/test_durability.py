@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
-from tests.servers import server_on, server_process
+from tests.servers import PATIENT, server_on, server_process
 
 
 def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
@@ -27,12 +27,12 @@ def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
 
 
 def test_a_killed_server_goes_on_as_if_it_had_not_been(database_url: str) -> None:
-    with server_process(database_url) as server:
+    with server_process(database_url, PATIENT) as server:
         for name in ("killed", "spared"):
             httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name})
         found = rounds(server.address, "killed", 5)
         server.kill()
-    with server_process(database_url) as server:
+    with server_process(database_url, PATIENT) as server:
         found += rounds(server.address, "killed", 5)
         assert found == rounds(server.address, "spared", 10)
 

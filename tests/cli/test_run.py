@@ -284,7 +284,7 @@ def test_it_waits_while_the_study_is_paused_and_ends_when_told(create: Create, a
         assert process.stderr is not None
         assert "paused" in process.stderr.readline()
         process.terminate()
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert states(study) == []
 
 
@@ -316,7 +316,7 @@ def test_a_signal_goes_to_the_program_and_the_trial_is_given_back(
     with started(address, study, script, "--jobs", "2") as process:
         wait_for(lambda: len(list(folder.glob("*.pid"))) == 2)
         process.send_signal(number)
-        assert process.wait(20) == 128 + number
+        assert process.wait(60) == 128 + number
     assert len(list(folder.glob("asked-*"))) == 2
     assert states(study) == ["released", "released"]
     assert not [file for file in folder.glob("*.pid") if is_alive(file.read_text())]
@@ -331,7 +331,7 @@ def test_a_program_that_does_not_end_when_told_is_killed_after_the_grace(
     with started(address, study, script, "--grace", grace) as process:
         wait_for((folder / "pid").exists)
         process.terminate()
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert states(study) == ["released"]
     assert not is_alive((folder / "pid").read_text())
 
@@ -346,7 +346,7 @@ def test_a_result_that_a_program_still_brings_when_it_is_told_to_end_is_kept(
     with started(address, study, ANSWERS_TERM) as process:
         wait_for((folder / "here").exists)
         process.terminate()
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert study.best is not None
     assert study.best.value == 5
 
@@ -359,7 +359,7 @@ def test_after_a_signal_no_further_trial_is_asked_for_though_others_hold_some(
     with proxy(address) as through, started(through.url, study, ANSWERS_TERM) as process:
         wait_for((folder / "here").exists)
         process.terminate()
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert states(study) == ["active", "completed"]
     assert len(through.keys("/suggest")) == 1
 
@@ -373,7 +373,7 @@ def test_a_result_that_is_on_its_way_when_a_signal_comes_is_stored(create: Creat
         (folder / "go").touch()
         wait_for(lambda: faulty.keys("/observe"))
         process.terminate()
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert states(study) == ["completed"]
     assert not faulty.keys("/release")
 
@@ -389,7 +389,7 @@ def test_a_second_signal_ends_a_command_that_waits_for_an_absent_server(
         process.terminate()
         wait_for(lambda: faulty.keys("/recommendation"))
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert states(study) == ["completed"]
 
 

@@ -72,7 +72,7 @@ def test_a_process_that_is_told_to_end_gives_its_trial_back(server: str, study: 
         assert process.stdout is not None
         assert process.stdout.readline() == "evaluating\n"
         process.send_signal(number)
-        assert process.wait(timeout=20) == code
+        assert process.wait(timeout=60) == code
     assert states(study) == ["released"]
 
 

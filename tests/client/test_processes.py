@@ -179,7 +179,7 @@ def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
             process.kill()
         else:
             os.killpg(process.pid, number)  # as a terminal and a service manager do
-        process.wait(timeout=20)
+        process.wait(timeout=60)
         assert process.stdout.read() == ""  # it ends when all processes have ended, which share it
     states = [trial.state for trial in study.trials()]
     assert states == ["active" if number == signal.SIGKILL else "released"] * 2

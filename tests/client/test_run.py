@@ -28,7 +28,7 @@ def parabola(x: float) -> float:
 
 def test_four_workers_use_exactly_the_budget_on_different_points(study: Study) -> None:
     points: list[float] = []
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=60)
 
     def function(x: float) -> float:
         points.append(x)
@@ -127,7 +127,7 @@ def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study,
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
         process.send_signal(number)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
     assert [trial.state for trial in study.trials()] == ["released", "released"]
 
 
@@ -151,7 +151,7 @@ with Client(sys.argv[1]) as client:
 
 def test_a_result_that_comes_after_an_interrupt_is_stored(server: str, study: Study) -> None:
     """As in a notebook, whose process lives on: the function's thread goes on too."""
-    subprocess.run([sys.executable, "-c", RETURNS_AFTER_THE_END, server], check=True, timeout=30, capture_output=True)
+    subprocess.run([sys.executable, "-c", RETURNS_AFTER_THE_END, server], check=True, timeout=60, capture_output=True)
     assert [trial.state for trial in study.trials()] == ["completed"]
 
 
@@ -167,7 +167,7 @@ with Client(sys.argv[1]) as client:
 
 
 def test_a_signal_that_another_thread_receives_ends_the_run_too(server: str, study: Study) -> None:
-    done = subprocess.run([sys.executable, "-c", SIGNALLED, server], check=False, timeout=20, stderr=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, "-c", SIGNALLED, server], check=False, timeout=60, stderr=subprocess.DEVNULL)
     assert done.returncode == 128 + signal.SIGTERM
     assert [trial.state for trial in study.trials()] == ["released"]
 
@@ -178,7 +178,7 @@ def test_a_trial_that_is_just_being_handed_out_at_the_end_is_given_back_too(stud
         while not list(study.trials()):
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
     assert {trial.state for trial in study.trials()} == {"released"}
 
 

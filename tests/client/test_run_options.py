@@ -138,7 +138,7 @@ def test_a_callback_can_stop_the_run(study: Study) -> None:
 def test_a_handler_of_a_signal_can_stop_the_run_and_what_is_under_way_is_finished(study: Study) -> None:
     def function(x: float) -> float:
         os.kill(os.getpid(), signal.SIGUSR1)
-        stopped.wait(10)
+        stopped.wait(60)
         return x
 
     def handler(*_: object) -> None:

@@ -14,15 +14,11 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from adabkb_service.app import create_app
-from adabkb_service.inference import link
-from adabkb_service.operations import service as running_service
 from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
-from adabkb_service.study import owner, turn
+from tests.patient import be_patient
 
 TRIES = 20
-PATIENCE = 120.0
-"""Seconds after which something will never happen."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +77,8 @@ class Server:
 
 
 def application(database_url: str, model_processes: int = 1) -> FastAPI:
-    """A new application, with a model process as in production, which sweeps when it is told to only.
-
-    It waits for the model for as long as that takes: what it answers does not depend on how busy the machine is.
-    """
-    turn.DECIDE_SECONDS = turn.FOLLOW_SECONDS = owner.WAIT_SECONDS = link.LATE_SECONDS = PATIENCE
-    running_service.ANSWER_SECONDS = PATIENCE
+    """A new application, with a model process as in production, which sweeps when it is told to only."""
+    be_patient()
     return create_app(Settings(database=database_url, sweep_seconds=3600, model_processes=model_processes))
 
 

@@ -135,4 +135,4 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
             assert subprocess.run(check, check=False).returncode == 0
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)

@@ -15,7 +15,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from adabkb_client import Client
+from adabkb_client import Client, Float
 from tests.servers import server_on
 
 ROOT = Path(__file__).parents[2]
@@ -49,8 +49,11 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """In a folder with the database of an earlier one, and with somebody's file."""
     folder = tmp_path_factory.mktemp("demo")
     (folder / "thesis.txt").write_text("years of work")
+    with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
+        client.create_study("htru2", {"x": Float(0, 1)}, direction="minimize", budget=1)
     return Demo(folder, finish(start("examples/demo.py", "--budget", "6", "--folder", str(folder))))
 
 
@@ -78,7 +81,7 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
             while study.info().counts.completed < 2:
                 time.sleep(0.1)
         demo.send_signal(signal.SIGINT)
-        _, errors = demo.communicate(timeout=30)
+        _, errors = demo.communicate(timeout=60)
     assert demo.returncode == 1
     assert "server and workers are stopped" in errors
     assert "Traceback" not in errors
@@ -89,6 +92,7 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
 
 
 def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp_path: Path) -> None:
+    assert (demo.folder / "thesis.txt").read_text() == "years of work"
     folder = Path(shutil.copytree(demo.folder, tmp_path / "demo"))
     arguments = ("examples/demo.py", "--budget", "2", "--folder", str(folder))
     with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
@@ -97,12 +101,10 @@ def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp
         assert again.returncode == 1
         assert "stop its server, or take another --folder" in errors
         assert client.study("htru2").info().counts.completed == 6
-    finish(start(*arguments))
-    assert (folder / "thesis.txt").read_text() == "years of work"
     (folder / "demo.db").write_text("not a database, but somebody's")
     with start(*arguments) as again:
         assert again.wait(60) == 1
-    assert (folder / "demo.db").exists()
+    assert (folder / "demo.db").read_text() == "not a database, but somebody's"
 
 
 def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:

@@ -278,6 +278,7 @@ def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
 
 
 @pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # no step waits for the database
 def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: Service, pool: WorkerPool) -> None:
     """A study that has taken long before has a thread of its own; the replies come in the order of what they take."""
     for name in ("heavy", "light"):

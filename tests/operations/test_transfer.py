@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -166,12 +168,29 @@ FORGED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def exported(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]]:
+    """By system, the lines of a study in which everything has happened: the same from both kinds of database."""
+
+    @cache
+    def exported(system: str) -> list[str]:
+        file = tmp_path_factory.mktemp("exported") / "adabkb.db"
+        shutil.copy(sqlite_template, file)
+        database, clock = Database(f"sqlite:///{file}"), ManualClock()
+        running = Service(database, clock=clock)
+        busy_study(running, clock, algorithm=SYSTEMS[system])
+        lines = list(json_lines(running, "s"))
+        database.close()
+        return lines
+
+    return exported
+
+
 @pytest.mark.parametrize(("kind", "fields", "sentence"), FORGED)
 def test_a_line_that_was_altered_is_refused_by_its_number(
-    running: Service, elsewhere: Service, clock: ManualClock, kind: str, fields: dict[str, Any], sentence: str
+    database: Database, exported: Callable[[str], list[str]], kind: str, fields: dict[str, Any], sentence: str
 ) -> None:
-    busy_study(running, clock, algorithm={"profile": "auto"})
-    lines = list(json_lines(running, "s"))
+    lines = exported("auto")
     kinds = [json.loads(line)["type"] for line in lines]
     number = kinds.index("model" if kind == "learned" else kind) + 1
     if kind in ("model", "learned"):
@@ -180,16 +199,15 @@ def test_a_line_that_was_altered_is_refused_by_its_number(
         altered = figures | fields if kind == "model" else figures | {"learned": figures["learned"] | fields}
         fields = {"figures": altered}
     with pytest.raises(Invalid, match=f"line {number} .*{sentence}"):
-        import_study(elsewhere.database, changed(lines, number, **fields))
-    assert is_empty(elsewhere.database)
+        import_study(database, changed(lines, number, **fields))
+    assert is_empty(database)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_cells_that_are_no_tree_are_refused_by_their_line(
-    running: Service, elsewhere: Service, clock: ManualClock, system: str
+    database: Database, exported: Callable[[str], list[str]], system: str
 ) -> None:
-    busy_study(running, clock, algorithm=SYSTEMS[system])
-    lines = list(json_lines(running, "s"))
+    lines = exported(system)
     last = max(number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "cell")
     root = next(number for number, line in enumerate(lines, 1) if json.loads(line)["type"] == "cell")
     key = json.loads(lines[last - 1])["key"]
@@ -201,8 +219,8 @@ def test_cells_that_are_no_tree_are_refused_by_their_line(
     forged += [([*lines[:last], json.dumps({"type": "cell", "key": f"{key}.{axis}0", "status": "leaf"})], last + 1)]
     for damaged, number in forged:
         with pytest.raises(Invalid, match=rf"line {number} .*(expanded|children|cut|cell)"):
-            import_study(elsewhere.database, damaged)
-    assert is_empty(elsewhere.database)
+            import_study(database, damaged)
+    assert is_empty(database)
 
 
 def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere: Service) -> None:

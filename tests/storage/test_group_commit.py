@@ -45,12 +45,12 @@ def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
 
     def first(_: sa.Connection) -> int:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return 0
 
     with ThreadPoolExecutor(len(works) + 1) as pool:
         pool.submit(database.write, first)
-        assert begun.wait(10)
+        assert begun.wait(60)
         outcomes = [pool.submit(database.write, work) for work in works]
         assert database._turns is not None
         while len(database._turns._parts) < len(works):
@@ -100,7 +100,7 @@ def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Databa
 
     def slow(connection: sa.Connection) -> int:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return insert(1)(connection)
 
     with ThreadPoolExecutor(2) as pool:
@@ -109,7 +109,7 @@ def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Databa
             assert database._turns is not None
             while len(database._turns._parts) < 2:
                 pass
-        assert begun.wait(10)
+        assert begun.wait(60)
         threading.Timer(1.5, go_on.set).start()
     assert [outcome.result() for outcome in both] == [1, 2]
     assert numbers(database) == [1, 2]

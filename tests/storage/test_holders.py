@@ -42,7 +42,7 @@ def test_a_process_killed_with_a_lock_in_its_hands_blocks_nobody(migrated_url: s
         assert holder.stdout is not None
         assert holder.stdout.readline() == "holding\n"
         holder.send_signal(signal.SIGKILL)
-        holder.wait(10)
+        holder.wait(60)
         with database.writing() as connection:
             assert studies.commit_if_unchanged(connection, study("s"))
             assert studies.get(connection, "s") == study("s", version=1)
@@ -62,7 +62,7 @@ def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str)
     over = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(hold)
-        assert cut_off.wait(10)
+        assert cut_off.wait(60)
         with database.writing() as connection:  # would be Busy after 4 * HOLDER_SECONDS
             assert studies.commit_if_unchanged(connection, study("s"))
             assert studies.get(connection, "s") == study("s", version=1)

@@ -61,7 +61,7 @@ def killed_after_line(program: str, lines: int, *arguments: str) -> list[str]:
         said = [running.stdout.readline() for _ in range(lines)]
         running.send_signal(signal.SIGKILL)
         said += running.stdout.readlines()
-        running.wait(10)
+        running.wait(60)
     return [line.strip() for line in said if line.endswith("\n")]
 
 

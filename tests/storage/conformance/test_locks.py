@@ -97,7 +97,7 @@ def outcome_after(
     locked = threading.Event()
 
     def begin_to_wait() -> Any:
-        locked.wait(10)
+        locked.wait(60)
         with database.writing() as connection:
             return wait(connection)
 
@@ -214,7 +214,7 @@ def test_a_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) ->
         try:
             with database.writing() as connection:
                 lock(connection, first)
-                both.wait(10)
+                both.wait(60)
                 studies.commit_if_unchanged(connection, study(second))
         except Contention:
             return "contention"
