@@ -1,71 +1,62 @@
-"""``python -m benchmarks.quality.stopping``: what ``stop={"no_gain_for": n}`` saves, and what it loses.
+"""``python -m benchmarks.quality.stopping``: what the rules of ``stop`` save, and what they lose.
 
-``auto`` runs on the development families. Each rule is applied to the same runs, so that a rule is compared with the
-same run that goes on. Writes results/stopping.json.
+Each rule is applied to the same runs of ``auto`` on the development families, so that it is compared with the same run
+that goes on to 200 evaluations. Writes results/stopping.json.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from adabkb_service.contract.gain import advance, probability_of_gain
 from benchmarks.output import RESULTS, print_table, provenance, write
-from benchmarks.pool import keep_all
-from benchmarks.quality.families import DEVELOPMENT_PROBLEMS
-from benchmarks.quality.methods import METHODS
-from benchmarks.quality.problems import Problem, generator
+from benchmarks.quality.traces import Trace, collected, options
 
-RULES = (10, 20, 30, 50, 75, 100)
+EVALUATIONS = 200
+PATIENCE = (10, 20, 30, 50, 75, 100)
+PROBABILITIES = (0.4, 0.3, 0.25, 0.2, 0.15, 0.1)
 MUCH = 0.01
 """Of the function's range."""
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run of ``auto``."""
-
-    problem: Problem
-    seed: int
-    budget: int
-
-    def run(self) -> tuple[list[float], list[float]]:
-        """The value that each evaluation told, and its score."""
-        instance, values, scores = self.problem.draw(self.seed), [], []
-        noise = generator(f"noise {self.problem.name}", self.seed).normal(0.0, 1.0, self.budget) * instance.noise_std
-        method = METHODS["auto"].create(instance.space, self.seed)
-        for step in range(self.budget):
-            parameters = method.ask()
-            outcome = instance.evaluate(parameters)
-            values.append(outcome.value + float(noise[step]))
-            scores.append(outcome.score)
-            method.tell(parameters, values[-1])
-        method.close()
-        return values, scores
+Rule = Callable[[int, float], bool]
+"""(results since the best one, probability of a gain) -> whether the run ends."""
 
 
-def stopped_at(values: Sequence[float], patience: int) -> int:
-    """The number of evaluations after which the rule ends a run; smaller values are better."""
-    best = 0
-    for step, value in enumerate(values):
-        if value < values[best]:
-            best = step
-        elif step - best >= patience:
+def no_gain_for(patience: int) -> Rule:
+    """The rule of this name."""
+    return lambda since_best, _: since_best >= patience
+
+
+def probability_of_gain_below(least: float) -> Rule:
+    """The rule of this name."""
+    return lambda _, probability: probability < least
+
+
+RULES = {f"no_gain_for: {each}": no_gain_for(each) for each in PATIENCE} | {
+    f"probability_of_gain_below: {each:g}": probability_of_gain_below(each) for each in PROBABILITIES
+}
+
+
+def stopped_at(run: Trace, rule: Rule) -> int:
+    """The number of evaluations after which the rule ends a run."""
+    best, progress = 0, None
+    for step, value in enumerate(run.values):
+        best = step if value < run.values[best] else best
+        progress = advance(progress, -value)
+        if rule(step - best, probability_of_gain(progress["since"], run.dimension)):
             return step + 1
-    return len(values)
+    return len(run.values)
 
 
-def losses(runs: Sequence[tuple[list[float], list[float]]], patience: int) -> dict[str, float]:
+def losses(runs: Sequence[Trace], rule: Rule) -> dict[str, float]:
     """What a rule saves and loses over the runs."""
     used, ratios, lost = [], [], []
-    for values, scores in runs:
-        end = stopped_at(values, patience)
-        then, at_last = (scores[int(np.argmin(values[:count]))] for count in (end, len(values)))
-        used.append(end / len(values))
+    for run in runs:
+        end = stopped_at(run, rule)
+        then, at_last = (run.scores[int(np.argmin(run.values[:count]))] for count in (end, len(run.values)))
+        used.append(end / len(run.values))
         ratios.append(then / at_last)
         lost.append(then - at_last > MUCH)
     return {
@@ -76,25 +67,18 @@ def losses(runs: Sequence[tuple[list[float], list[float]]], patience: int) -> di
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.stopping", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--budget", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
-    parser.add_argument("--out", type=Path, default=RESULTS / "stopping.json")
-    asked = parser.parse_args()
-    jobs = [Run(each, seed, asked.budget) for each in DEVELOPMENT_PROBLEMS.values() for seed in range(asked.seeds)]
-    runs: list[tuple[list[float], list[float]]] = []
-    keep_all(jobs, asked.jobs, lambda _, outcome: runs.append(outcome))
-    found: dict[str, dict[str, Any]] = {str(rule): losses(runs, rule) for rule in RULES}
+    asked = options(__doc__ or "", RESULTS / "stopping.json").parse_args()
+    runs = [trace.first(EVALUATIONS) for trace in collected(asked)]
+    found = {name: losses(runs, rule) for name, rule in RULES.items()}
     made = provenance("benchmarks.quality.stopping")
-    write(asked.out, {**made, "runs": len(runs), "budget": asked.budget, "rules": found})
+    write(asked.out, {**made, "runs": len(runs), "evaluations": EVALUATIONS, "rules": found})
     print_table(HEADER, rows(found))
 
 
-HEADER = ["no_gain_for", "evaluations used", "regret, times", "runs that lose over 1% of the range"]
+HEADER = ["rule", "evaluations used", "regret, times", "runs that lose over 1% of the range"]
 
 
-def rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
+def rows(found: dict[str, dict[str, float]]) -> list[list[str]]:
     """The rules as a table."""
     return [
         [rule, f"{loss['evaluations']:.0%}", f"{loss['ratio']:.2f}", f"{loss['lost_much']:.0%}"]

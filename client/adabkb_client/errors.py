@@ -39,10 +39,10 @@ class UnexpectedAnswer(AdaBKBError):
 class NoTrialAvailable(AdaBKBError):
     """Nothing to evaluate right now.
 
-    ``reason`` is "budget", "exhausted" or "no_gain" (all trials of the budget, or all points of a finite space, are
-    handed out, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all points with the
-    ``fixed`` parameters are handed out), "pending_limit", "paused", or "failures" (the study was paused after too many
-    failures in a row).
+    ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget, or all points of a
+    finite space, are handed out, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
+    points with the ``fixed`` parameters are handed out), "pending_limit", "paused", or "failures" (the study was paused
+    after too many failures in a row).
     ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
@@ -51,6 +51,7 @@ class NoTrialAvailable(AdaBKBError):
         "exhausted": "all points of its space are handed out, and results of others are awaited",
         "fixed_exhausted": "all points with the parameters in fixed are handed out; fix fewer, or other values",
         "no_gain": "it stops because its last results were no better, unless the results that are awaited are",
+        "gain_unlikely": "it stops because a gain has become unlikely, unless a result that is awaited brings one",
         "pending_limit": "as many trials as its pending_limit allows are without a result",
         "paused": "it is paused; study.resume() makes it go on",
         "failures": "it was paused because failure_limit trials failed one after the other; see their reasons in "
@@ -65,7 +66,7 @@ class NoTrialAvailable(AdaBKBError):
 
 
 class StudyComplete(NoTrialAvailable):
-    """The study is over: ``reason`` is "budget", "converged", "exhausted" or "no_gain"."""
+    """The study is over: ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely"."""
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "its budget is used up; study.update(budget=...) raises it",
@@ -73,6 +74,8 @@ class StudyComplete(NoTrialAvailable):
         "exhausted": "all points of its space have been evaluated",
         "no_gain": "its last results were no better, so often in a row as its stop rule says; study.update(stop=None) "
         "makes it go on",
+        "gain_unlikely": "its probability_of_gain is below that of its stop rule; study.update(stop=None) makes it go "
+        "on",
     }
 
 

@@ -106,7 +106,11 @@ class Best:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """The state of a study, as in every answer of suggest and observe. ``gap`` is of the results folded so far."""
+    """The state of a study, as in every answer of suggest and observe.
+
+    ``gap`` is of the results folded so far. ``probability_of_gain`` is a frequency: of comparable runs, the share that
+    still gained more than 1% of the range of results within as many further evaluations. None if that is not known.
+    """
 
     id: str
     state: StudyState
@@ -115,6 +119,7 @@ class StudySummary:
     best: Best | None
     gap: float | None
     revision: int
+    probability_of_gain: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

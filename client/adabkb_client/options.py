@@ -14,9 +14,9 @@ Callback = Callable[[Any, Trial], object]
 class RunReport:
     """The end of a run: how many trials it ``completed`` and how many ``failed``, and the ``reason`` why it ended.
 
-    ``reason`` is "budget", "converged", "exhausted" or "no_gain" if the study is complete, else "n_trials",
-    "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters are handed
-    out).
+    ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete, else
+    "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters
+    are handed out).
     """
 
     completed: int

@@ -21,11 +21,13 @@ from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
+from benchmarks.quality import gain as gain_benchmark
 from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.service import neighbours as neighbours_benchmark
 from benchmarks.service import report as service_report
 from tests.chaos import __main__ as chaos_run
 
+GAIN = RESULTS / "gain.json"
 STOPPING = RESULTS / "stopping.json"
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -85,6 +87,12 @@ def calibration() -> str:
     """How often the 90% interval holds the truth, from the committed results."""
     results = json.loads((RESULTS / "calibration.json").read_text())
     return markdown(calibration_benchmark.header(results["counts"]), calibration_benchmark.rows(results["cells"]))
+
+
+def gain() -> str:
+    """How well the probability of a gain tells the frequency, from the committed results."""
+    bins = json.loads(GAIN.read_text())["families_left_out"]["bins"]
+    return markdown(gain_benchmark.HEADER, gain_benchmark.rows(bins))
 
 
 def stopping() -> str:
@@ -161,6 +169,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calls": ("benchmarks.md", calls),
     "neighbours": ("benchmarks.md", neighbours),
     "chaos": ("reliability.md", chaos),
+    "gain": ("quality.md", gain),
     "stopping": ("quality.md", stopping),
     "constants": ("systems.md", constants),
     "growth": ("paper.md", growth),

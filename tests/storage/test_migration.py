@@ -17,9 +17,10 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from adabkb_service.errors import SchemaMismatch
-from adabkb_service.storage import idempotency, migration, studies
+from adabkb_service.storage import events, idempotency, migration, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
+from adabkb_service.study.logged import replayed
 
 KEPT = sorted((Path(__file__).parent / "kept").glob("*.db.gz"))
 
@@ -162,6 +163,18 @@ def test_an_upgraded_study_has_its_rules_an_identity_and_its_checkpoint_apart(
         assert len({new.incarnation for new in upgraded}) == len(upgraded)
     if revision == "0002":
         assert all(new.checkpoint for new in upgraded), "else this test would say nothing"
+
+
+def test_an_upgraded_study_is_as_far_as_its_log_says(database: Database, kept: Path, tmp_path: Path) -> None:
+    go_to(database, kept.name.split(".")[0])
+    put(database, kept_rows(kept, tmp_path))
+    migration.upgrade(database)
+    with database.reading() as connection:
+        (name,) = set(studies.ids(connection)) - {"twin"}
+        study, log = studies.get(connection, name), events.page(connection, name, 0)
+    told = replayed(name, log).study
+    assert told.progress is not None, "else this test would say nothing"
+    assert (study.progress, study.results_since_best) == (told.progress, told.results_since_best)
 
 
 def test_a_database_that_is_upgraded_and_downgraded_again_is_as_it_was(

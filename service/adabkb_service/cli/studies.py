@@ -44,9 +44,15 @@ def list_studies(server: Server, as_json: AsJson = False) -> None:
 
 
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Show a study: state, counts, best result."""
+    """Show a study: state, counts, best result, and how often a study like it still gains."""
     found = server.get(path(study))
-    show(found, summary(found), as_json=as_json)
+    lines, probability = [summary(found)], found["probability_of_gain"]
+    if probability is not None:
+        lines.append(
+            f"of comparable runs, {probability:.0%} still gained more than 1% of the range of results within as many "
+            "further evaluations"
+        )
+    show(found, "\n".join(lines), as_json=as_json)
 
 
 def delete_study(
@@ -91,6 +97,7 @@ def update(
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("trials without a result at once, at most")] = None,
     no_gain_for: Annotated[str | None, _limit("results in a row without a better one that end the study")] = None,
+    probability_of_gain_below: Annotated[str | None, _limit("probability of a gain that ends the study")] = None,
     tag: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
@@ -98,6 +105,8 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Change the settings of a study that may be changed; "none" takes a limit away.
+
+    The rules to stop, --no-gain-for and --probability-of-gain-below, are replaced together.
 
     \b
     adabkb update svm --budget 100 --tolerance none
@@ -114,8 +123,9 @@ def update(
     }
     others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
     changes |= {name: value for name, value in others.items() if value is not None}
-    if no_gain_for is not None:
-        changes["stop"] = None if no_gain_for == NO_LIMIT else {"no_gain_for": parse(no_gain_for)}
+    rules = {"no_gain_for": no_gain_for, "probability_of_gain_below": probability_of_gain_below}
+    if any(rules.values()):
+        changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
     if tag is not None:
         changes["tags"] = dict(_tag(text) for text in tag)
     if not changes:

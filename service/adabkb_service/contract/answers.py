@@ -14,7 +14,7 @@ from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import CellStatus, Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]
-Reason = Literal["budget", "converged", "exhausted", "no_gain", "failures", "pending_limit", "paused"]
+Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures", "pending_limit", "paused"]
 
 NoTrialReason = Reason | Literal["fixed_exhausted"]
 """``fixed_exhausted``: all points with the parameters that the request fixes are handed out."""
@@ -128,6 +128,13 @@ class StudySummary(Answer):
         float | None,
         Field(description="certificate: the optimum is at most this much better than the best evaluated point"),
     ]
+    probability_of_gain: Annotated[
+        float | None,
+        Field(
+            description="of comparable runs, the share that still gained more than 1% of the range of results within "
+            "as many further evaluations; null before the first result, and unless the profile is auto"
+        ),
+    ] = None
     revision: int
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import MISSING, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
@@ -48,9 +48,30 @@ STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
 class Stop(Body):
-    """A rule by which a study ends before its budget is used up."""
+    """When a study ends before its budget is used up: as soon as one of these rules says so."""
 
-    no_gain_for: Annotated[Count, Field(description="so many results in a row without a better one end the study")]
+    # An answer, too, has only the rules that there are.
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False, json_schema_extra={"minProperties": 1})
+
+    no_gain_for: Annotated[
+        Count | MISSING, Field(description="so many results in a row without a better one end the study")
+    ] = MISSING
+    probability_of_gain_below: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | MISSING,
+        Field(description="a smaller probability_of_gain ends the study; for the profile auto"),
+    ] = MISSING
+
+    @model_validator(mode="after")
+    def _some_rule(self) -> Self:
+        if not self.model_fields_set:
+            raise PydanticCustomError("stop", "must have no_gain_for or probability_of_gain_below; null is no rule")
+        return self
+
+    def misfit(self, algorithm: Algorithm) -> str | None:
+        """Why a study with this algorithm cannot have these rules."""
+        if self.probability_of_gain_below is MISSING or isinstance(algorithm, AutoProfile):
+            return None
+        return "cannot have probability_of_gain_below, which is known for the profile auto only; use no_gain_for"
 
 
 class StudyDefinition(Body):
@@ -102,6 +123,19 @@ class StudyDefinition(Body):
         if parameters is None:
             return algorithm
         return algorithm.resolved(Space(tuple(parameter.axis() for parameter in parameters)))
+
+    @field_validator("stop")
+    @classmethod
+    def _fits_algorithm(cls, stop: Stop | None, info: ValidationInfo) -> Stop | None:
+        algorithm = info.data.get("algorithm")
+        if stop is not None and algorithm is not None and (detail := stop.misfit(algorithm)):
+            raise PydanticCustomError("stop", detail)
+        return stop
+
+    @property
+    def dimension(self) -> int:
+        """The number of parameters that are not fixed."""
+        return sum(parameter.kind != "fixed" for parameter in self.parameters)
 
     def space(self) -> Space:
         """The engine's search space."""

@@ -107,7 +107,7 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
 
 
 COUNTS = (*get_args(TrialState), "observations", "failures")
-TOLD = (*COUNTS, "head", "definition", "seed", "paused", "best", "results_since_best", *CHANGEABLE)
+TOLD = (*COUNTS, "head", "definition", "seed", "paused", "best", "results_since_best", "progress", *CHANGEABLE)
 """Columns of a study that its log tells."""
 
 

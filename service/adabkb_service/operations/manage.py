@@ -11,8 +11,16 @@ from itertools import islice
 from typing import Any
 
 from adabkb_service.contract import answers
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition, definition_of
-from adabkb_service.errors import Contention, PreconditionFailed, StudyExists, shortened, shown
+from adabkb_service.contract.study import CHANGEABLE, Stop, StudyDefinition, definition_of
+from adabkb_service.errors import (
+    Contention,
+    FieldError,
+    Invalid,
+    PreconditionFailed,
+    StudyExists,
+    shortened,
+    shown,
+)
 from adabkb_service.inference.model import NEW_TREE
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, idempotency, studies
@@ -162,6 +170,7 @@ def change(
     Raises:
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
+        Invalid: its algorithm does not go with the rules to stop.
     """
     return Request(study_id, answers.Study, partial(_change, changes, revisions), key, follows_model=True)
 
@@ -171,6 +180,7 @@ def _change(
 ) -> Outcome[answers.Study]:
     study = draft.study
     _check_revision(study, revisions)
+    _check_stop(study, changes.get("stop"))
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
         draft.record("paused" if is_paused else "resumed", {})
@@ -199,6 +209,12 @@ def _delete(service: Service, study_id: str, revisions: frozenset[int] | None) -
         if not studies.commit_if_unchanged(connection, study):
             raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
         studies.remove(connection, study_id)
+
+
+def _check_stop(study: StudyRow, rules: dict[str, Any] | None) -> None:
+    detail = None if rules is None else Stop(**rules).misfit(definition_of(study.definition).algorithm)
+    if detail is not None:
+        raise Invalid([FieldError("/stop", detail, "stop")])
 
 
 def _check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:

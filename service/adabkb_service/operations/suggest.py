@@ -41,6 +41,7 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
     "exhausted": 1.0,
     "fixed_exhausted": 1.0,
     "no_gain": 1.0,
+    "gain_unlikely": 1.0,
     "pending_limit": 1.0,
     "paused": 5.0,
     "failures": 5.0,

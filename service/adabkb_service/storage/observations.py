@@ -77,6 +77,14 @@ def counting_after(connection: Connection, study_id: str, seq: int, *, but: Coll
     return connection.execute(query).scalar_one()
 
 
+def counting(connection: Connection, study_id: str) -> dict[int, float]:
+    """Number -> value of the observations that are not excluded."""
+    query = select(observations.c.seq, observations.c.value).where(
+        observations.c.study_id == study_id, observations.c.excluded.is_(False)
+    )
+    return {row.seq: row.value for row in connection.execute(query)}
+
+
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:
     """At most ``limit`` observations by number, from the first whose number is larger than ``after``."""
     query = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued"]
@@ -33,6 +33,18 @@ EventKind = Literal[
     "model_failed",
     "model_recovered",
 ]
+
+
+class Progress(TypedDict):
+    """What the results of a study so far say of the next ones. Merits are values, with the sign that makes the larger
+    the better."""
+
+    reference: float
+    """The merit at the last gain."""
+    worst: float
+    """The smallest merit."""
+    since: int
+    """Results after the last gain."""
 
 
 ENGINE_REVISION = 3
@@ -78,6 +90,7 @@ class StudyRow:
     checkpoint: dict[str, Any] | None
     stop: dict[str, Any] | None
     results_since_best: int
+    progress: Progress | None
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -108,6 +121,7 @@ class StudyRow:
             engine_revision=ENGINE_REVISION,
             checkpoint=None,
             results_since_best=0,
+            progress=None,
             **limits,
         )
 

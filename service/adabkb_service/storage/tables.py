@@ -102,8 +102,9 @@ studies = Table(
     Column("version", Integer, nullable=False, server_default="0"),  # grows by one with every commit of a request
     Column("engine_revision", Integer, nullable=False, server_default="1"),  # number of the rules that decisions follow
     Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``folded``
-    Column("stop", JSON(none_as_null=True)),  # the rule by which the study ends before its budget
+    Column("stop", JSON(none_as_null=True)),  # the rules by which the study ends before its budget
     Column("results_since_best", Integer, nullable=False, server_default="0"),  # observations after the best one
+    Column("progress", JSON(none_as_null=True)),  # of the results that count: reference, worst, since the last gain
     Index(None, "created_at", "id"),
 )
 

@@ -233,6 +233,15 @@ class Draft:
         others = observations.counting_after(self.connection, self.study.id, seq, but=list(self._observations))
         return others + sum(row.seq > seq and not row.excluded for row in self._observations.values())
 
+    def counting_values(self) -> list[float]:
+        """As in ``log.Rows``."""
+        values = observations.counting(self.connection, self.study.id)
+        for seq, row in self._observations.items():
+            values.pop(seq, None)
+            if not row.excluded:
+                values[seq] = row.value
+        return [value for _, value in sorted(values.items())]
+
     def commit(self) -> Held:
         """Write everything in one transaction; the study as it then is.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from adabkb_service.contract import answers as views
+from adabkb_service.contract import gain
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Reason, StudySummary
 from adabkb_service.contract.study import definition_of
 from adabkb_service.storage.rows import StudyRow, StudyState
@@ -40,12 +44,29 @@ def _converged(study: StudyRow) -> bool:
 
 def spent(study: StudyRow) -> Reason | None:
     """Why there will be no new point any more: the budget is used up, every point of a finite space is handed out, or
-    the results have brought no gain for as long as the study says."""
+    the results have brought no gain for as long as the study says, or one has become as unlikely as it says."""
     if study.budget is not None and study.trials >= study.budget:
         return "budget"
     if study.model is not None and study.model.get("exhausted"):
         return "exhausted"
-    return "no_gain" if study.stop is not None and study.results_since_best >= study.stop["no_gain_for"] else None
+    return None if study.stop is None else _stopped(study, study.stop)
+
+
+def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
+    if "no_gain_for" in rules and study.results_since_best >= rules["no_gain_for"]:
+        return "no_gain"
+    probability = probability_of_gain(study) if "probability_of_gain_below" in rules else None
+    if probability is not None and probability < rules["probability_of_gain_below"]:
+        return "gain_unlikely"
+    return None
+
+
+def probability_of_gain(study: StudyRow) -> float | None:
+    """As ``contract/gain.py`` has it; None before the first result, and of systems that it was not counted for."""
+    definition = definition_of(study.definition)
+    if study.progress is None or not isinstance(definition.algorithm, AutoProfile):
+        return None
+    return gain.probability_of_gain(study.progress["since"], definition.dimension)
 
 
 def room(study: StudyRow) -> int:
@@ -87,6 +108,7 @@ def summary(study: StudyRow) -> StudySummary:
         counts=render.counts(study),
         best=render.best(study),
         gap=None if study.model is None else study.model["gap"],
+        probability_of_gain=probability_of_gain(study),
         revision=study.head,
     )
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Protocol
 
+from adabkb_service.contract import gain
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, StudyRow, TrialRow
@@ -50,6 +52,9 @@ class Rows(Protocol):
 
     def counting_after(self, seq: int) -> int:
         """How many observations with a larger number than this are not excluded."""
+
+    def counting_values(self) -> list[float]:
+        """The values of the observations that are not excluded, in order."""
 
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
@@ -185,7 +190,11 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         observed_at=event.created_at,
     )
     rows.put_observation(row)
-    changed: Columns = {"observations": study.observations + 1, "results_since_best": study.results_since_best + 1}
+    changed: Columns = {
+        "observations": study.observations + 1,
+        "results_since_best": study.results_since_best + 1,
+        "progress": gain.advance(study.progress, merit(study, row.value)),
+    }
     if study.best is None or merit(study, row.value) > merit(study, study.best["value"]):
         changed |= {"best": as_best(row), "results_since_best": 0}
     if event.trial is None:
@@ -207,7 +216,8 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
         rows.put_trial(replace(rows.trial(row.trial), value=first.value))
     best = rows.best_observation()
     since = 0 if best is None else rows.counting_after(best.seq)
-    return {"best": as_best(best), "results_since_best": since}
+    merits = (merit(rows.study, value) for value in rows.counting_values())
+    return {"best": as_best(best), "results_since_best": since, "progress": reduce(gain.advance, merits, None)}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {

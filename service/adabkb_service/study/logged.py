@@ -55,6 +55,10 @@ class LoggedStudy:
         """As in ``Rows``."""
         return sum(row.seq > seq and not row.excluded for row in self.observations.values())
 
+    def counting_values(self) -> list[float]:
+        """As in ``Rows``."""
+        return [row.value for _, row in sorted(self.observations.items()) if not row.excluded]
+
     def awaited(self) -> tuple[list[int], list[int]]:
         """Numbers of the trials without a result: those that may still get one, and those that failed."""
         told = {row.trial for row in self.observations.values()}

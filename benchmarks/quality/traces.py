@@ -1,0 +1,88 @@
+"""Runs of ``auto`` on the development families, result by result, on which rules to stop and gains are measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from benchmarks.pool import keep_all
+from benchmarks.quality.families.chosen_by import CHOSEN_BY
+from benchmarks.quality.families.family import Family
+from benchmarks.quality.methods import METHODS
+from benchmarks.quality.problems import generator
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a run saw; smaller values are better."""
+
+    family: str
+    """Its name."""
+    kind: str
+    """The family's; it may have members in several dimensions."""
+    dimension: int
+    noise: float
+    """Standard deviation, as a share of the function's range."""
+    values: Sequence[float]
+    """What each evaluation told."""
+    scores: Sequence[float]
+    """The regret there, as a share of the function's range."""
+
+    def first(self, count: int) -> Trace:
+        """The beginning of the run, which is the same however long the run is."""
+        return replace(self, values=self.values[:count], scores=self.scores[:count])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run to be done."""
+
+    family: Family
+    seed: int
+    budget: int
+
+    def run(self) -> Trace:
+        """Do it."""
+        instance, values, scores = self.family.draw(self.seed), [], []
+        noise = generator(f"noise {self.family.name}", self.seed).normal(0.0, 1.0, self.budget) * instance.noise_std
+        method = METHODS["auto"].create(instance.space, self.seed)
+        for step in range(self.budget):
+            parameters = method.ask()
+            outcome = instance.evaluate(parameters)
+            values.append(outcome.value + float(noise[step]))
+            scores.append(outcome.score)
+            method.tell(parameters, values[-1])
+        method.close()
+        family = self.family
+        return Trace(family.name, family.kind, family.dimension, family.noise, values, scores)
+
+
+def options(description: str, out: Path) -> argparse.ArgumentParser:
+    """The command line of what is measured on traces."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budget", type=int, default=400)
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
+    parser.add_argument(
+        "--traces", type=Path, help="file with the runs; they are made, and kept there, if it is absent"
+    )
+    parser.add_argument("--out", type=Path, default=out)
+    return parser
+
+
+def collected(asked: argparse.Namespace) -> list[Trace]:
+    """The runs that are asked for, in order."""
+    if asked.traces is not None and asked.traces.exists():
+        return [Trace(**each) for each in json.loads(asked.traces.read_text())]
+    runs = [Run(each, seed, asked.budget) for each in CHOSEN_BY for seed in range(asked.seeds)]
+    found: dict[Run, Trace] = {}
+    if keep_all(runs, asked.jobs, found.__setitem__):
+        raise SystemExit("some runs failed; nothing is measured on the rest")
+    traces = [found[run] for run in runs]
+    if asked.traces is not None:
+        asked.traces.parent.mkdir(parents=True, exist_ok=True)
+        asked.traces.write_text(json.dumps([asdict(trace) for trace in traces]))
+    return traces
