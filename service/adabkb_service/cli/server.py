@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import ipaddress
 import logging
 import os
@@ -49,6 +50,9 @@ class Server(uvicorn.Server):
         """Start, then print one line."""
         await super().startup(sockets)
         if self.started and sockets:
+            # What is imported by now stays: the garbage collector need not look through it during a request.
+            gc.collect()
+            gc.freeze()
             host, port = sockets[0].getsockname()[:2]
             typer.echo(f"adabkb: listening on http://{f'[{host}]' if ':' in host else host}:{port}")
             if self._while_used is not None:

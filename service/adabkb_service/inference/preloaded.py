@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 
 from adabkb_service.engine.warm import warm
@@ -11,3 +12,7 @@ try:
     warm()
 except Exception:  # whoever forks has to go on; a function that cannot be compiled is missed where it is called
     logging.getLogger(__name__).exception("the inner loops could not be compiled ahead")
+
+# Of the model processes, too: the collector would write to the memory that they share with this one.
+gc.collect()
+gc.freeze()
