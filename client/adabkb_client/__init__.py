@@ -20,6 +20,8 @@ from adabkb_client.errors import (
     UnexpectedAnswer,
     WorkerDied,
 )
+from adabkb_client.fitting import Misfit
+from adabkb_client.import_report import ImportedResult, ImportReport
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.models import (
     Answer,
@@ -62,11 +64,14 @@ __all__ = [
     "Event",
     "Fixed",
     "Float",
+    "ImportReport",
     "Importance",
+    "ImportedResult",
     "Int",
     "Invalid",
     "KeptResult",
     "LeasedTrial",
+    "Misfit",
     "NoTrialAvailable",
     "NotFound",
     "Observation",

@@ -82,6 +82,7 @@ class AsyncStudy:
     correct = awaited(StudyCalls.correct)
     exclude = awaited(StudyCalls.exclude)
     include = awaited(StudyCalls.include)
+    import_results = awaited(StudyCalls.import_results)
     recommendation = awaited(StudyCalls.recommendation)
     predict = awaited(StudyCalls.predict)
     importance = awaited(StudyCalls.importance)

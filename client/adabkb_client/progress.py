@@ -6,17 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from tqdm.asyncio import tqdm_asyncio
-from tqdm.auto import tqdm
-
+from adabkb_client.bar import bar
 from adabkb_client.errors import NoTrialAvailable
 from adabkb_client.models import StudySummary, Trial
 
 log = logging.getLogger("adabkb_client")
 
-IN_NOTEBOOK = tqdm is not tqdm_asyncio
 LOOK_EVERY = 30.0
 """Seconds between two looks at whom a run waits for."""
 
@@ -52,9 +49,7 @@ class Progress:
         self._looked = -LOOK_EVERY
         self._looking = threading.Lock()
         self._open = ExitStack()
-        # tqdm takes a notebook for a file, and would show nothing there.
-        hidden = (False if IN_NOTEBOOK else None) if visible else True
-        self._bar: tqdm[Any] = tqdm(total=budget, unit="trial", desc=name, disable=hidden)
+        self._bar = bar(name, "trial", budget, visible=visible)
         self.show(standing)
 
     def __enter__(self) -> Self:

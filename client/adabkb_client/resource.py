@@ -72,6 +72,7 @@ class StudyResource:
     correct = performed(StudyCalls.correct)
     exclude = performed(StudyCalls.exclude)
     include = performed(StudyCalls.include)
+    import_results = performed(StudyCalls.import_results)
     recommendation = performed(StudyCalls.recommendation)
     predict = performed(StudyCalls.predict)
     importance = performed(StudyCalls.importance)

@@ -5,6 +5,8 @@ from typing import Any, Literal, SupportsFloat
 
 from adabkb_client.analysis import Importance, Slice
 from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.import_report import ImportReport
+from adabkb_client.importing import import_results
 from adabkb_client.models import (
     Answer,
     Event,
@@ -17,6 +19,7 @@ from adabkb_client.models import (
 )
 from adabkb_client.plain import encoded, point
 from adabkb_client.protocol import Param
+from adabkb_client.sources import Source
 from adabkb_client.trial_calls import TrialCalls, result_of
 
 
@@ -69,6 +72,47 @@ class StudyCalls(TrialCalls):
     def include(self, seq: int, reason: str | None = None) -> Steps[Answer]:
         """Include an excluded observation again."""
         return self._amend(seq, {"excluded": False, "reason": reason})
+
+    def import_results(
+        self,
+        source: Source,
+        *,
+        columns: Mapping[str, str] | None = None,
+        value: str = "value",
+        std_error: str | None = "std_error",
+        state: str | None = "state",
+        dry_run: bool = False,
+        progress: bool = True,
+    ) -> Steps[ImportReport]:
+        """Store results from elsewhere, each once, however often the import is repeated; they cost no budget.
+
+        A row that does not fit stops no other. A result is stored already if the study's log has it as one of a point
+        that nobody suggested, with the same parameters, value and standard error; one that a source has twice is stored
+        twice.
+
+        Args:
+            source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs pandas and openpyxl), a
+                pandas DataFrame, an iterable of dicts, or a study of Optuna.
+            columns: the column of a parameter by its name. By default it is named like the parameter, or
+                ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
+                ``parameters`` within a row is taken apart. A fixed parameter needs no column.
+            value: the column of the results; finite numbers.
+            std_error: the column of their standard errors, if there is one; an empty cell is unknown.
+            state: the column of the rows' states, if there is one. A row with any other state than "completed",
+                "complete" or none is left out, and so is one whose column ``excluded`` is true. None: every row counts.
+            dry_run: store nothing, and report what would be stored.
+            progress: show a progress bar in a terminal or notebook.
+
+        Returns:
+            What was stored, and what does not fit, by the number of the row.
+
+        Raises:
+            ValueError: there is no column for a parameter or for the value, a column is named for what is no parameter,
+                a file is not what its name says, or a study of Optuna has another direction, or several.
+            TypeError, ImportError, OSError: the source is of no such kind, needs a package, or cannot be read.
+            ConnectionFailed: the server stayed away; the same call goes on where this one ended.
+        """
+        return import_results(self, source, columns or {}, value, std_error, state, dry_run=dry_run, progress=progress)
 
     def recommendation(self) -> Steps[Recommendation]:
         """Return the best point by the model and the best observed one."""

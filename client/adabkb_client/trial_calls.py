@@ -116,9 +116,7 @@ class TrialCalls:
         """
         fates: list[BatchItem] = []
         for start in range(0, len(items), BATCH):
-            batch = [dict(item) for item in items[start : start + BATCH]]
-            answer = yield Call("POST", f"{self._path}/observations", {"items": batch, "dry_run": dry_run})
-            fates.extend(decode_batch_item(item, study_id=self.id) for item in answer["items"])
+            fates += yield from batch(self.id, items[start : start + BATCH], dry_run=dry_run)
         return fates
 
     def fail(self, trial: Leased | Trial | int, reason: str | None = None) -> Steps[Answer]:
@@ -235,6 +233,16 @@ class TrialCalls:
 def study_path(study_id: str) -> str:
     """Return a study's path under the API's root."""
     return f"/studies/{quote(study_id, safe='')}"
+
+
+def batch(
+    study_id: str, items: Sequence[Mapping[str, Any]], *, dry_run: bool, key: str | None = None
+) -> Steps[list[BatchItem]]:
+    """Report up to ``BATCH`` results in wire form by one call, which is made once under a key that is given."""
+    body = {"items": [dict(item) for item in items], "dry_run": dry_run}
+    path = f"{study_path(study_id)}/observations"
+    answer = yield Call("POST", path, body) if key is None else Call("POST", path, body, key=key)
+    return [decode_batch_item(item, study_id=study_id) for item in answer["items"]]
 
 
 def _created_at(trial: Leased | Trial | int) -> datetime | None:

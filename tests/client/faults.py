@@ -41,8 +41,8 @@ INSTEAD: dict[Fault, tuple[int, dict[str, str], bytes]] = {
 @dataclass
 class Proxy:
     url: str
-    faults: deque[Fault] = field(default_factory=deque)
-    """What befalls the next requests; those after them are forwarded faithfully."""
+    faults: deque[Fault | None] = field(default_factory=deque)
+    """What befalls the next requests, None for nothing; those after them are forwarded faithfully."""
     sent: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Method, path and idempotency key of every request that came."""
 

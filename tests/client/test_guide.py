@@ -25,4 +25,13 @@ def test_the_guides_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: py
 def test_the_guide_names_every_method_of_a_study_that_it_speaks_of() -> None:
     mentioned = set(re.findall(r"`?study\.(\w+)\(", GUIDE.read_text()))
     assert mentioned <= set(dir(adabkb_client.Study))
-    assert {"suggest", "observe", "trial", "run", "recommendation", "predict", "to_frame"} <= mentioned
+    assert {
+        "suggest",
+        "observe",
+        "trial",
+        "run",
+        "recommendation",
+        "predict",
+        "to_frame",
+        "import_results",
+    } <= mentioned

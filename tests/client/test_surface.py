@@ -26,7 +26,8 @@ from adabkb_client.study_calls import StudyCalls
 SURFACE = """
     APIError AdaBKBError Answer AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Best Bool Categorical Cell
     Client Conflict ConnectionFailed Counts
-    Delivery Estimate Event Fixed Float Importance Int Invalid KeptResult LeasedTrial NoTrialAvailable NotFound
+    Delivery Estimate Event Fixed Float ImportReport Importance ImportedResult Int Invalid KeptResult LeasedTrial Misfit
+    NoTrialAvailable NotFound
     Observation Ordinal Outbox Parameter ParameterImportance PreconditionFailed Prediction Recommendation ResultKept
     RunReport Slice SliceAxis Study StudyComplete StudyInfo StudySummary Trial Unauthorized Unavailable
     UnexpectedAnswer WorkerDied

@@ -1,0 +1,231 @@
+"""How the cells of a row become the result of a study: which column is what, and what a cell stands for."""
+
+import ast
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client.plain import plain
+from adabkb_client.sources import NESTED, Row
+
+COMPLETED = ("", "complete", "completed")
+"""States of a row that has a result, in small letters."""
+EXCLUDED = "excluded"
+"""The column of an export that marks results which the model was to leave out, and the state of such a row."""
+SHOWN = 60
+"""Characters of a cell that a problem shows."""
+
+
+class NoColumn(ValueError):
+    """A source has no column for something. ``what`` says it, without the remedy, which depends on the interface."""
+
+    def __init__(self, meant: str, argument: str, columns: Sequence[str]) -> None:
+        self.what = f"there is no column for {meant}; the columns are {', '.join(columns) or 'none'}"
+        super().__init__(f"{self.what}. Name it: {argument}")
+
+
+class Unfit(ValueError):
+    """A cell does not stand for what it should; the message is to be read after the name of its field."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """What does not fit in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error" or "row"."""
+
+    row: int
+    field: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column has what: the parameters by name, the value, its standard error, the state of the row."""
+
+    parameters: Mapping[str, str]
+    value: str
+    std_error: str | None
+    state: str | None
+
+    def unused(self, columns: Iterable[str]) -> list[str]:
+        """Return those of some columns that have no part in the results."""
+        used = {*self.parameters.values(), self.value, self.std_error, self.state, EXCLUDED}
+        return [column for column in columns if column not in used]
+
+
+def chosen(
+    columns: Sequence[str],
+    parameters: Sequence[Mapping[str, Any]],
+    mapping: Mapping[str, str],
+    value: str,
+    std_error: str | None,
+    state: str | None,
+) -> Columns:
+    """Return which of some columns has what: what the arguments name, else the columns of the usual names.
+
+    Args:
+        columns: those that there are.
+        parameters: of the study, in wire form.
+        mapping: the column of a parameter by its name, where it has another one.
+        value: the column of the results.
+        std_error: that of their standard errors; it may be missing under its usual name.
+        state: that of the states; likewise.
+
+    Raises:
+        NoColumn: there is none of the name.
+        ValueError: the mapping has a name that is no parameter, or a column is to be two things.
+    """
+    names = [parameter["name"] for parameter in parameters]
+    for name in mapping:
+        if name not in names:
+            raise ValueError(f"a column is named for {name!r}, which is no parameter; those are {', '.join(names)}")
+    found: dict[str, str] = {}
+    for parameter in parameters:
+        name = parameter["name"]
+        usual = (f"{NESTED}.{name}", name, f"params_{name}")  # the last is that of Optuna's frames
+        candidates = (mapping[name],) if name in mapping else usual
+        column = next((each for each in candidates if each in columns), None)
+        if column is not None:
+            found[name] = column
+        elif name in mapping or parameter["kind"] != "fixed":
+            raise NoColumn(f"parameter {name!r}", f"columns={{{name!r}: ...}}", columns)
+    if value not in columns:
+        raise NoColumn(f"the value ({value!r})", "value=...", columns)
+    if value in found.values():
+        raise ValueError(f"column {value!r} would be the value and a parameter; name another column for one of them")
+    taken = {*found.values(), value}
+    return Columns(
+        found,
+        value,
+        _optional("std_error", std_error, columns, taken),
+        _optional("state", state, columns, taken),
+    )
+
+
+def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[str]) -> str | None:
+    if column is None or (column == name and (column not in columns or column in taken)):
+        return None
+    if column not in columns:
+        raise NoColumn(f"the {name} ({column!r})", f"{name}=...", columns)
+    return column
+
+
+def left_out(row: Row, columns: Columns) -> str | None:
+    """Return the state for which a row is left out; None if it should have a result."""
+    if EXCLUDED not in columns.parameters.values() and str(row.cells.get(EXCLUDED)).lower() == "true":
+        return EXCLUDED
+    cell = None if columns.state is None else row.cells.get(columns.state)
+    state = "" if cell is None else str(cell).strip().lower()
+    return None if state in COMPLETED else state
+
+
+def fitted(row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[Misfit]]:
+    """Return the result of a row in wire form, and what does not fit in it. Ranges are left to the server to check."""
+    if row.problem is not None:
+        return {}, [Misfit(row.number, "row", row.problem)]
+    misfits: list[Misfit] = []
+
+    def part(field: str, read: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return read(*arguments)
+        except Unfit as unfit:
+            misfits.append(Misfit(row.number, field, str(unfit)))
+            return None
+
+    point = {
+        each["name"]: part(each["name"], _parameter, each, row.cells.get(columns.parameters[each["name"]]))
+        if each["name"] in columns.parameters
+        else each["value"]
+        for each in parameters
+    }
+    item = {"parameters": point, "value": part("value", number, row.cells.get(columns.value))}
+    error = None if columns.std_error is None else plain(row.cells.get(columns.std_error))
+    if not _is_missing(error):
+        item["std_error"] = part("std_error", _std_error, error)
+    return item, misfits
+
+
+def number(cell: Any) -> float:
+    """Return the number that a cell stands for.
+
+    Raises:
+        Unfit: it stands for none, or for one that is not finite.
+    """
+    scalar = plain(cell)
+    if _is_missing(scalar):
+        raise Unfit("is missing; fill it in, or leave the row out")
+    try:
+        found = math.nan if isinstance(scalar, bool | bytes) else float(scalar)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if math.isnan(found):
+        raise Unfit(f"must be a number, with a point if it has decimals, not {_shown(scalar)}")
+    if math.isinf(found):
+        raise Unfit("must be finite; leave the row out if the evaluation has failed")
+    return found
+
+
+def _std_error(cell: Any) -> float:
+    error = number(cell)
+    if error < 0:
+        raise Unfit(f"must not be negative, as {error} is")
+    return error
+
+
+def _parameter(parameter: Mapping[str, Any], cell: Any) -> Any:
+    match parameter["kind"]:
+        case "float" | "int":
+            return number(cell)
+        case "bool":
+            return _choice([False, True], cell)
+        case "fixed":
+            return _choice([parameter["value"]], cell)
+        case kind:
+            return _choice(parameter["values" if kind == "ordinal" else "choices"], cell)
+
+
+def _choice(choices: Sequence[Any], cell: Any) -> Any:
+    """Return the choice that a cell stands for: itself, or as a text, which may be JSON or Python."""
+    scalar = plain(cell)
+    for reading in _readings(None if _is_missing(scalar) and "" not in choices else scalar):
+        for choice in choices:
+            if _identity(choice) == _identity(reading):
+                return choice
+    if _is_missing(scalar):
+        raise Unfit("is missing; fill it in, or leave the row out")
+    if _identity(choices) == _identity([False, True]) and scalar in (0, 1, "0", "1"):
+        return bool(int(scalar))
+    shown = ", ".join(json.dumps(choice) for choice in choices)
+    raise Unfit(f"is {_shown(scalar)}, and must be one of {shown}")
+
+
+def _readings(cell: Any) -> Iterator[Any]:
+    """What a cell may stand for, the most literal first."""
+    yield cell
+    if isinstance(cell, str):
+        yield cell.strip()
+        for parse in (json.loads, ast.literal_eval, str.lower):
+            try:
+                reading = parse(cell.strip())
+                yield json.loads(reading) if parse is str.lower else reading
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                pass
+
+
+def _identity(value: Any) -> Any:
+    """What two values have in common if they are the same in JSON, where true is not 1."""
+    if isinstance(value, list | tuple):
+        return "list", tuple(map(_identity, value))
+    return isinstance(value, bool), value
+
+
+def _is_missing(cell: Any) -> bool:
+    return (
+        cell is None or (isinstance(cell, float) and math.isnan(cell)) or (isinstance(cell, str) and not cell.strip())
+    )
+
+
+def _shown(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

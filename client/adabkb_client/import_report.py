@@ -1,0 +1,82 @@
+"""What an import has stored, or would store, and what it could not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_client.fitting import Misfit
+from adabkb_client.models import Parameters
+
+SHOWN = 20
+"""Rows that a report shows; it has all of them."""
+
+
+@dataclass(frozen=True)
+class ImportedResult:
+    """The result of a row, as the study has it or would have it."""
+
+    row: int
+    parameters: Parameters
+    value: float
+    std_error: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class ImportReport:
+    """What became of the rows of a source.
+
+    ``results`` has those that were stored now or, if this was a ``dry_run``, would be. ``repeated`` counts those that
+    the study had already, ``left_out`` counts others by the state that they have instead of a result, and ``misfits``
+    lists what does not fit in the rest, by row. ``unused`` names the columns that have no part in the results.
+    """
+
+    study_id: str
+    source: str
+    counted: str
+    rows: int
+    results: tuple[ImportedResult, ...]
+    repeated: int
+    left_out: Mapping[str, int]
+    misfits: tuple[Misfit, ...]
+    unused: tuple[str, ...]
+    dry_run: bool
+
+    @property
+    def stored(self) -> int:
+        """How many results were stored: none by a dry run."""
+        return 0 if self.dry_run else len(self.results)
+
+    @property
+    def unfit(self) -> int:
+        """How many rows do not fit."""
+        return len({misfit.row for misfit in self.misfits})
+
+    def __repr__(self) -> str:
+        would = "would be stored" if self.dry_run else "stored"
+        lines = [f"{self.source}: {self.rows} rows, {len(self.results)} {would} in study {self.study_id!r}"]
+        if self.repeated:
+            lines.append(f"{self.repeated} stored before")
+        if self.left_out:
+            states = ", ".join(f"{count} {state}" for state, count in self.left_out.items())
+            lines.append(f"left out by their state: {states}")
+        if self.unused:
+            lines.append(f"columns without use: {', '.join(self.unused)}")
+        if self.misfits:
+            lines.append(f"{self.unfit} do not fit; correct them, and import again:")
+            lines += [f"  {self.counted} {each.row}, {each.field}: {each.problem}" for each in self.misfits[:SHOWN]]
+            if len(self.misfits) > SHOWN:
+                lines.append(f"  and {len(self.misfits) - SHOWN} more")
+        if self.dry_run:
+            lines += [f"  {self.counted} {each.row}: {_shown(each)}" for each in self.results[:SHOWN]]
+            if len(self.results) > SHOWN:
+                lines.append(f"  and {len(self.results) - SHOWN} more")
+        return "\n".join(lines)
+
+
+def _shown(result: ImportedResult) -> str:
+    error = "" if result.std_error is None else f" ± {result.std_error!r}"
+    return f"{_point(result.parameters)}: {result.value!r}{error}"
+
+
+def _point(parameters: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in parameters.items())

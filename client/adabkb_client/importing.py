@@ -1,0 +1,155 @@
+"""Results from elsewhere, stored in a study: each once, however often the import is repeated.
+
+The server checks every row first, in dry runs of the batches, whose answers have the points in the form that is stored.
+So it can be told which results are in the study's log already, and these are left out: an import of a file that has
+grown since, or one that follows an import that broke off, adds what is missing. A batch that is on its way while the
+same import is started again is in no log yet; its idempotency key, which is made of its rows and their place, is the
+same, so the server stores it once.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adabkb_client.bar import bar
+from adabkb_client.calls import Listing, Steps
+from adabkb_client.errors import AdaBKBError, APIError
+from adabkb_client.fitting import Misfit, chosen, fitted, left_out
+from adabkb_client.import_report import ImportedResult, ImportReport
+from adabkb_client.models import BatchItem, StudyInfo
+from adabkb_client.sources import Source, Table, read
+from adabkb_client.trial_calls import BATCH, batch, study_path
+
+if TYPE_CHECKING:
+    from adabkb_client.study_calls import StudyCalls
+
+Item = tuple[int, dict[str, Any]]
+"""The number of a row, and its result in wire form."""
+
+
+def import_results(
+    study: "StudyCalls",
+    source: Source,
+    columns: Mapping[str, str],
+    value: str,
+    std_error: str | None,
+    state: str | None,
+    *,
+    dry_run: bool,
+    progress: bool,
+) -> Steps[ImportReport]:
+    """Store the results of a source: see ``StudyCalls.import_results``."""
+    table = read(source)
+    info = yield from study.info()
+    _check_direction(table, info)
+    found = chosen(table.columns, info.parameters, columns, value, std_error, state)
+    states: Counter[str] = Counter()
+    misfits: list[Misfit] = []
+    items: list[Item] = []
+    for row in table.rows:
+        if other := left_out(row, found):
+            states[other] += 1
+            continue
+        item, problems = fitted(row, found, info.parameters)
+        misfits += problems
+        if not problems:
+            items.append((row.number, item))
+    known = (yield from _known(study)) if info.counts.observations else Counter[str]()
+    results: list[ImportedResult] = []
+    repeated = 0
+    with bar(study.id, "row", len(items), visible=progress) as shown:
+        for start in range(0, len(items), BATCH):
+            part = items[start : start + BATCH]
+            checked = yield from _told(study, part, misfits, dry_run=True)
+            new = [result for result in checked if not _taken(known, result)]
+            repeated += len(checked) - len(new)
+            if new and not dry_run:
+                try:
+                    new = yield from _told(study, _as_items(new), misfits, key=_key(start, new))
+                except AdaBKBError as error:
+                    error.add_note(f"{len(results)} rows are stored; the same call goes on where this one ended")
+                    raise
+            results += new
+            shown.update(len(part))
+    return ImportReport(
+        study.id,
+        table.name,
+        table.counted,
+        len(table.rows),
+        tuple(results),
+        repeated,
+        dict(states),
+        tuple(sorted(misfits, key=lambda misfit: misfit.row)),
+        tuple(found.unused(table.columns)),
+        dry_run,
+    )
+
+
+def _check_direction(table: Table, info: StudyInfo) -> None:
+    if table.direction not in (None, info.direction):
+        raise ValueError(
+            f"{table.name} is to {table.direction}, and study {info.id!r} to {info.direction}; change the sign of the "
+            "values, or create a study of the same direction"
+        )
+
+
+def _known(study: "StudyCalls") -> Steps["Counter[str]"]:
+    """Return how often the log has each result that belongs to no trial, as it was told: a correction changes nothing
+    about which row it came from."""
+    told = yield from Listing(f"{study_path(study.id)}/events", _observed).all()
+    return Counter(result for result in told if result)
+
+
+def _observed(event: Mapping[str, Any]) -> str | None:
+    if event["kind"] != "observed" or event["trial"] is not None:
+        return None
+    told = event["payload"]
+    return _identity(told["parameters"], told["value"], told["std_error"])
+
+
+def _taken(known: "Counter[str]", result: ImportedResult) -> bool:
+    """Whether the study has a result already; one that comes twice has to be there twice."""
+    identity = _identity(result.parameters, result.value, result.std_error)
+    if not known[identity]:
+        return False
+    known[identity] -= 1
+    return True
+
+
+def _identity(parameters: Mapping[str, Any], value: float, std_error: float | None) -> str:
+    return json.dumps([dict(parameters), float(value), std_error and float(std_error)], sort_keys=True)
+
+
+def _told(
+    study: "StudyCalls", items: Sequence[Item], misfits: list[Misfit], *, dry_run: bool = False, key: str | None = None
+) -> Steps[list[ImportedResult]]:
+    """Tell a batch, and return the results that are accepted; what is refused is added to the misfits."""
+    fates = yield from batch(study.id, [item for _, item in items], dry_run=dry_run, key=key)
+    results = []
+    for (number, _), fate in zip(items, fates, strict=True):
+        if fate.answer is not None and (told := fate.answer.observation) is not None:
+            results.append(ImportedResult(number, told.parameters, told.value, told.std_error))
+        else:
+            misfits.extend(_refused(number, fate))
+    return results
+
+
+def _refused(number: int, fate: BatchItem) -> Iterator[Misfit]:
+    assert isinstance(fate.error, APIError)
+    for pointer, problem in fate.error.pointers.items() or [("row", fate.error.detail)]:
+        field = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        yield Misfit(number, field, problem)
+
+
+def _as_items(results: Sequence[ImportedResult]) -> list[Item]:
+    return [
+        (each.row, {"parameters": dict(each.parameters), "value": each.value, "std_error": each.std_error})
+        for each in results
+    ]
+
+
+def _key(start: int, results: Sequence[ImportedResult]) -> str:
+    told = [start, [_identity(each.parameters, each.value, each.std_error) for each in results]]
+    return f"import-{hashlib.sha256(json.dumps(told).encode()).hexdigest()}"

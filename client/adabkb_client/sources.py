@@ -1,0 +1,175 @@
+"""Where results to import come from: files, frames and studies of Optuna, as rows that have a number and cells.
+
+pandas and Optuna are known by what their objects can do, so that a program without them need not install them.
+"""
+
+import csv
+import gzip
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+Source = str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any
+"""A path, an iterable of dicts, a pandas DataFrame or a study of Optuna."""
+
+DELIMITERS = ",;\t"
+NESTED = "parameters"
+"""The cell of a row that holds the parameters by name, where a row has one, as in results in wire form."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row with its cells by column; ``problem`` is what is wrong with a row that has none."""
+
+    number: int
+    cells: Mapping[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rows of a source.
+
+    ``counted`` says what their numbers count: "line", "row" or "trial". ``direction`` is that of the source's values,
+    if it is known.
+    """
+
+    name: str
+    counted: str
+    rows: list[Row]
+    direction: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that a row has, in the order in which they come first."""
+        return list(dict.fromkeys(column for row in self.rows for column in row.cells))
+
+
+def read(source: Source) -> Table:
+    """Read a source to its end.
+
+    The number of a row is the line of a file or the row of a sheet, counted from 1, the number of a trial of Optuna, or
+    the position in a frame or an iterable, counted from 0.
+
+    Raises:
+        TypeError: it is none of the kinds.
+        ValueError: a file has no such content as its name says, or no row.
+        ImportError: it is an Excel file, and pandas or openpyxl is not installed.
+        OSError: a file cannot be read.
+    """
+    if isinstance(source, str | os.PathLike):
+        table = _of_file(Path(source))
+    elif hasattr(source, "get_trials"):
+        table = _of_optuna(source)
+    elif hasattr(source, "columns") and hasattr(source, "to_dict"):
+        table = Table("the frame", "row", list(_of_frame(source, first=0)))
+    elif isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
+        table = Table("the results", "row", [_row(number, cells) for number, cells in enumerate(source)])
+    else:
+        raise TypeError(
+            "results are imported from the path of a file, a pandas DataFrame, an iterable of dicts or a study of "
+            f"Optuna, not from {type(source).__name__}"
+        )
+    if not table.rows:
+        raise ValueError(f"there is no result in {table.name}")
+    return table
+
+
+def _of_file(path: Path) -> Table:
+    kind = Path(path.name.lower().removesuffix(".gz")).suffix
+    try:
+        match kind:
+            case ".csv":
+                with _opened(path) as file:
+                    return Table(path.name, "line", list(_of_csv(file)))
+            case ".jsonl":
+                with _opened(path) as file:
+                    lines = enumerate(file, 1)
+                    return Table(path.name, "line", [_of_json(number, line) for number, line in lines if line.strip()])
+            case ".xlsx":
+                return Table(path.name, "row", list(_of_frame(_sheet(path), first=2)))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name} is not encoded as UTF-8 ({error.reason}); save it so") from error
+    except (csv.Error, gzip.BadGzipFile, EOFError) as error:
+        raise ValueError(f"{path.name} is not what its name says: {error}") from error
+    raise ValueError(
+        f"{path.name} is of no kind that can be imported; those are .csv, .jsonl, .csv.gz, .jsonl.gz, .xlsx"
+    )
+
+
+def _opened(path: Path) -> IO[str]:
+    # A byte order mark, which Excel writes, is no part of the first column's name.
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _of_csv(file: IO[str]) -> Iterator[Row]:
+    header = file.readline()
+    delimiter = max(DELIMITERS, key=header.count)
+    columns = [column.strip() for column in next(csv.reader([header], delimiter=delimiter), [])]
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"the header has a column twice: {header.strip()}")
+    lines = csv.reader(file, delimiter=delimiter)
+    number = 2
+    for cells in lines:
+        if len(cells) > len(columns):
+            counts = f"has {len(cells)} cells, and the header {len(columns)}"
+            yield Row(number, problem=f"{counts}; put cells with {delimiter!r} into quotation marks")
+        elif any(cells):
+            yield Row(number, dict(zip(columns, cells, strict=False)))
+        number = lines.line_num + 2
+
+
+def _of_json(number: int, line: str) -> Row:
+    try:
+        return _row(number, json.loads(line))
+    except (ValueError, RecursionError) as error:
+        return Row(number, problem=f"is no JSON: {error}")
+
+
+def _row(number: int, cells: Any) -> Row:
+    if not isinstance(cells, Mapping):
+        return Row(number, problem=f"must be an object of columns and values, not {type(cells).__name__}")
+    nested = cells.get(NESTED)
+    if not isinstance(nested, Mapping):
+        return Row(number, {str(column): cell for column, cell in cells.items()})
+    others = {str(column): cell for column, cell in cells.items() if column != NESTED}
+    return Row(number, {**{f"{NESTED}.{name}": value for name, value in nested.items()}, **others})
+
+
+def _of_frame(frame: Any, first: int) -> Iterator[Row]:
+    plain = frame.astype(object).where(frame.notna(), None)  # pandas has several kinds of missing values
+    return (_row(number, cells) for number, cells in enumerate(plain.to_dict("records"), first))
+
+
+def _sheet(path: Path) -> Any:
+    try:
+        import openpyxl  # noqa: F401, PLC0415 (optional, as pandas is)
+        import pandas as pd  # noqa: PLC0415
+    except ImportError as error:
+        raise ImportError(
+            f"{path.name} is an Excel file; to read it, pip install pandas openpyxl, or save it as CSV instead"
+        ) from error
+    try:
+        return pd.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=[""])
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path.name} is no Excel file: {error}") from error
+
+
+def _of_optuna(study: Any) -> Table:
+    name = f"Optuna's study {study.study_name!r}"
+    if len(study.directions) > 1:
+        raise ValueError(f"{name} has {len(study.directions)} objectives, and a study here has one")
+    rows = [_of_trial(trial) for trial in study.get_trials(deepcopy=False)]
+    return Table(name, "trial", rows, study.direction.name.lower())
+
+
+def _of_trial(trial: Any) -> Row:
+    is_feasible = all(violation <= 0 for violation in trial.constraints.values())
+    state = trial.state.name.lower() if is_feasible else "infeasible"
+    return _row(trial.number, {NESTED: trial.params, "value": trial.value, "state": state})
