@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import update_wrapper
 from typing import Any, Generic, TypeVar, get_args
 
-from adabkb_client.errors import APIError, Unauthorized, Unavailable, from_problem, is_refusal
+from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
 from adabkb_client.models import Trial, decode
 from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.protocol import PAGE, Json, Param
@@ -78,13 +78,15 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
         for kept in outbox.waiting():
             try:
                 yield from _sent_now(kept)
-            except (Unauthorized, Unavailable):
-                raise
-            except APIError as error:
+            except AdaBKBError as error:
                 if is_refusal(error):
                     refused.append(outbox.refuse(kept, str(error)))
-                else:
-                    log.warning("%s is not delivered yet: %s", kept, error)
+                    continue
+                if outbox.holds(kept):  # or else another process has just delivered it
+                    outbox.keep(kept, error)
+                if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
+                    raise
+                log.warning("%s is not delivered yet: %s", kept, error)
             else:
                 outbox.remove(kept)
                 sent.append(kept)

@@ -19,10 +19,16 @@ SHOWN = 60
 
 
 class NoColumn(ValueError):
-    """A source has no column for something. ``what`` says it, without the remedy, which depends on the interface."""
+    """A source has no column for a ``parameter`` or, if that is None, for ``field``: "value", "std_error" or "state".
 
-    def __init__(self, meant: str, argument: str, columns: Sequence[str]) -> None:
+    ``what`` says so without the remedy, which depends on the interface.
+    """
+
+    def __init__(self, meant: str, columns: Sequence[str], *, parameter: str | None = None, field: str = "") -> None:
         self.what = f"there is no column for {meant}; the columns are {', '.join(columns) or 'none'}"
+        self.parameter = parameter
+        self.field = field
+        argument = f"{field}=..." if parameter is None else f"columns={{{parameter!r}: ...}}"
         super().__init__(f"{self.what}. Name it: {argument}")
 
 
@@ -89,9 +95,9 @@ def chosen(
         if column is not None:
             found[name] = column
         elif name in mapping or parameter["kind"] != "fixed":
-            raise NoColumn(f"parameter {name!r}", f"columns={{{name!r}: ...}}", columns)
+            raise NoColumn(f"parameter {name!r}", columns, parameter=name)
     if value not in columns:
-        raise NoColumn(f"the value ({value!r})", "value=...", columns)
+        raise NoColumn(f"the value ({value!r})", columns, field="value")
     if value in found.values():
         raise ValueError(f"column {value!r} would be the value and a parameter; name another column for one of them")
     taken = {*found.values(), value}
@@ -107,7 +113,7 @@ def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[
     if column is None or (column == name and (column not in columns or column in taken)):
         return None
     if column not in columns:
-        raise NoColumn(f"the {name} ({column!r})", f"{name}=...", columns)
+        raise NoColumn(f"the {name} ({column!r})", columns, field=name)
     return column
 
 

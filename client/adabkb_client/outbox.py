@@ -12,7 +12,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -38,8 +38,9 @@ class KeptResult:
     """A result, or a failure, that the server has not got.
 
     ``path`` and ``body`` are those of the request. ``trial_created_at`` tells the trial from one of the same number in
-    a study that was deleted and created again. ``refusal`` is what the server had against a result that it refused.
-    ``file`` is where the result was read, None if it is one that was not read.
+    a study that was deleted and created again. ``refusal`` is what the server had against a result that it refused,
+    and ``last_error`` why the last attempt to send it failed. ``file`` is where the result was read, None if it is one
+    that was not read.
     """
 
     path: str
@@ -49,6 +50,7 @@ class KeptResult:
     kept_at: str
     refusal: str | None = None
     file: Path | None = None
+    last_error: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
@@ -90,9 +92,17 @@ class Outbox:
     """
 
     def __init__(self, server: str, folder: str | Path | None = None) -> None:
-        chosen = folder or os.environ.get("ADABKB_OUTBOX")
-        root = Path(chosen) if chosen else user_state_path("adabkb", appauthor=False) / "outbox"
-        self.folder = root / quote(server.rstrip("/"), safe="")
+        self.server = server.rstrip("/")
+        self.folder = _root(folder) / quote(self.server, safe="")
+
+    @classmethod
+    def every(cls, folder: str | Path | None = None) -> list[Self]:
+        """Return the outboxes of all servers, by name: some may have moved to another address since."""
+        try:
+            names = sorted(entry.name for entry in os.scandir(_root(folder)) if entry.is_dir())
+        except FileNotFoundError:
+            return []
+        return [cls(unquote(name), folder) for name in names]
 
     def waiting(self) -> list[KeptResult]:
         """Return the results that wait for the server, oldest first."""
@@ -110,9 +120,13 @@ class Outbox:
         """Return whether a result is on disk."""
         return os.path.exists(self.file(kept))  # Path.exists() raises in a folder that may not be entered
 
-    def keep(self, kept: KeptResult) -> bool:
-        """Write a result to disk, unless it is there, and return whether it is there. If that fails, log it."""
-        return self.holds(kept) or self._written(kept)
+    def keep(self, kept: KeptResult, error: BaseException | None = None) -> bool:
+        """Write a result to disk, with the error of the last attempt to send it, and return whether it is there.
+
+        If that fails, log it.
+        """
+        said = None if error is None else str(error).partition("\n")[0]
+        return self._written(replace(kept, last_error=said)) or self.holds(kept)
 
     def remove(self, kept: KeptResult) -> None:
         """Forget a result. If its file cannot be removed, log it."""
@@ -132,6 +146,14 @@ class Outbox:
             log.warning("It is kept in %s", refused.file)
         return refused
 
+    def put_back(self, refused: KeptResult) -> None:
+        """Let a refused result wait again, so that it is sent once more.
+
+        Raises:
+            OSError: its file cannot be moved.
+        """
+        os.replace(self.file(refused), self.folder / self.file(refused).name)
+
     def _written(self, kept: KeptResult) -> bool:
         try:
             _write(self.file(kept), {name: getattr(kept, name) for name in _STORED})
@@ -139,6 +161,11 @@ class Outbox:
             log.warning("%s cannot be kept on disk: %s", kept, error)
             return False
         return True
+
+
+def _root(folder: str | Path | None) -> Path:
+    chosen = folder or os.environ.get("ADABKB_OUTBOX")
+    return Path(chosen) if chosen else user_state_path("adabkb", appauthor=False) / "outbox"
 
 
 _STORED = [each.name for each in fields(KeptResult) if each.name != "file"]
@@ -155,7 +182,7 @@ def _read(folder: Path) -> list[KeptResult]:
 def _kept(file: Path) -> KeptResult | None:
     try:
         document = json.loads(file.read_bytes())
-        return _checked(KeptResult(**{name: document[name] for name in _STORED}, file=file))
+        return _checked(KeptResult(**{name: document[name] for name in _STORED if name in document}, file=file))
     except FileNotFoundError:  # another process has just delivered it
         return None
     except OSError as error:  # such as another user's
@@ -175,8 +202,10 @@ def _checked(kept: KeptResult) -> KeptResult:
         TypeError: a part of it is of another type.
         ValueError: a part of it is of the right type, and still none of such a request.
     """
-    if not isinstance(kept.body, dict) or not isinstance(kept.refusal, str | None):
-        raise TypeError("body must be an object, and refusal a text or null")
+    if not isinstance(kept.body, dict) or not all(
+        isinstance(said, str | None) for said in (kept.refusal, kept.last_error)
+    ):
+        raise TypeError("body must be an object, refusal and last_error a text or null")
     if not PATH.fullmatch(kept.path) or not KEY.fullmatch(kept.idempotency_key):
         raise ValueError("path must be that of a study's results, and idempotency_key one that can be a header")
     encoded(kept.body)

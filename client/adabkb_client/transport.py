@@ -76,7 +76,7 @@ class Exchange:
         def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
             if kept is not None and self.outbox is not None:  # now, as this process may end while it waits
-                self.outbox.keep(kept)
+                self.outbox.keep(kept, state.outcome.exception() if state.outcome else None)
 
         return {
             "retry": retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
@@ -112,7 +112,7 @@ class Exchange:
             self.outbox.remove(kept)
             return error
         is_away = isinstance(error, ConnectionFailed | Unavailable)
-        if not (self.outbox.keep(kept) if is_away else self.outbox.holds(kept)):
+        if not ((is_away or self.outbox.holds(kept)) and self.outbox.keep(kept, error)):
             return error
         return ResultKept(
             f"{error}\nThe result is not lost: it is kept in {self.outbox.file(kept)}, "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -24,6 +24,8 @@ from adabkb_client.transport import Transport
 from adabkb_service.cli.output import WHICH_STUDIES, Failure, fail
 
 LOCAL = "http://127.0.0.1:8000"
+T = TypeVar("T")
+
 PATIENCE = 5.0
 """Seconds to wait for a server that is away, unless --retry-for says otherwise."""
 TIMEOUT = 60.0
@@ -107,6 +109,7 @@ class Server:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self.name = transport.server.name
 
     def get(self, path: str, **params: Param) -> Json:
         """GET a document."""
@@ -137,8 +140,12 @@ class Server:
         """Yield a document line by line, as the lines come."""
         return self._transport.lines(path, headers)
 
+    def perform(self, steps: Steps[T]) -> T:
+        """Perform a procedure of the client."""
+        return self._transport.perform(steps)
+
     def _answer(self, call: Call) -> Json:
-        return self._transport.perform(_only(call))
+        return self.perform(_only(call))
 
 
 def _sendable(body: Mapping[str, Any]) -> Mapping[str, Any]:

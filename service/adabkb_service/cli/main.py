@@ -10,7 +10,7 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from adabkb_service.cli import analysis, results, studies, trials
+from adabkb_service.cli import analysis, importing, outbox, results, studies, trials
 from adabkb_service.cli.calling import calling
 from adabkb_service.cli.output import fail, speaking
 from adabkb_service.cli.run import run
@@ -36,6 +36,8 @@ class Commands(TyperGroup):
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 study = typer.Typer(help="Create, list, show and delete the studies of a server.", no_args_is_help=True)
 app.add_typer(study, name="study")
+kept = typer.Typer(help="List, send and drop results that wait on this machine for a server.", no_args_is_help=True)
+app.add_typer(kept, name="outbox")
 
 
 def _need_server() -> None:
@@ -76,6 +78,7 @@ CALLS: dict[str, Callable[..., None]] = {
     "observe": trials.observe,
     "observe-many": trials.observe_many,
     "add": trials.add,
+    "import-results": importing.import_results,
     "queue": trials.queue,
     "fail": trials.fail_trial,
     "release": trials.release,
@@ -112,6 +115,9 @@ study.command("create")(speaking(calling(studies.create_study)))
 study.command("list")(speaking(calling(studies.list_studies)))
 study.command("show")(speaking(calling(studies.show_study)))
 study.command("delete")(speaking(calling(studies.delete_study)))
+kept.command("list")(speaking(outbox.list_kept))
+kept.command("send")(speaking(calling(outbox.send)))
+kept.command("drop")(speaking(outbox.drop))
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from adabkb_client.trial_calls import BATCH
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.output import AsJson, fail, point, show, summary
 from adabkb_service.cli.values import ActualPoint, FixedParameters, Point, parse_point
@@ -19,8 +20,6 @@ LeaseSeconds = Annotated[
     float | None, typer.Option(help="length of the lease; the study's if not given", show_default=False)
 ]
 State = Literal["active", "completed", "failed", "expired", "released", "queued"]
-BATCH = 1000
-"""Items the server takes in one batch."""
 
 
 def suggest(

@@ -1,0 +1,69 @@
+"""``adabkb import-results``: results from elsewhere, as ``study.import_results`` of the client."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adabkb_client.fitting import NoColumn
+from adabkb_client.study_calls import StudyCalls
+from adabkb_service.cli.calling import Server, StudyId
+from adabkb_service.cli.output import AsJson, fail, show
+
+
+def import_results(
+    server: Server,
+    study: StudyId,
+    file: Annotated[Path, typer.Argument(help=".csv, .jsonl (both also with .gz) or .xlsx", show_default=False)],
+    value: Annotated[str, typer.Option(metavar="COLUMN", help="column of the results")] = "value",
+    std_error: Annotated[
+        str, typer.Option(metavar="COLUMN", help="column of their standard errors, if there is one")
+    ] = "std_error",
+    state: Annotated[str, typer.Option(metavar="COLUMN", help="column of the rows' states, if there is one")] = "state",
+    mapping: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="PARAM=COLUMN", help="column of a parameter of another name", show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would happen")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Store results from elsewhere, each once, however often the import is repeated.
+
+    \b
+    adabkb import-results svm notebook.csv --value accuracy --map C=penalty --dry-run
+
+    Each row is a result at a point that nobody suggested; it does not count towards the budget. A row with any other
+    state than "completed" or "complete" is left out. A row that does not fit is listed and stops no other; then the
+    exit code is 1.
+    """
+    steps = StudyCalls(study).import_results(
+        file,
+        columns=dict(_column(text) for text in mapping or ()),
+        value=value,
+        std_error=std_error,
+        state=state,
+        dry_run=dry_run,
+        progress=not as_json,
+    )
+    try:
+        report = server.perform(steps)
+    except NoColumn as missing:
+        option = f"--{missing.field.replace('_', '-')} COLUMN" if missing.parameter is None else "--map PARAM=COLUMN"
+        fail(f"{missing.what}. Name it: {option.replace('PARAM', missing.parameter or '')}")
+    except (ValueError, ImportError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"cannot read {file}: {error.strerror or error}")
+    show({**asdict(report), "stored": report.stored}, repr(report), as_json=as_json)
+    if report.misfits:
+        raise typer.Exit(1)
+
+
+def _column(text: str) -> tuple[str, str]:
+    name, equals, column = text.partition("=")
+    if not equals:
+        fail(f"--map {text!r} names no column; give --map PARAM=COLUMN")
+    return name, column

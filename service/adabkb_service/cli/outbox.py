@@ -1,0 +1,154 @@
+"""``adabkb outbox``: results that wait on this machine, because their server was away or has refused them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from adabkb_client import KeptResult, Outbox
+from adabkb_client.calls import delivery
+from adabkb_service.cli.calling import Server, silence
+from adabkb_service.cli.output import AsJson, fail, point, show
+
+SHORT = 8
+"""Characters of an idempotency key that tell a result from others on one machine."""
+AGES = (("days", 86400), ("hours", 3600), ("minutes", 60))
+
+KeptFor = Annotated[
+    str | None, typer.Option(metavar="SERVER", help="server that the results were for, as listed", show_default=False)
+]
+
+
+class Entry(NamedTuple):
+    """A result that waits, or was refused, and the outbox that it is in."""
+
+    outbox: Outbox
+    kept: KeptResult
+
+
+def list_kept(kept_for: KeptFor = None, as_json: AsJson = False) -> None:
+    """List the results that wait on this machine, for all servers, with what the server last said of each."""
+    entries = _entries(kept_for)
+    show([_document(entry) for entry in entries], _listed(entries), as_json=as_json)
+
+
+def send(
+    server: Server,
+    kept_for: KeptFor = None,
+    refused: Annotated[bool, typer.Option("--refused", help="those too that the server has refused before")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send the results that wait for the server; the exit code is 1 if one of them is not stored.
+
+    \b
+    adabkb outbox send --url http://new:8000 --kept-for http://old:8000
+
+    If a server has moved, --kept-for is its old address.
+    """
+    outbox = Outbox(kept_for or server.name)
+    for kept in outbox.refused() if refused else ():
+        outbox.put_back(kept)
+    with silence():  # what becomes of each result is said below
+        delivered = server.perform(delivery(outbox))
+    waiting = outbox.waiting()
+    lines = [
+        f"{len(delivered.sent)} sent to {server.name}, {len(delivered.refused)} refused, {len(waiting)} still wait."
+    ]
+    lines += [_line(Entry(outbox, kept)) for kept in (*delivered.refused, *waiting)]
+    if not any((delivered.sent, delivered.refused, waiting)):
+        lines = [f"Nothing waits for {outbox.server}."]
+        if others := [other.server for other in Outbox.every() if other.server != outbox.server and other.waiting()]:
+            lines.append(f"There are results for {', '.join(others)}; if that server has moved here: --kept-for SERVER")
+    fates = {"sent": delivered.sent, "refused": delivered.refused, "waiting": waiting}
+    document = {fate: [_document(Entry(outbox, kept)) for kept in results] for fate, results in fates.items()}
+    show(document, "\n".join(lines), as_json=as_json)
+    if delivered.refused or waiting:
+        raise typer.Exit(1)
+
+
+def drop(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="as listed; all if none are given")] = None,
+    kept_for: KeptFor = None,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Drop results that wait on this machine or were refused; they are lost."""
+    entries = _chosen(_entries(kept_for), ids or ())
+    if entries and not yes:
+        if not sys.stdin.isatty():
+            fail(f"there is no terminal to ask whether to drop {len(entries)} results; pass --yes")
+        typer.echo(_listed(entries), err=True)
+        typer.confirm(f"Drop {len(entries)} results for good?", abort=True, err=True)
+    for entry in entries:
+        entry.outbox.remove(entry.kept)
+    show([_document(entry) for entry in entries], f"{len(entries)} results are dropped.", as_json=as_json)
+
+
+def _entries(kept_for: str | None) -> list[Entry]:
+    outboxes = Outbox.every() if kept_for is None else [Outbox(kept_for)]
+    return [Entry(outbox, kept) for outbox in outboxes for kept in (*outbox.waiting(), *outbox.refused())]
+
+
+def _chosen(entries: Sequence[Entry], ids: Iterable[str]) -> list[Entry]:
+    """The entries of these ids; all if there are no ids."""
+    by_id = {_id(entry.kept): entry for entry in entries}
+    for wanted in ids:
+        if wanted not in by_id:
+            fail(f"there is no kept result {wanted!r}; see which there are: adabkb outbox list")
+    return [by_id[wanted] for wanted in ids] or list(entries)
+
+
+def _id(kept: KeptResult) -> str:
+    return kept.idempotency_key[:SHORT]
+
+
+def _listed(entries: Sequence[Entry]) -> str:
+    lines: list[str] = []
+    for server in dict.fromkeys(entry.outbox.server for entry in entries):
+        lines += [f"for {server}:", *(_line(entry) for entry in entries if entry.outbox.server == server)]
+    return "\n".join(lines) or "No results wait on this machine."
+
+
+def _line(entry: Entry) -> str:
+    kept = entry.kept
+    said = (
+        f"; refused: {kept.refusal}" if kept.refusal else f"; last error: {kept.last_error}" if kept.last_error else ""
+    )
+    return f"  {_id(kept)} {kept.study} {_result(kept.body)}, kept {_age(kept)} ago{said}"
+
+
+def _result(body: dict[str, Any]) -> str:
+    where = f"trial {body['trial']}" if body.get("trial") else point(body.get("parameters") or {})
+    told = repr(body["value"]) if "value" in body else f"failed ({body.get('reason') or 'no reason given'})"
+    return f"{where}: {told}"
+
+
+def _age(kept: KeptResult) -> str:
+    seconds = _seconds(kept)
+    for unit, length in AGES:
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} seconds"
+
+
+def _seconds(kept: KeptResult) -> int:
+    return max(round((datetime.now(UTC) - datetime.fromisoformat(kept.kept_at)).total_seconds()), 0)
+
+
+def _document(entry: Entry) -> dict[str, Any]:
+    kept = entry.kept
+    return {
+        "id": _id(kept),
+        "server": entry.outbox.server,
+        "study": kept.study,
+        **{name: kept.body.get(name) for name in ("trial", "parameters", "value", "std_error", "status", "reason")},
+        "kept_at": kept.kept_at,
+        "seconds": _seconds(kept),
+        "refusal": kept.refusal,
+        "last_error": kept.last_error,
+        "file": str(entry.outbox.file(kept)),
+    }
