@@ -4,6 +4,7 @@ import ast
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,7 +194,7 @@ def _parameter(parameter: Mapping[str, Any], cell: Any) -> Any:
 
 def _choice(choices: Sequence[Any], cell: Any) -> Any:
     """Return the choice that a cell stands for: itself, or as a text, which may be JSON or Python."""
-    scalar = plain(cell)
+    scalar = cell.tolist() if hasattr(cell, "tolist") else cell  # of numpy, an array is a list of values
     for reading in _readings(None if _is_missing(scalar) and "" not in choices else scalar):
         for choice in choices:
             if _identity(choice) == _identity(reading):
@@ -210,13 +211,11 @@ def _readings(cell: Any) -> Iterator[Any]:
     """What a cell may stand for, the most literal first."""
     yield cell
     if isinstance(cell, str):
-        yield cell.strip()
-        for parse in (json.loads, ast.literal_eval, str.lower):
-            try:
-                reading = parse(cell.strip())
-                yield json.loads(reading) if parse is str.lower else reading
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                pass
+        text = cell.strip()
+        yield text
+        for parse, written in ((json.loads, text), (ast.literal_eval, text), (json.loads, text.lower())):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                yield parse(written)
 
 
 def _identity(value: Any) -> Any:

@@ -53,16 +53,17 @@ class ImportReport:
 
     def __repr__(self) -> str:
         would = "would be stored" if self.dry_run else "stored"
-        lines = [f"{self.source}: {self.rows} rows, {len(self.results)} {would} in study {self.study_id!r}"]
+        rows = f"{self.rows} row{'s' * (self.rows != 1)}"
+        lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}"]
         if self.repeated:
-            lines.append(f"{self.repeated} stored before")
+            lines.append(f"stored before: {self.repeated}")
         if self.left_out:
             states = ", ".join(f"{count} {state}" for state, count in self.left_out.items())
             lines.append(f"left out by their state: {states}")
         if self.unused:
             lines.append(f"columns without use: {', '.join(self.unused)}")
         if self.misfits:
-            lines.append(f"{self.unfit} do not fit; correct them, and import again:")
+            lines.append(f"rows that do not fit: {self.unfit}. Correct them, and import again:")
             lines += [f"  {self.counted} {each.row}, {each.field}: {each.problem}" for each in self.misfits[:SHOWN]]
             if len(self.misfits) > SHOWN:
                 lines.append(f"  and {len(self.misfits) - SHOWN} more")

@@ -24,15 +24,15 @@ def test_a_file_is_tried_and_imported_once(create: Callable[..., Study], tmp_pat
     tried = adabkb(*command, "--dry-run", code=1).splitlines()
     assert tried == [
         f"a.csv: 2 rows, 1 would be stored in study '{study.id}'",
-        "1 do not fit; correct them, and import again:",
+        "rows that do not fit: 1. Correct them, and import again:",
         "  line 3, layers: is 9.0, outside [1, 5]",
         "  line 2: lr=0.5 layers=2: 0.75 ± 0.25",
     ]
     assert study.info().counts.observations == 0
     assert json.loads(adabkb(*command, "--json", code=1))["stored"] == 1
-    assert "1 stored before" in adabkb(*command, code=1)
+    assert "stored before: 1" in adabkb(*command, code=1)
     file.write_text("lr,layers,value\n0.5,3,1\n")
-    assert adabkb("import-results", study.id, str(file)).startswith("a.csv: 1 rows, 1 stored in study")
+    assert adabkb("import-results", study.id, str(file)).startswith("a.csv: 1 row, 1 stored in study")
 
 
 @pytest.mark.parametrize(

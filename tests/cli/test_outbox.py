@@ -86,9 +86,9 @@ def test_results_are_dropped_only_by_an_answer_or_yes() -> None:
     assert "there is no kept result 'f'; see which there are: adabkb outbox list" in adabkb(
         "outbox", "drop", "f", code=1
     )
-    assert "no terminal to ask whether to drop 2 results; pass --yes" in adabkb("outbox", "drop", code=1)
-    assert adabkb("outbox", "drop", "dddddddd", "--yes") == "1 results are dropped.\n"
+    assert "no terminal to ask whether to drop these (2); pass --yes" in adabkb("outbox", "drop", code=1)
+    assert adabkb("outbox", "drop", "dddddddd", "--yes") == "Dropped: 1.\n"
     assert "eeeeeeee" in adabkb("outbox", "list")
-    assert adabkb("outbox", "drop", "--kept-for", "http://other.example", "--yes") == "0 results are dropped.\n"
-    assert adabkb("outbox", "drop", "--yes") == "1 results are dropped.\n"
+    assert adabkb("outbox", "drop", "--kept-for", "http://other.example", "--yes") == "Dropped: 0.\n"
+    assert adabkb("outbox", "drop", "--yes") == "Dropped: 1.\n"
     assert adabkb("outbox", "list") == "No results wait on this machine.\n"

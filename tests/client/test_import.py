@@ -175,7 +175,7 @@ def test_a_dry_run_lists_what_does_not_fit_and_what_would_be_stored(study: Study
     report = study.import_results(file, dry_run=True)
     assert str(report).splitlines() == [
         f"results.csv: 8 rows, 1 would be stored in study '{study.id}'",
-        "7 do not fit; correct them, and import again:",
+        "rows that do not fit: 7. Correct them, and import again:",
         "  line 3, x: must be a number, with a point if it has decimals, not '1,5'",
         "  line 3, std_error: must not be negative, as -1.0 is",
         "  line 4, x: is 1.5, outside [0.0, 1.0]",

@@ -1,8 +1,10 @@
-"""Ada-BKB as a sampler of Optuna: ``optuna.create_study(sampler=AdaBKBSampler())``."""
+"""Ada-BKB as a sampler of Optuna, ``optuna.create_study(sampler=AdaBKBSampler())``, and studies from Optuna to a server
+and back: ``to_server`` and ``to_optuna``."""
 
 try:
     from adabkb_integrations.optuna.sampler import AdaBKBSampler
+    from adabkb_integrations.optuna.transfer import to_optuna, to_server
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; install what this module needs: pip install 'adabkb-service[optuna]'") from error
 
-__all__ = ["AdaBKBSampler"]
+__all__ = ["AdaBKBSampler", "to_optuna", "to_server"]

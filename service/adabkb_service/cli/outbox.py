@@ -80,12 +80,12 @@ def drop(
     entries = _chosen(_entries(kept_for), ids or ())
     if entries and not yes:
         if not sys.stdin.isatty():
-            fail(f"there is no terminal to ask whether to drop {len(entries)} results; pass --yes")
+            fail(f"there is no terminal to ask whether to drop these ({len(entries)}); pass --yes")
         typer.echo(_listed(entries), err=True)
-        typer.confirm(f"Drop {len(entries)} results for good?", abort=True, err=True)
+        typer.confirm(f"Drop these ({len(entries)}) for good?", abort=True, err=True)
     for entry in entries:
         entry.outbox.remove(entry.kept)
-    show([_document(entry) for entry in entries], f"{len(entries)} results are dropped.", as_json=as_json)
+    show([_document(entry) for entry in entries], f"Dropped: {len(entries)}.", as_json=as_json)
 
 
 def _entries(kept_for: str | None) -> list[Entry]:

@@ -1,0 +1,208 @@
+"""Whole studies between Optuna and a server: the results of one become those of the other."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from adabkb_client import Bool, Categorical, Client, Fixed, Float, Int, Observation, Parameter, Study, Trial
+from adabkb_client.models import Direction
+
+log = logging.getLogger("adabkb_client")
+
+ATTRIBUTE = "adabkb:"
+"""Before the names of user attributes that say what Optuna has no field for."""
+TOLERANCE = Decimal("1e-6")
+"""Of a step, by which a range may be too short for its last value."""
+
+
+def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Any) -> Study:
+    """Create a study of a server from one of Optuna, with its complete trials as results that cost no budget.
+
+    Repeat it at will: the study is opened if it is there, and a result is stored once. Trials that failed, were pruned
+    or violate a constraint are left out; the logger "adabkb_client" warns of those that do not fit, such as infinite
+    values.
+
+    Args:
+        optuna_study: with one objective, and the same parameters of the same ranges in each complete trial.
+        client: of the server.
+        study_id: the name on the server.
+        settings: ``budget``, ``noise_std`` and others of ``Client.create_study``.
+
+    Returns:
+        The study on the server.
+
+    Raises:
+        ValueError: the study has several objectives or no complete trial, or its trials differ in their parameters or
+            in the ranges of these; the message says which of them can be imported.
+        Conflict: there is a study of this name with another definition.
+    """
+    if len(optuna_study.directions) > 1:
+        raise ValueError(f"a study on a server has one objective, and this one has {len(optuna_study.directions)}")
+    complete = optuna_study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if not complete:
+        raise ValueError("the study has no complete trial, and so says nothing of its parameters; create_study() does")
+    _check_alike(complete)
+    parameters = {name: _parameter(each) for name, each in complete[0].distributions.items()}
+    direction: Direction = "minimize" if optuna_study.direction == optuna.study.StudyDirection.MINIMIZE else "maximize"
+    study = client.create_study(study_id, parameters, direction=direction, **settings)
+    report = study.import_results(optuna_study)
+    log.log(logging.WARNING if report.misfits else logging.INFO, "%r", report)
+    return study
+
+
+def to_optuna(
+    study: Study, *, storage: str | optuna.storages.BaseStorage | None = None, study_name: str | None = None
+) -> optuna.Study:
+    """Create a study of Optuna with all results of a study on a server, and with its failed trials, in their order.
+
+    Each result is a complete trial, also where a trial of the server has several; results that are excluded are left
+    out. User attributes have those of the trial and, as ``adabkb:trial`` and ``adabkb:std_error``, its number on the
+    server and the standard error; for a failed trial ``adabkb:reason``. Ordered values become choices without an order,
+    and a choice that is a list becomes its JSON.
+
+    Args:
+        study: on the server.
+        storage: of Optuna's; None keeps the study in memory.
+        study_name: its name there; that of the study on the server if not given.
+
+    Raises:
+        ValueError: the storage has a study of this name.
+    """
+    info = study.info()
+    distributions = {each["name"]: _distribution(each) for each in info.parameters}
+    name = study_name or study.id
+    try:
+        made = optuna.create_study(study_name=name, storage=storage, direction=info.direction)
+    except optuna.exceptions.DuplicatedStudyError as error:
+        raise ValueError(f"the storage has a study {name!r} already; give another study_name=...") from error
+    trials = {trial.number: trial for trial in study.trials()}
+    results = [_completed(each, trials.get(each.trial or 0), distributions) for each in _included(study)]
+    failures = [_failed(each, distributions) for each in trials.values() if each.state == "failed"]
+    made.add_trials(sorted([*results, *failures], key=_end))
+    return made
+
+
+def _check_alike(trials: Sequence[FrozenTrial]) -> None:
+    """Refuse trials that differ in their parameters or in the ranges of these."""
+    groups = Counter(tuple(sorted(trial.params)) for trial in trials)
+    if len(groups) > 1:
+        shown = "; ".join(f"{count} have {', '.join(names) or 'none'}" for names, count in groups.most_common())
+        raise ValueError(
+            "every trial of a study on a server has the same parameters, and this study asks for some of them "
+            f"conditionally: of {len(trials)} complete trials {shown}. Trials that have the same parameters can be "
+            "imported: put them into a study of their own, by optuna.create_study() and add_trials(), and give that"
+        )
+    for name in trials[0].params:
+        ranges = list(dict.fromkeys(str(trial.distributions[name]) for trial in trials))
+        if len(ranges) > 1:
+            raise ValueError(
+                f"a parameter of a study on a server has one range, and {name!r} has {len(ranges)}: "
+                f"{' and '.join(ranges)}. Trials of the same range can be imported: put them into a study of their "
+                "own, by optuna.create_study() and add_trials(), and give that"
+            )
+
+
+def _parameter(distribution: BaseDistribution) -> Parameter:
+    """The parameter of a study that is what a distribution is."""
+    match distribution:
+        case CategoricalDistribution(choices=[choice]):
+            return Fixed(choice)
+        case CategoricalDistribution(choices=choices):
+            is_bool = len(choices) == 2 and all(isinstance(choice, bool) for choice in choices)
+            return Bool() if is_bool else Categorical(choices)
+        case FloatDistribution() | IntDistribution() if distribution.single():
+            return Fixed(distribution.low)
+        case FloatDistribution():
+            return Float(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+        case IntDistribution():
+            return Int(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+        case _:
+            raise ValueError(f"{distribution} is no distribution that a study on a server has")
+
+
+def _distribution(parameter: Mapping[str, Any]) -> BaseDistribution:
+    """The distribution of a parameter in wire form. Where a step does not reach ``high``, the last value takes its
+    place, as Optuna would have it; and Optuna knows no step on a log scale."""
+    is_log = parameter.get("scale") == "log"
+    match parameter["kind"]:
+        case "float" | "int" as kind:
+            low, high, step = parameter["low"], parameter["high"], parameter["step"]
+            if kind == "float":
+                return FloatDistribution(low, high if step is None else _last(low, high, step), log=is_log, step=step)
+            return (
+                IntDistribution(low, high, log=True)
+                if is_log
+                else IntDistribution(low, int(_last(low, high, step)), step=step)
+            )
+        case "bool":
+            return CategoricalDistribution((False, True))
+        case "fixed":
+            return CategoricalDistribution((_choice(parameter["value"]),))
+        case kind:
+            choices = parameter["values" if kind == "ordinal" else "choices"]
+            return CategoricalDistribution(tuple(map(_choice, choices)))
+
+
+def _last(low: float, high: float, step: float) -> float:
+    """The last of low, low + step, ... up to high, in decimals, as they are written."""
+    first, width = Decimal(repr(low)), Decimal(repr(step))
+    return float(first + int((Decimal(repr(high)) - first) / width + TOLERANCE) * width)
+
+
+def _choice(value: Any) -> Any:
+    """A choice as Optuna keeps it: one that consists of several as its JSON."""
+    return json.dumps(value) if isinstance(value, list | tuple) else value
+
+
+def _included(study: Study) -> Iterator[Observation]:
+    return (each for each in study.observations() if not each.excluded)
+
+
+def _completed(result: Observation, trial: Trial | None, distributions: Mapping[str, BaseDistribution]) -> FrozenTrial:
+    notes = {"trial": result.trial, "std_error": result.std_error}
+    made = create_trial(
+        value=result.value,
+        params={name: _choice(value) for name, value in result.parameters.items()},
+        distributions=dict(distributions),
+        user_attrs={**(trial.attributes if trial else {}), **_noted(notes)},
+    )
+    return _timed(made, trial.started_at if trial else None, result.observed_at)
+
+
+def _failed(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> FrozenTrial:
+    made = create_trial(
+        state=TrialState.FAIL,
+        params={name: _choice(value) for name, value in trial.parameters.items()},
+        distributions=dict(distributions),
+        user_attrs={**trial.attributes, **_noted({"trial": trial.number, "reason": trial.reason})},
+    )
+    return _timed(made, trial.started_at, trial.finished_at or trial.created_at)
+
+
+def _noted(notes: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{ATTRIBUTE}{name}": value for name, value in notes.items() if value is not None}
+
+
+def _timed(trial: FrozenTrial, start: datetime | None, end: datetime) -> FrozenTrial:
+    """The trial with its times, which Optuna has in local time."""
+    trial.datetime_start, trial.datetime_complete = _local(start or end), _local(end)
+    return trial
+
+
+def _local(time: datetime) -> datetime:
+    return time.astimezone().replace(tzinfo=None)
+
+
+def _end(trial: FrozenTrial) -> datetime:
+    assert trial.datetime_complete is not None
+    return trial.datetime_complete
