@@ -88,8 +88,7 @@ def _of_file(path: Path) -> Table:
                     return Table(path.name, "line", list(_of_csv(file)))
             case ".jsonl":
                 with _opened(path) as file:
-                    lines = enumerate(file, 1)
-                    return Table(path.name, "line", [_of_json(number, line) for number, line in lines if line.strip()])
+                    return Table(path.name, "line", _of_jsonl(path.name, file))
             case ".xlsx":
                 return Table(path.name, "row", list(_of_frame(_sheet(path), first=2)))
     except UnicodeDecodeError as error:
@@ -123,6 +122,16 @@ def _of_csv(file: IO[str]) -> Iterator[Row]:
         elif any(cells):
             yield Row(number, dict(zip(columns, cells, strict=False)))
         number = lines.line_num + 2
+
+
+def _of_jsonl(name: str, file: IO[str]) -> list[Row]:
+    rows = [_of_json(number, line) for number, line in enumerate(file, 1) if line.strip()]
+    if rows and {"type", "format"} <= rows[0].cells.keys():  # it tells each result twice, as a trial and by itself
+        raise ValueError(
+            f'{name} is the export of a whole study, which `adabkb import` reads into a database; export("csv") has '
+            "the results alone"
+        )
+    return rows
 
 
 def _of_json(number: int, line: str) -> Row:

@@ -230,6 +230,9 @@ def test_exports_and_frames_of_a_study_are_imported_as_they_are(create: Callable
     assert stored(second) == stored(first)[1:]
     third.import_results(first.to_frame())
     assert stored(third) == stored(second)
+    (tmp_path / "export.jsonl").write_text(first.export())
+    with pytest.raises(ValueError, match="is the export of a whole study, which `adabkb import` reads into a database"):
+        third.import_results(tmp_path / "export.jsonl")
 
 
 def test_a_study_of_optuna_is_imported(create: Callable[..., Study]) -> None:
