@@ -216,9 +216,14 @@ def _by_pointer(faults: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {pointer: "; ".join(problems) for pointer, problems in found.items()}
 
 
+def steps_of(pointer: str) -> list[str]:
+    """Return the names and positions on the way to what a JSON pointer (RFC 6901) points to."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.lstrip("/?").split("/")]
+
+
 def _argument(pointer: str, names: Sequence[str]) -> str:
     """Name what a pointer points to as the program does: "parameter 'depth', high" for "/parameters/0/high"."""
-    first, *rest = (part.replace("~1", "/").replace("~0", "~") for part in pointer.lstrip("/?").split("/"))
+    first, *rest = steps_of(pointer)
     if first == "parameters" and rest:
         position = rest[0]
         is_position = position.isdecimal() and int(position) < len(names)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from adabkb_client.bar import bar
 from adabkb_client.calls import Listing, Steps
-from adabkb_client.errors import AdaBKBError, APIError
+from adabkb_client.errors import AdaBKBError, APIError, steps_of
 from adabkb_client.fitting import Misfit, chosen, fitted, left_out
 from adabkb_client.import_report import ImportedResult, ImportReport
 from adabkb_client.models import BatchItem, StudyInfo
@@ -139,8 +139,7 @@ def _told(
 def _refused(number: int, fate: BatchItem) -> Iterator[Misfit]:
     assert isinstance(fate.error, APIError)
     for pointer, problem in fate.error.pointers.items() or [("row", fate.error.detail)]:
-        field = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-        yield Misfit(number, field, problem)
+        yield Misfit(number, steps_of(pointer)[-1], problem)
 
 
 def _as_items(results: Sequence[ImportedResult]) -> list[Item]:

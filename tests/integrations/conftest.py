@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
+import optuna
 import pytest
 
 from adabkb_client import Client, Float, Int, Study
@@ -18,3 +20,12 @@ def client(server: str) -> Iterator[Client]:
 @pytest.fixture
 def study(client: Client) -> Study:
     return client.create_study("s", {"x": Float(0, 1), "n of x": Int(1, 4)}, direction="maximize", budget=8, seed=1)
+
+
+@pytest.fixture
+def quiet_optuna() -> Iterator[None]:
+    """Optuna logs no trials meanwhile."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(before)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +24,7 @@ from benchmarks.integrations import DIRECTLY, compared
 ROOT = Path(__file__).parents[2]
 HUB = ROOT / "integrations" / "hub" / "package"
 
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 def mixed(trial: optuna.Trial) -> float:

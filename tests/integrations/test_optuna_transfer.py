@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import optuna
@@ -14,13 +12,7 @@ from optuna.trial import TrialState
 from adabkb_client import Categorical, Client, Conflict, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.optuna import to_optuna, to_server
 
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 def objective(trial: optuna.Trial) -> float:

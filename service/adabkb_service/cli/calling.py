@@ -15,7 +15,7 @@ import httpx
 import typer
 
 from adabkb_client.calls import Call, Listing, Steps
-from adabkb_client.connection import RemoteServer, Settings
+from adabkb_client.connection import DEFAULT_URL, RemoteServer, Settings
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, NoTrialAvailable, UnexpectedAnswer
 from adabkb_client.local import LocalServer
 from adabkb_client.plain import encoded
@@ -23,7 +23,6 @@ from adabkb_client.protocol import Json, Param
 from adabkb_client.transport import Transport
 from adabkb_service.cli.output import WHICH_STUDIES, Failure, fail
 
-LOCAL = "http://127.0.0.1:8000"
 T = TypeVar("T")
 
 PATIENCE = 5.0
@@ -53,7 +52,7 @@ RetryFor = Annotated[
 
 def _studies(context: typer.Context, incomplete: str) -> list[str]:
     """The ids that a word may become, for the completion of a shell; none if the server does not answer."""
-    url, token = context.params.get("url") or LOCAL, context.params.get("token")
+    url, token = context.params.get("url") or DEFAULT_URL, context.params.get("token")
     try:
         with connected(RemoteServer(checked(url)), token, COMPLETION_PATIENCE, retry_for=0) as server:
             return [study["id"] for study in server.pages("/studies") if study["id"].startswith(incomplete)]
@@ -70,7 +69,7 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(command, eval_str=True)
     own = list(signature.parameters.values())[1:]
     options = [
-        _option("url", Url, LOCAL),
+        _option("url", Url, DEFAULT_URL),
         _option("local", Local, None),
         _option("token", Token, None),
         _option("retry_for", RetryFor, PATIENCE),
@@ -186,7 +185,7 @@ def checked(url: str) -> str:
     try:
         httpx.URL(url)
     except httpx.InvalidURL as error:
-        fail(f"no server answers at {url!r} ({error}); give an address such as {LOCAL} with --url")
+        fail(f"no server answers at {url!r} ({error}); give an address such as {DEFAULT_URL} with --url")
     return url
 
 

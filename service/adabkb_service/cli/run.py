@@ -14,8 +14,9 @@ from typing import Annotated
 import typer
 
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
+from adabkb_client.connection import DEFAULT_URL
 from adabkb_client.leased import LEASE_SECONDS
-from adabkb_service.cli.calling import LOCAL, Local, StudyId, Token, Url, checked, local_server, none_left, reported
+from adabkb_service.cli.calling import Local, StudyId, Token, Url, checked, local_server, none_left, reported
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
@@ -56,7 +57,7 @@ def run(
         ),
     ] = LEASE_SECONDS,
     fixed: FixedParameters = None,
-    url: Url = LOCAL,
+    url: Url = DEFAULT_URL,
     local: Local = None,
     token: Token = None,
     as_json: AsJson = False,
