@@ -162,7 +162,7 @@ def _width(scale: Scale, low: float, high: float) -> float:
 
 
 def test_a_figure_can_be_given_and_none_is_left_behind(worked_on: Study) -> None:
-    whole = Figure(layout="constrained")
+    whole = Figure(figsize=(14, 6), layout="constrained")
     left, right = np.asarray(whole.subfigures(1, 2)).tolist()
     assert worked_on.plot.importance(figure=left) is left
     assert worked_on.plot.contour(figure=right) is right
