@@ -30,7 +30,8 @@ NOT_CONSTANTS = {
     *("tree.ROOT", "tree.LEAF", "tree.PRUNED"),  # marks
     *("surrogate.CHUNK", "state.CHUNK"),  # how much memory a loop takes
     *("likelihood.INDEFINITE", "surrogate.PRIOR_VARIANCE", "surrogate.SMALLEST_DEVIATION"),  # no choices
-    "surrogate.POSTERIOR",  # a type
+    *("surrogate.POSTERIOR", "additive.TABLES"),  # types
+    "additive.ROOT",  # of 5
 }
 
 
@@ -80,9 +81,9 @@ def meanings() -> dict[str, str]:
 
 def shown(value: object) -> str:
     """As a reader would write it."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and len(value) > 1:
         return f"{value[0]:g} to {value[-1]:g} in steps of {value[1] - value[0]:g}"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | np.ndarray):
         return ", ".join(map(shown, value))
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if value >= 10_000 else str(value)

@@ -105,7 +105,7 @@ def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Serv
 
 
 def test_the_model_says_what_it_has_learned(running: Service) -> None:
-    """x matters, y does not: y's lengthscale is the longer by far. Figures are finite JSON in the objective's units."""
+    """x matters, y does not: of a sum, x has nearly all. Figures are finite JSON in the objective's units."""
     create(running, definition(direction="maximize"))
     blank = predict.model(running, "s")
     assert isinstance(blank.learned, Learned)
@@ -116,7 +116,8 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
         observe(running, "s", Value(1000 * math.sin(4 * x), parameters={"x": x, "y": y}))
     model = predict.model(running, "s")
     assert isinstance(model.learned, Learned)
-    assert model.learned.lengthscales[1] > 5 * model.learned.lengthscales[0]
+    assert model.learned.additive is not None
+    assert model.learned.additive.shares[0] > 5 * model.learned.additive.shares[1]
     assert (model.dictionary, model.points) == (25, 25)
     assert model.gap is not None
     best = get(running, "s").best

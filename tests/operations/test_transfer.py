@@ -150,6 +150,7 @@ FORGED: list[tuple[str, dict[str, Any], str]] = [
     ("model", {"learned": {"count": 1}}, "learned"),
     ("learned", {"lengthscales": [-1.0, 1.0]}, "lengthscales"),
     ("learned", {"lengthscales": [1.0]}, "one lengthscale per parameter"),
+    ("learned", {"additive": {"shares": [0.5], "lengthscale": 0.3}}, "one share per parameter"),
     ("learned", {"noise": -1.0}, "noise"),
     ("learned", {"variance": "much"}, "variance"),
     ("learned", {"count": 10**6, "dictionary": [10**6]}, "cannot be restored"),

@@ -245,6 +245,13 @@ class Predictions(Answer):
     predictions: list[Prediction]
 
 
+class Additive(Answer):
+    """A sum of functions of one parameter each, as a part of the model."""
+
+    shares: Annotated[list[float], Field(description="per parameter, of the objective's variance; the rest is no sum")]
+    lengthscale: Annotated[float, Field(description="of each of them, as a share of the parameter's range")]
+
+
 class Learned(Answer):
     """What the ``auto`` profile has learned so far."""
 
@@ -252,6 +259,7 @@ class Learned(Answer):
     lengthscales: Annotated[
         list[float], Field(description="per parameter, as a share of its range (log scale: of the logarithm's)")
     ]
+    additive: Annotated[Additive | None, Field(description="part that is a sum; lengthscales are the rest's")] = None
     noise: Annotated[float, Field(description="noise variance of a result over the variance of the objective")]
     variance: Annotated[float, Field(description="of the objective, in model output units")]
 

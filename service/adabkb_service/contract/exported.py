@@ -71,8 +71,15 @@ class _Overview(_Constants):
     rows: list[Count]
 
 
+class _Additive(_Finite):
+    shares: list[Positive]
+    lengthscale: Positive
+
+
 class _Learned(_Constants):
     """The checkpoint, from which ``auto`` is restored."""
+
+    additive: _Additive | None = None
 
     count: Count
     dictionary: list[Count] | None

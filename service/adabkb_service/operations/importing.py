@@ -202,9 +202,11 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     for number, row in found["dictionary"]:
         if row.ordinal >= study.observations:
             _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations}")
-    scales = (study.checkpoint or {}).get("lengthscales")
-    if scales is not None and len(scales) != definition_of(study.definition).space().dimension:
+    learned, dimension = study.checkpoint or {}, definition_of(study.definition).space().dimension
+    if len(learned.get("lengthscales", range(dimension))) != dimension:
         _refuse(at, "the model needs one lengthscale per parameter")
+    if (part := learned.get("additive")) and len(part["shares"]) != dimension:
+        _refuse(at, "the additive part of the model needs one share per parameter")
     try:
         model = restore(study, log[: study.folded], cells, tuple(_ordinals(found)))
         model.figures()

@@ -47,7 +47,7 @@ class Progress(TypedDict):
     """Results after the last gain."""
 
 
-ENGINE_REVISION = 3
+ENGINE_REVISION = 4
 """The engine revision of new studies. A study keeps the revision under which it was created, so that a replay of its
 log gives the same suggestions."""
 

@@ -29,8 +29,27 @@ def kernel_and_radial(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]
     return (1.0 + r) * E, E
 
 
+def distances_along(kernel: Kernel, X: Array, Y: Array) -> Array:
+    """sqrt(5) (x_k - y_k) / a with its sign, (d, n, m), between scaled points; of choices that differ sqrt(5) / a."""
+    assert kernel.additive is not None
+    away = (X[:, None] - Y[None]) * kernel.units
+    away[:, :, kernel.categorical] = away[:, :, kernel.categorical] != 0.0
+    r: Array = np.moveaxis(np.sqrt(5.0) * away / kernel.additive.lengthscale, 2, 0)
+    return r
+
+
+def full_kernel(kernel: Kernel, X: Array, Y: Array) -> Array:
+    """k with the additive part, (n, m), between scaled points."""
+    k = kernel_and_radial(kernel, X, Y)[0]
+    if kernel.additive is None:
+        return k
+    shares, r = kernel.additive.shares, np.abs(distances_along(kernel, X, Y))
+    mixed: Array = (1.0 - shares.sum()) * k + np.tensordot(shares, (1.0 + r + r**2 / 3.0) * np.exp(-r), 1)
+    return mixed
+
+
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
-    K = kernel_and_radial(view.kernel, view.kernel.scaled(positions), view.inducing)[0] + MEAN_VARIANCE
+    K = full_kernel(view.kernel, view.kernel.scaled(positions), view.inducing) + MEAN_VARIANCE
     V = K @ view.factor.T
     return K @ view.weights, np.sqrt(view.variance * np.maximum(PRIOR_VARIANCE - (V**2).sum(axis=1), 0.0))
 
@@ -42,19 +61,25 @@ def ucb(view: Surrogate, positions: Array, beta: float) -> Array:
 
 def ucb_and_gradient(view: Surrogate, positions: Array, beta: float) -> tuple[Array, Array]:
     scaled = view.kernel.scaled(positions)
-    k, E = kernel_and_radial(view.kernel, scaled, view.inducing)
-    K = k + MEAN_VARIANCE
+    _, E = kernel_and_radial(view.kernel, scaled, view.inducing)
+    K = full_kernel(view.kernel, scaled, view.inducing) + MEAN_VARIANCE
     V = K @ view.factor.T
     deviation = mean_and_std(view, positions)[1]
-    G = E * (view.weights - (beta * view.variance / np.maximum(deviation, 1e-12))[:, None] * (V @ view.factor))
+    pulls = view.weights - (beta * view.variance / np.maximum(deviation, 1e-12))[:, None] * (V @ view.factor)
+    G, part = E * pulls, view.kernel.additive
     gradient = -3.0 * (scaled * G.sum(axis=1)[:, None] - G @ view.inducing) / view.kernel.lengthscales
+    if part is not None:
+        r = distances_along(view.kernel, scaled, view.inducing)
+        slope = -r * (1.0 + np.abs(r)) * np.exp(-np.abs(r)) / 3.0 * np.sqrt(5.0) / part.lengthscale
+        gradient = (1.0 - part.shares.sum()) * gradient + part.shares * np.einsum("knm,nm->nk", slope, pulls)
     gradient[:, view.kernel.categorical] = 0.0
     return K @ view.weights + beta * deviation, gradient
 
 
 def ascend(view: Surrogate, starts: Array, beta: float) -> Array:
     """All starts at once."""
-    reach = np.minimum(view.kernel.lengthscales, 1.0)
+    shortest = np.inf if view.kernel.additive is None else view.kernel.additive.lengthscale
+    reach = np.minimum(view.kernel.lengthscales, np.where(view.kernel.categorical, 1.0, min(shortest, 1.0)))
     x = starts.copy()
     value, gradient = ucb_and_gradient(view, x, beta)
     length, failures = np.full(len(x), FIRST_STEP), np.zeros(len(x), dtype=np.int64)

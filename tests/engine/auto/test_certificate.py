@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate
+from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Config
@@ -220,12 +221,14 @@ def test_the_recommended_points_cell_is_a_leaf() -> None:
 @settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32))
 def test_bounds_of_boxes_bound_the_posterior_mean_over_them(space: Space, seed: int) -> None:
-    """With the mean's own norm and beta 0: at 30 points of any box of a space of any kind the posterior mean is below
-    the box's bound. (Cauchy and Schwarz: the reach of the box is measured to its farthest point.)"""
+    """With the mean's own norm and beta 0, with an additive part or without: at 30 points of any box of a space of any
+    kind the posterior mean is below the box's bound. (Cauchy and Schwarz: the reach of the box is measured to its
+    farthest point.)"""
     rng = np.random.default_rng(seed)
     state = auto.start(space, Config(), 0)
     domain, d = state.problem.domain, space.dimension
-    kernel = Kernel(np.exp(rng.uniform(np.log(0.1), np.log(3.0), d)), domain.categorical)
+    part = Additive(rng.dirichlet(np.ones(d + 1))[1:], float(rng.uniform(0.05, 1.0))) if seed % 2 else None
+    kernel = Kernel(np.exp(rng.uniform(np.log(0.1), np.log(3.0), d)), domain.categorical, part)
     X = np.array([domain.exact(u) for u in rng.random((10, d))])
     view = exact(kernel, 1.0, X, rng.normal(size=10), np.full(10, 0.1))
     norm = float(np.sqrt(view.weights @ (kernel.gram(view.inducing, view.inducing)) @ view.weights))

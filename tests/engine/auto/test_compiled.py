@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate, refine, thinned
+from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISES, Evidence
@@ -33,15 +35,17 @@ def space(request: pytest.FixtureRequest) -> Space:
     return SPACES[request.param]
 
 
-@pytest.fixture(params=["prior", "exact", "compressed"])
+@pytest.fixture(params=["prior", "exact", "compressed", "additive"])
 def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
     """A posterior of 40 noisy results, as it is at different times of a study."""
     rng, domain = np.random.default_rng(0), Domain(space)
     kernel = Kernel(np.exp(rng.uniform(-1.5, 1.0, space.dimension)), domain.categorical)
+    if request.param == "additive":
+        kernel = replace(kernel, additive=Additive(rng.dirichlet(np.ones(space.dimension + 1))[1:], 0.15))
     if request.param == "prior":
         return empty(kernel, 1.3)
     X, z, noise_ratios = points(space, 40, 1), rng.normal(size=40), rng.uniform(0.01, 0.2, 40)
-    if request.param == "exact":
+    if request.param in ("exact", "additive"):
         return exact(kernel, 1.3, X, z, noise_ratios)
     distinct = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
     return compressed(kernel, 1.3, distinct[:12], X, z, noise_ratios).condition(X[:2], z[:2], noise_ratios[:2])
@@ -59,6 +63,9 @@ def test_the_kernel(space: Space) -> None:
         X[0] = Y[0]
         expected = reference.kernel_and_radial(kernel, X, Y)[0] + 10.0
         np.testing.assert_allclose(kernel.gram(X, Y), expected, rtol=1e-14)
+        part = Additive(np.full(space.dimension, 0.7 / space.dimension), max(math.exp(shift), 0.02))
+        mixed, expected = replace(kernel, additive=part), reference.full_kernel(replace(kernel, additive=part), X, Y)
+        np.testing.assert_allclose(mixed.gram(X, Y), expected + 10.0, rtol=1e-14)
 
 
 def test_mean_deviation_ucb_and_gradient(view: Surrogate, space: Space) -> None:
@@ -147,7 +154,7 @@ def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
     for low, high, bound in zip(lows, highs, found, strict=True):
         centre = np.where(kernel.categorical, low, (low + high) / 2)
         corner = kernel.scaled(np.array([centre, high]))
-        k = reference.kernel_and_radial(kernel, corner[:1], corner[1:])[0][0, 0]
+        k = reference.full_kernel(kernel, corner[:1], corner[1:])[0, 0]
         distance = math.sqrt(max(2.0 - 2.0 * k, 0.0))
         assert bound == pytest.approx(reference.ucb(view, centre[None], 1.5)[0] + 2.0 * distance, rel=1e-7)
 

@@ -53,13 +53,21 @@ def central_differences(data: Evidence, at: Array, step: float = 1e-3) -> Array:
     return found
 
 
+def with_part(at: Array, seed: int) -> Array:
+    """Parameters with those of an additive part: (logit w, log a, t)."""
+    rng, d = np.random.default_rng([seed, 2]), len(at) - 1
+    return np.concatenate([at, [rng.uniform(-3.0, 5.0), rng.uniform(-2.5, 1.0)], rng.normal(size=d)])
+
+
 @pytest.mark.parametrize("kind", ["continuous", "mixed", "heteroscedastic"])
+@pytest.mark.parametrize("part", ["plain", "additive"])
 @pytest.mark.parametrize("where", ["anywhere", "near the bounds"])
-def test_gradient_is_that_of_the_loss(kind: str, where: str) -> None:
+def test_gradient_is_that_of_the_loss(kind: str, where: str, part: str) -> None:
     """Against central differences, for 12 data sets and parameter vectors: to 1e-5 of the gradient's size."""
     for seed in range(12):
         data = evidence(kind, seed)
         at = parameters(where, data.positions.shape[1], seed)
+        at = at if part == "plain" else with_part(at, seed)
         gradient, expected = data.negative_log_posterior(at)[1], central_differences(data, at)
         assert np.abs(gradient - expected).max() <= 1e-5 * (1.0 + np.abs(expected).max()), (seed, gradient, expected)
 
@@ -73,20 +81,32 @@ def test_gradient_where_the_output_variance_is_at_its_floor() -> None:
     np.testing.assert_allclose(tiny.negative_log_posterior(at)[1], central_differences(tiny, at), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("part", ["plain", "additive"])
 @pytest.mark.parametrize("kind", ["continuous", "mixed", "heteroscedastic"])
-def test_loss_is_the_formula(kind: str) -> None:
+def test_loss_is_the_formula(kind: str, part: str) -> None:
     """Marginal likelihood with sigma_f^2 profiled and the priors, from a kernel matrix built by loops."""
     data = evidence(kind, 3, n=12)
     n, d = data.positions.shape
     at = parameters("anywhere", d, 5)
     lengthscales, noise = np.exp(at[:d]), np.exp(at[d])
+    share, scale, weights, penalty = 0.0, 1.0, np.zeros(d), 0.0
+    if part == "additive":
+        at = with_part(at, 5)
+        share, scale, weights = 1.0 / (1.0 + np.exp(-at[d + 1])), np.exp(at[d + 2]), np.exp(at[d + 3 :])
+        from_centre = at[d + 2] - np.log(0.5) + np.log(3.0) / 2
+        penalty = (at[d + 1] / 3.0) ** 2 / 2 + from_centre**2 / 2 + ((at[d + 3 :] / 1.5) ** 2).sum() / 2
     K = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
             apart = (data.positions[i] - data.positions[j]) / lengthscales
             r = np.sqrt(3 * sum(apart[k] ** 2 for k in range(d) if not data.categorical[k]))
             q = sum(1 / lengthscales[k] for k in range(d) if data.categorical[k] and apart[k] != 0)
-            K[i, j] = (1 + r) * np.exp(-r - q) + MEAN_VARIANCE + (i == j) * (noise + data.extra[i])
+            k = (1 - share) * (1 + r) * np.exp(-r - q)
+            for axis in range(d if share else 0):
+                away = abs(data.positions[i, axis] - data.positions[j, axis])
+                s = np.sqrt(5.0) / scale * (away != 0.0 if data.categorical[axis] else away)
+                k += share * weights[axis] / weights.sum() * (1 + s + s**2 / 3) * np.exp(-s)
+            K[i, j] = k + MEAN_VARIANCE + (i == j) * (noise + data.extra[i])
     variance = float(data.outputs @ np.linalg.solve(K, data.outputs)) / n
     assert data.variance(at) == pytest.approx(variance, rel=1e-7)
     centre = np.log(0.5) + np.log(d / 3) / 2
@@ -95,6 +115,7 @@ def test_loss_is_the_formula(kind: str) -> None:
         + np.linalg.slogdet(K)[1] / 2
         + ((at[:d] - centre) ** 2).sum() / 2
         + (at[d] - NOISE_PRIOR[0]) ** 2 / (2 * NOISE_PRIOR[1] ** 2)
+        + penalty
     )
     assert data.negative_log_posterior(at)[0] == pytest.approx(float(expected), rel=1e-8)
 

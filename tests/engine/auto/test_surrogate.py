@@ -14,6 +14,7 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.surrogate import JITTER, Surrogate
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import run, sample_path
+from tests.engine.auto.reference import full_kernel
 from tests.engine.auto.strategies import MIXED
 from tests.engine.drive import record
 from tests.engine.strategies import unit_space
@@ -217,15 +218,25 @@ def test_without_results_it_is_the_prior() -> None:
     np.testing.assert_allclose(deviation**2, VARIANCE * (1.0 + MEAN_VARIANCE), rtol=1e-14)
 
 
-def test_a_state_has_the_textbooks_posterior() -> None:
-    """After 30 steps with noise, checkpoints in between: the state's surrogate is that of its hyperparameters and its
-    warped results, by the dense formulas."""
-    state = run(unit_space(2), lambda u: float(np.sin(6 * u[0]) + u[1]), 30, noise=0.1).state
+@pytest.mark.parametrize("is_sum", [True, False])
+def test_a_state_has_the_textbooks_posterior(is_sum: bool) -> None:
+    """After 30 or 80 steps with noise, checkpoints in between: the state's surrogate is that of its hyperparameters and
+    its warped results, by the dense formulas, with an additive part in the kernel and without."""
+
+    def objective(u: Array) -> float:
+        return float(np.sin(9 * u[0]) + np.cos(9 * u[1])) if is_sum else float(np.sin(6 * u[0] * u[1]))
+
+    state = run(unit_space(2), objective, 80 if is_sum else 30, noise=0.01 if is_sum else 0.1).state
     hyperparameters = state.checkpoint.hyperparameters
-    kernel = Kernel(hyperparameters.lengthscales, np.zeros(2, dtype=np.bool_))
+    assert (hyperparameters.additive is not None) is is_sum
+    kernel = Kernel(hyperparameters.lengthscales, np.zeros(2, dtype=np.bool_), hyperparameters.additive)
+
+    def covariance(X: Array, Y: Array) -> Array:
+        return full_kernel(kernel, kernel.scaled(X), kernel.scaled(Y)) + MEAN_VARIANCE
+
     X, z = state.record.positions, state.warp.forward(state.record.values)
     at = np.random.default_rng(0).random((20, 2))
-    K, k = covariance(kernel, X, X) + hyperparameters.noise_ratio * np.eye(30), covariance(kernel, at, X)
+    K, k = covariance(X, X) + hyperparameters.noise_ratio * np.eye(len(X)), covariance(at, X)
     reduced = 1.0 + MEAN_VARIANCE - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
     mean, deviation = state.surrogate.mean_and_std(at)
     np.testing.assert_allclose(mean, k @ np.linalg.solve(K, z), rtol=1e-6, atol=1e-6)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
+from adabkb_service.engine.auto.additive import ROOT, along_axis
 from adabkb_service.engine.auto.checkpoint import Certificate
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.rows import frontrunners
@@ -122,18 +123,28 @@ def _bounds(view: Surrogate, beta: float, norm: float, boxes: list[Box]) -> Arra
 def _upper_bounds(posterior: Posterior, beta: float, norm: float, lows: Array, highs: Array) -> Array:
     """From the middles of the ordered axes, and the first choices of the others."""
     lengthscales, categorical = posterior[0], posterior[1]
+    share, shares, lengthscale, d = posterior[6][0], posterior[6][1], posterior[6][2], len(posterior[0])
     centres, distances = lows.copy(), np.zeros(len(lows))
     for box in range(len(lows)):
-        square, q = 0.0, 0.0
-        for axis in range(len(lengthscales)):
+        square, q, total = 0.0, 0.0, 0.0
+        for axis in range(d):
             width = highs[box, axis] - lows[box, axis]
             if not categorical[axis]:
                 centres[box, axis] = (lows[box, axis] + highs[box, axis]) / 2.0
                 square += (width / (2.0 * lengthscales[axis])) ** 2
+                alone = along_axis(ROOT * width / (2.0 * lengthscale))
             elif width > 0.0:
                 q += 1.0 / lengthscales[axis]
+                alone = along_axis(ROOT / lengthscale)
+            else:
+                alone = 1.0
+            if share > 0.0:
+                total += shares[axis] * alone
         r = math.sqrt(3.0 * square)
-        distances[box] = norm * math.sqrt(max(2.0 - 2.0 * (1.0 + r) * math.exp(-r - q), 0.0))
+        least = (1.0 + r) * math.exp(-r - q)  # k between the centre and the farthest corner
+        if share > 0.0:
+            least = (1.0 - share) * least + total
+        distances[box] = norm * math.sqrt(max(2.0 - 2.0 * least, 0.0))
     return ucb(posterior, centres, beta) + distances
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.thinned import ThinnedModel
 
@@ -92,12 +93,16 @@ def from_json(kept: Mapping[str, Any]) -> Checkpoint:
 
 
 def _hyperparameters_as_json(hyperparameters: Hyperparameters) -> dict[str, Any]:
+    part = hyperparameters.additive
     return {
         "lengthscales": hyperparameters.lengthscales.tolist(),
         "noise": hyperparameters.noise_ratio,
         "variance": hyperparameters.variance,
+        **({} if part is None else {"additive": {"shares": part.shares.tolist(), "lengthscale": part.lengthscale}}),
     }
 
 
 def _hyperparameters(kept: Mapping[str, Any]) -> Hyperparameters:
-    return Hyperparameters(np.array(kept["lengthscales"], dtype=float), kept["noise"], kept["variance"])
+    part = kept.get("additive")
+    additive = None if part is None else Additive(np.array(part["shares"], dtype=float), part["lengthscale"])
+    return Hyperparameters(np.array(kept["lengthscales"], dtype=float), kept["noise"], kept["variance"], additive)

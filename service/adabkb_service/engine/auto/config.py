@@ -18,8 +18,9 @@ class Config:
     """The certificate holds with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
-    revision: int = 3
-    """Of the algorithm: a study keeps that of its creation. 3 is the present one. In 2, a stalled search used a model
+    revision: int = 4
+    """Of the algorithm: a study keeps that of its creation. 4 is the present one. In 3 the kernel had no additive part
+    (``additive``). In 2, besides, a stalled search used a model
     of thinned data (``thinned``) instead of restarts (``restarts``). In 1, besides, what was learned took effect
     at once, not with the next result."""
 
@@ -32,6 +33,11 @@ class Config:
     def restarts(self) -> bool:
         """Whether a stalled search is restarted elsewhere."""
         return self.revision > 2
+
+    @property
+    def has_additive_part(self) -> bool:
+        """Whether the kernel gets an additive part where the results speak for one."""
+        return self.revision > 3
 
 
 @dataclass(frozen=True)

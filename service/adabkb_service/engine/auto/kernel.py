@@ -4,6 +4,8 @@
     r^2 = 3 sum over ordered axes ((x_k - x'_k) / l_k)^2     Matern 3/2 with a lengthscale per axis
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
+From revision 4 on an additive part may join it (``additive``).
+
 The constant mean of the model is a part of the kernel: k + MEAN_VARIANCE is the same as a mean with a normal prior
 of that variance, so what is not known about the mean widens the posterior as it should.
 """
@@ -17,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.additive import TABLES, Additive, Tables, mix, tabulated
 from adabkb_service.engine.compiled import compiled, inlined
 
 Array = NDArray[np.float64]
@@ -41,6 +44,7 @@ class Kernel:
 
     lengthscales: Array
     categorical: Bools
+    additive: Additive | None = None
 
     @cached_property
     def units(self) -> Array:
@@ -54,7 +58,13 @@ class Kernel:
 
     def gram(self, X: Array, Y: Array) -> Array:
         """k + MEAN_VARIANCE, (n, m), between scaled points (n, d) and (m, d)."""
-        return _gram(np.ascontiguousarray(X), np.ascontiguousarray(Y), self.lengthscales, self.categorical)
+        points = np.ascontiguousarray(Y.T)
+        return _gram(np.ascontiguousarray(X), points, self.lengthscales, self.categorical, self.tables(points))
+
+    def tables(self, points: Array) -> Tables:
+        """What the additive part needs to know of scaled points, (d, m)."""
+        shares, lengthscale = (self.additive.shares, self.additive.lengthscale) if self.additive else (np.empty(0), 1.0)
+        return _tables(shares, lengthscale, points, self.lengthscales, self.categorical)
 
 
 def add_to_diagonal(matrix: Array, values: Array | float) -> None:
@@ -62,14 +72,19 @@ def add_to_diagonal(matrix: Array, values: Array | float) -> None:
     matrix.reshape(-1)[:: len(matrix) + 1] += values
 
 
-@compiled("f8[:,::1](f8[:,::1], f8[:,::1], f8[::1], b1[::1])")
-def _gram(X: Array, Y: Array, lengthscales: Array, categorical: Bools) -> Array:
-    return gram(X, transposed(Y), lengthscales, categorical)
+@compiled(f"f8[:,::1](f8[:,::1], f8[:,::1], f8[::1], b1[::1], {TABLES})")
+def _gram(X: Array, Y: Array, lengthscales: Array, categorical: Bools, tables: Tables) -> Array:
+    return gram(X, Y, lengthscales, categorical, tables)
+
+
+@compiled(f"{TABLES}(f8[::1], f8, f8[:,::1], f8[::1], b1[::1])")
+def _tables(shares: Array, lengthscale: float, points: Array, lengthscales: Array, categorical: Bools) -> Tables:
+    return tabulated(shares, lengthscale, points, lengthscales, categorical)
 
 
 @inlined
-def gram(X: Array, Y: Array, lengthscales: Array, categorical: Bools) -> Array:
-    """k + MEAN_VARIANCE, (n, m), between scaled points (n, d) and, transposed, (d, m)."""
+def gram(X: Array, Y: Array, lengthscales: Array, categorical: Bools, tables: Tables) -> Array:
+    """k_w + MEAN_VARIANCE, (n, m), between scaled points (n, d) and, transposed, (d, m); the tables are of these."""
     n, m = X.shape[0], Y.shape[1]
     K = np.empty((n, m))
     rows = max(1, _BLOCK // max(m, 1))
@@ -78,21 +93,26 @@ def gram(X: Array, Y: Array, lengthscales: Array, categorical: Bools) -> Array:
         block = X[first : first + rows]
         k = K[first : first + rows].reshape(-1)
         kernel_block(block, Y, lengthscales, categorical, k, E[: len(k)], scratch[: len(k)])
+        if tables[0] > 0.0:
+            mix(tables, block, Y, lengthscales, categorical, k)
         for j in range(len(k)):
             k[j] += MEAN_VARIANCE
     return K
 
 
 @inlined
-def gram_and_radial(X: Array, Y: Array, lengthscales: Array, categorical: Bools) -> tuple[Array, Array]:
-    """k + MEAN_VARIANCE and the radial part E = exp(-r - q), (n, m) each, of the same points.
+def gram_and_radial(X: Array, Y: Array, lengthscales: Array, categorical: Bools, tables: Tables) -> tuple[Array, Array]:
+    """k_w + MEAN_VARIANCE and the radial part E = (1 - w) exp(-r - q), (n, m) each, of the same points.
 
-    dk/dx_k = -3 (x_k - x'_k) / l_k^2 E along an ordered axis.
+    (1 - w) dk/dx_k = -3 (x_k - x'_k) / l_k^2 E along an ordered axis.
     """
     n, m = X.shape[0], Y.shape[1]
     K, E, scratch = np.empty((n, m)), np.empty((n, m)), np.empty(n * m)
     k = K.reshape(-1)
     kernel_block(X, Y, lengthscales, categorical, k, E.reshape(-1), scratch)
+    if tables[0] > 0.0:
+        E *= 1.0 - tables[0]
+        mix(tables, X, Y, lengthscales, categorical, k)
     for j in range(len(k)):
         k[j] += MEAN_VARIANCE
     return K, E

@@ -138,11 +138,15 @@ def _searched(state: State, record: Record) -> State:
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.FEWEST:
-        evidence = _evidence(state, record, rows)
-        starts = [hyperparameters]
-        if record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # they may be in a poor optimum
+        evidence = _evidence(state, record, rows, warp.POWERS)
+        known = hyperparameters
+        starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
+        if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
             starts.append(likelihood.prior(problem.domain.dimension))
         hyperparameters = likelihood.learn(evidence, starts)
+        if problem.config.has_additive_part and problem.domain.dimension > 1 and record.size >= SMALL:
+            unwarped = _evidence(state, record, rows, warp.LINEAR)
+            hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
     overview = None if problem.config.restarts else thinned.learn(problem, record, rows)
     checkpoint = Checkpoint(
@@ -151,12 +155,13 @@ def _searched(state: State, record: Record) -> State:
     return fitted(problem, record, state.tree, checkpoint)
 
 
-def _evidence(state: State, record: Record, rows: Ints) -> Evidence:
-    """Some rows, under the warp of the whole record."""
+def _evidence(state: State, record: Record, rows: Ints, powers: Array) -> Evidence:
+    """Some rows, under the warp of the whole record with one of these powers."""
     problem, known = state.problem, state.checkpoint.hyperparameters
-    warped, values = warp.fit(record.values), record.values[rows]
+    warped, values = warp.fit(record.values, powers), record.values[rows]
     declared = noise_ratios(problem, known, warped, values, record.errors[rows]) - known.noise_ratio
-    return Evidence(record.positions[rows], warped.forward(values), declared, problem.domain.categorical)
+    log_slopes = float(warped.log_slope(values).sum())
+    return Evidence(record.positions[rows], warped.forward(values), declared, problem.domain.categorical, log_slopes)
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:

@@ -6,20 +6,26 @@ Minimised over the logarithms of the lengthscales l and of the noise ratio nu = 
 
 with K = k + MEAN_VARIANCE + diag(nu + extra), sigma_f^2 = z' K^-1 z / n (the output scale, profiled), and the
 prior's centre mu0 = log 0.5 + log(d / 3) / 2: weak, and longer in more dimensions.
+
+With an additive part k is k_w, and its d + 2 parameters follow (``additive``). Such a part has to prove itself: it is
+kept only where it makes the results so many times as likely (``EVIDENCE``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import additive
+from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.cholesky import factorize, invert, solve
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, gram_and_radial, transposed
 from adabkb_service.engine.auto.surrogate import scaled_by
+from adabkb_service.engine.auto.warp import LINEAR, POWERS
 from adabkb_service.engine.compiled import compiled, inlined
 
 Array = NDArray[np.float64]
@@ -29,6 +35,8 @@ LENGTHSCALES = (0.02, 20.0)
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
 SMALLEST_VARIANCE = 1e-4
+EVIDENCE = 1e3
+"""What the additive part has to raise the posterior density at its maximum by, as a factor, to be kept."""
 EVALUATIONS = 60
 """Of the objective, per start."""
 SMALL_GAIN = 1e-4
@@ -51,6 +59,20 @@ class Hyperparameters:
     lengthscales: Array
     noise_ratio: float
     variance: float
+    additive: Additive | None = None
+
+    @property
+    def powers(self) -> Array:
+        """Of the warps that go with them."""
+        return POWERS if self.additive is None else LINEAR
+
+    def parameters(self) -> Array:
+        """What the objective is minimised over: (d + 1,), or (2 d + 3,) with an additive part."""
+        plain: Array = np.log(np.append(self.lengthscales, self.noise_ratio))
+        if self.additive is None:
+            return plain
+        both: Array = np.append(plain, self.additive.parameters())
+        return both
 
 
 def prior_centre(dimension: int) -> float:
@@ -71,9 +93,12 @@ class Evidence:
     outputs: Array
     extra: Array
     categorical: Bools
+    log_slopes: float = 0.0
+    """Sum over the results of the logarithm of the warp's slope: with it, likelihoods under different warps compare."""
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
-        """The objective at log (l_1 .. l_d, nu), and its gradient, (d + 1,); huge where K is not definite."""
+        """The objective at log (l_1 .. l_d, nu), with an additive part also its parameters, and its gradient, of the
+        same length; huge where K is not definite."""
         value, gradient, _ = _negative_log_posterior(parameters, *self._arrays)
         return value, gradient
 
@@ -82,7 +107,7 @@ class Evidence:
         return _negative_log_posterior(parameters, *self._arrays)[2]
 
     def maximum(self, start: Array) -> tuple[float, Array, float]:
-        """The objective's minimum near log (l_1 .. l_d, nu): its value, where it is, and sigma_f^2 there."""
+        """The objective's minimum near some parameters: its value, where it is, and sigma_f^2 there."""
         return _minimized(start, *self._arrays)
 
     @property
@@ -92,10 +117,38 @@ class Evidence:
 
 def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparameters:
     """The best of the optima found from these starts; the first start itself if none is found."""
+    return _best(evidence, starts)[1]
+
+
+def with_additive_part(
+    warped: Evidence, plain: Hyperparameters, unwarped: Evidence, known: Hyperparameters
+) -> Hyperparameters:
+    """Those with an additive part, if that is worth it, also beside a form without it for the same unwarped results (or
+    what speaks for it may be the missing warp); else the plain ones.
+
+    Args:
+        warped: what the plain ones were learned from.
+        plain: what was learned without the part.
+        unwarped: the same results, for a model with the part.
+        known: as of before, with the part or without.
+    """
+    d = len(plain.lengthscales)
+    value, found = _best(unwarped, [known if known.additive else replace(prior(d), additive=additive.first(d))])
+    alone = warped.negative_log_posterior(plain.parameters())[0]
+    gain = (alone - warped.log_slopes) - (value - unwarped.log_slopes)
+    if gain < math.log(EVIDENCE):
+        return plain
+    rival, _ = _best(unwarped, [plain])
+    return found if rival - value >= math.log(EVIDENCE) else plain
+
+
+def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float, Hyperparameters]:
+    """The smallest of the optima found from these starts, and its value."""
     d = evidence.positions.shape[1]
-    found = [evidence.maximum(np.log(np.append(start.lengthscales, start.noise_ratio))) for start in starts]
-    _, parameters, variance = min(found, key=lambda candidate: candidate[0])
-    return Hyperparameters(np.exp(parameters[:d]), math.exp(parameters[d]), variance)
+    found = [evidence.maximum(start.parameters()) for start in starts]
+    value, parameters, variance = min(found, key=lambda candidate: candidate[0])
+    part = additive.of(parameters[d + 1 :]) if len(parameters) > d + 1 else None
+    return value, Hyperparameters(np.exp(parameters[:d]), math.exp(parameters[d]), variance, part)
 
 
 @inlined
@@ -105,14 +158,23 @@ def _objective(
     """As ``Evidence.negative_log_posterior``, with sigma_f^2.
 
     With G = (K^-1 - K^-1 z z' K^-1 / sigma_f^2) / 2 the gradient along a parameter is tr(G dK), and
-    dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis.
+    dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis, times 1 - w. With S =
+    sum of w_k g_k, dK / dlogit w = (1 - w) (S - w k), dK / dlog a = dS / dlog a and dK / dt_k = w_k (g_k - S / w).
     """
     n, d = positions.shape
-    gradient = np.zeros(d + 1)
+    gradient = np.zeros(len(parameters))
     lengthscales, noise = np.exp(parameters[:d]), math.exp(parameters[d])
     scaled = scaled_by(lengthscales, categorical, positions)
-    covariance, E = gram_and_radial(scaled, transposed(scaled), lengthscales, categorical)
+    points = transposed(scaled)
+    plain = additive.tabulated(np.empty(0), 1.0, points, lengthscales, categorical)
+    covariance, E = gram_and_radial(scaled, points, lengthscales, categorical, plain)
     K = covariance.copy()
+    share, part = 0.0, parameters[d + 1 :]
+    if len(part):
+        tables = additive.tabulated(additive.shares_inlined(part), math.exp(part[1]), points, lengthscales, categorical)
+        share = tables[0]
+        additive.mix(tables, scaled, points, lengthscales, categorical, K.reshape(-1))
+        K += share * MEAN_VARIANCE
     for i in range(n):
         K[i, i] += noise + extra[i]
     if not factorize(K):
@@ -141,8 +203,16 @@ def _objective(
     for axis in range(d):
         if categorical[axis]:
             gradient[axis] = _weight_of_differing(K, covariance, positions[:, axis]) / lengthscales[axis]
+        gradient[axis] *= 1.0 - share
     centre = math.log(0.5) + 0.5 * math.log(d / 3.0)
     value = n * math.log(variance) + log_determinant
+    if share > 0.0:
+        values, changes = additive.traces(K, positions, categorical, math.exp(part[1]))
+        alone = np.dot(tables[1], values)
+        gradient[d + 1] = (1.0 - share) * (alone - share * additive.weighted(K, covariance - MEAN_VARIANCE))
+        gradient[d + 2] = np.dot(tables[1], changes)
+        gradient[d + 3 :] = tables[1] * (values - alone / share)
+        value += additive.away_from_prior(part, gradient[d + 1 :])
     for axis in range(d):
         value += (parameters[axis] - centre) ** 2
         gradient[axis] += parameters[axis] - centre
@@ -182,7 +252,10 @@ def _minimized(
     """
     D = len(start)
     low, high = np.full(D, math.log(LENGTHSCALES[0])), np.full(D, math.log(LENGTHSCALES[1]))
-    low[D - 1], high[D - 1] = math.log(NOISES[0]), math.log(NOISES[1])
+    d = positions.shape[1]
+    low[d], high[d] = math.log(NOISES[0]), math.log(NOISES[1])
+    if d + 1 < D:
+        additive.bound(low[d + 1 :], high[d + 1 :])
     x = np.minimum(np.maximum(start, low), high)
     value, gradient, variance = _objective(x, positions, outputs, extra, categorical)
     H = np.eye(D)

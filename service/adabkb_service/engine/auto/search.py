@@ -1,6 +1,7 @@
 """Where in the whole box the upper confidence bound f~ = mean + beta s is largest.
 
-Random positions over the box and around the best point, then gradient ascent from the best few. In a small finite space
+Random positions over the box and around the best point, then gradient ascent from the best few. Where the kernel has an
+additive part, also one axis after the other, as the optimum of a sum is found axis by axis. In a small finite space
 every point is looked at; in a larger one also the neighbours of the best point. Draws are functions of (seed, step).
 """
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb_and_gradient
+from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
 from adabkb_service.engine.compiled import compiled, inlined
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.slices import Slice
@@ -32,6 +33,10 @@ FIRST_STEP = 0.3
 """Of an ascent, in lengthscales."""
 FAILURES = 4
 """In a row, after which an ascent ends."""
+POSITIONS = 24
+"""Along an axis, of the search axis by axis."""
+SWEEPS = 2
+"""Over all axes."""
 ATTEMPTS = 20
 """To find a free point, each among as many random ones."""
 LISTED_POINTS = 4096
@@ -65,6 +70,8 @@ def maximize_ucb(
     found = within.put(candidates(domain, around, draw))
     values = view.ucb(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
+    if view.kernel.additive:
+        starts = np.vstack([starts, axis_by_axis(domain, view, beta, starts[0], draw, within)])
     ends = np.concatenate([domain.snap(ascend(view, starts, beta, within.free)), starts])
     for attempt in range(ATTEMPTS):
         free = _first_free(ends, view.ucb(ends, beta), lambda point: taken(within.exact(point)))
@@ -102,6 +109,31 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     return domain.snap(np.concatenate([scattered, local, domain.neighbours(around)]))
 
 
+def axis_by_axis(
+    domain: Domain, view: Surrogate, beta: float, start: Array, draw: tuple[int, int], within: Slice
+) -> Array:
+    """The best position, (1, d), found from a start, (d,), by moving along one axis at a time: to even positions along
+    it, displaced by a random number."""
+    offsets = uniforms(*draw, domain.dimension)
+    positions = within.put(domain.snap((np.arange(POSITIONS)[:, None] + offsets) / POSITIONS))
+    found: Array = _axis_by_axis(view.posterior, start, np.ascontiguousarray(positions.T), beta)
+    return found[None]
+
+
+@compiled(f"f8[::1]({POSTERIOR}, f8[::1], f8[:,::1], f8)")
+def _axis_by_axis(posterior: Posterior, start: Array, positions: Array, beta: float) -> Array:
+    """With the positions to try along each axis, (d, p); ``start`` is the first row of those that are compared."""
+    d, p = positions.shape
+    rows = np.empty((p + 1, d))
+    rows[:] = start
+    for _ in range(SWEEPS):
+        for axis in range(d):
+            rows[1:, axis] = positions[axis]
+            rows[:] = rows[np.argmax(ucb(posterior, rows, beta))].copy()
+    best: Array = rows[0].copy()
+    return best
+
+
 def ascend(view: Surrogate, starts: Array, beta: float, free: Bools) -> Array:
     """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once, along the free axes, (d,).
 
@@ -114,6 +146,8 @@ def ascend(view: Surrogate, starts: Array, beta: float, free: Bools) -> Array:
 @compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8, b1[::1])")
 def _ascend(posterior: Posterior, starts: Array, beta: float, free: Bools) -> Array:
     reach = np.minimum(posterior[0], 1.0)
+    if posterior[6][0] > 0.0:
+        reach = np.where(posterior[1], reach, np.minimum(reach, posterior[6][2]))
     x = starts.copy()
     value, gradient = ucb_and_gradient(posterior, x, beta)
     length, failures = np.full(len(x), FIRST_STEP), np.zeros(len(x), dtype=np.int64)

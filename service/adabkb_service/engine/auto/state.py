@@ -74,8 +74,8 @@ def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint,
     """The state that follows from the record, the tree and what was learned: from scratch at the checkpoint, then
     row by row."""
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
-    warped = warp.fit(record.values[: checkpoint.count])
-    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical)
+    warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
+    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical, hyperparameters.additive)
     positions, values = record.positions[rows], record.values[rows]
     noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
     outputs = warped.forward(values)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from adabkb_service.engine.auto.additive import TABLES, Tables, slopes
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel, add_to_diagonal, gram, gram_and_radial
 from adabkb_service.engine.compiled import compiled, inlined
 
@@ -36,10 +37,10 @@ CHUNK = 2048
 # Standard deviations below it count as this in the gradient.
 SMALLEST_DEVIATION = 1e-12
 
-Posterior = tuple[Array, Bools, Array, Array, Array, float]
+Posterior = tuple[Array, Bools, Array, Array, Array, float, Tables]
 """What the compiled functions take: lengthscales and categorical axes (d,), S transposed (d, m), weights (m,), factor
-(rows, m), sigma_f^2."""
-POSTERIOR = "Tuple((f8[::1], b1[::1], f8[:,::1], f8[::1], f8[:,::1], f8))"
+(rows, m), sigma_f^2, the additive part."""
+POSTERIOR = f"Tuple((f8[::1], b1[::1], f8[:,::1], f8[::1], f8[:,::1], f8, {TABLES}))"
 """Its type, for their signatures."""
 
 
@@ -62,7 +63,8 @@ class Surrogate:
         """Its numbers, for compiled functions."""
         kernel = self.kernel
         points = np.ascontiguousarray(self.inducing.T)
-        return kernel.lengthscales, kernel.categorical, points, self.weights, self.factor, self.variance
+        tables = kernel.tables(points)
+        return kernel.lengthscales, kernel.categorical, points, self.weights, self.factor, self.variance, tables
 
     def mean(self, positions: Array) -> Array:
         """Of cube positions (k, d), shape (k,), in model output units."""
@@ -103,8 +105,8 @@ class Surrogate:
 
 @compiled(f"f8[::1]({POSTERIOR}, f8[:,::1])")
 def _mean(posterior: Posterior, X: Array) -> Array:
-    lengthscales, categorical, points, weights, _, _ = posterior
-    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical)
+    lengthscales, categorical, points, weights, _, _, tables = posterior
+    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical, tables)
     mean: Array = np.dot(K, weights)
     return mean
 
@@ -127,8 +129,8 @@ def _ucb_and_gradient(posterior: Posterior, X: Array, beta: float) -> tuple[Arra
 @inlined
 def mean_and_std(posterior: Posterior, X: Array) -> tuple[Array, Array]:
     """As ``Surrogate.mean_and_std``."""
-    lengthscales, categorical, points, weights, factor, variance = posterior
-    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical)
+    lengthscales, categorical, points, weights, factor, variance, tables = posterior
+    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical, tables)
     return np.dot(K, weights), deviations(np.dot(K, factor.T), variance)
 
 
@@ -143,26 +145,30 @@ def ucb(posterior: Posterior, X: Array, beta: float) -> Array:
 
 @inlined
 def ucb_and_gradient(posterior: Posterior, X: Array, beta: float) -> tuple[Array, Array]:
-    """As ``Surrogate.ucb_and_gradient``: d s / d k = -sigma_f^2 W'W k / s, and dk / dx is ``gram_and_radial``'s."""
-    lengthscales, categorical, points, weights, factor, variance = posterior
+    """As ``Surrogate.ucb_and_gradient``: d s / d k = -sigma_f^2 W'W k / s, and dk / dx is ``gram_and_radial``'s, with
+    that of the additive part."""
+    lengthscales, categorical, points, weights, factor, variance, tables = posterior
     scaled = scaled_by(lengthscales, categorical, X)
-    K, E = gram_and_radial(scaled, points, lengthscales, categorical)
+    K, E = gram_and_radial(scaled, points, lengthscales, categorical, tables)
     V = np.dot(K, factor.T)
     deviation = deviations(V, variance)
     values, pulled = np.dot(K, weights), np.dot(V, factor)
-    sums = np.zeros(len(X))
+    sums, added = np.zeros(len(X)), np.zeros(X.shape)
     for i in range(len(X)):
         values[i] += beta * deviation[i]
         pull = beta * variance / max(deviation[i], SMALLEST_DEVIATION)
-        row, pulled_row = E[i], pulled[i]
+        row, pulls = E[i], pulled[i]
         for j in range(len(weights)):
-            row[j] *= weights[j] - pull * pulled_row[j]
+            pulls[j] = weights[j] - pull * pulls[j]
+            row[j] *= pulls[j]
         sums[i] = row.sum()
+        if tables[0] > 0.0:
+            added[i] = slopes(tables, scaled[i], points, lengthscales, categorical, pulls)
     gradient = np.dot(E, points.T)
     for i in range(len(X)):
         for axis in range(len(lengthscales)):
             slope = -3.0 * (scaled[i, axis] * sums[i] - gradient[i, axis]) / lengthscales[axis]
-            gradient[i, axis] = 0.0 if categorical[axis] else slope
+            gradient[i, axis] = 0.0 if categorical[axis] else slope + added[i, axis]
     return values, gradient
 
 

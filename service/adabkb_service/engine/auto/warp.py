@@ -8,6 +8,7 @@ better), model outputs z too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 POWERS = np.linspace(-4.0, 4.0, 33)
+# Of a model with an additive part: what is a sum in the units of the results is none in others.
+LINEAR = np.array([1.0])
 # Ranges below this share of the quartiles are rounding: such outputs count as constant.
 CONSTANT = 1e-12
 # Standardised costs beyond this grow like their logarithm, so that a single one cannot take up the whole scale.
@@ -41,10 +44,13 @@ class Warp:
 
     def slope(self, values: Array) -> Array:
         """dz / dy at results y."""
-        u = self._costs(values)
-        exponent = np.where(u >= 0, self.power - 1.0, 1.0 - self.power)
-        slope: Array = np.exp(exponent * np.log1p(np.abs(u))) / (self.spread * self.scale)
+        slope: Array = np.exp(self._log_stretch(values)) / (self.spread * self.scale)
         return slope
+
+    def log_slope(self, values: Array) -> Array:
+        """log dz / dy at results y, also where dz / dy is too small or too large for floating point."""
+        log_slope: Array = self._log_stretch(values) - math.log(self.spread) - math.log(self.scale)
+        return log_slope
 
     def inverse(self, outputs: Array) -> Array:
         """Model outputs -> results; -inf or inf beyond the range of the transform."""
@@ -60,6 +66,12 @@ class Warp:
         smallest = -1.0 / (self.power - 2.0) if self.power > 2.0 else -np.inf
         return (self.offset - largest) / self.scale, (self.offset - smallest) / self.scale
 
+    def _log_stretch(self, values: Array) -> Array:
+        u = self._costs(values)
+        exponent = np.where(u >= 0, self.power - 1.0, 1.0 - self.power)
+        stretch: Array = exponent * np.log1p(np.abs(u))
+        return stretch
+
     def _costs(self, values: Array) -> Array:
         # Halved first: the difference of two results may exceed the largest float.
         with np.errstate(over="ignore"):
@@ -69,8 +81,8 @@ class Warp:
         return costs
 
 
-def fit(values: Array) -> Warp:
-    """The warp of these results, (n,); without any, none."""
+def fit(values: Array, powers: Array = POWERS) -> Warp:
+    """The warp of these results, (n,), with one of these powers; without any, none."""
     if not len(values):
         return Warp()
     quarters = -values / 4.0  # of the costs: no difference of two can overflow
@@ -82,16 +94,16 @@ def fit(values: Array) -> Warp:
     spread = min(spread, HIGHEST / 4.0) if spread > rounding else 0.25
     raw = Warp(float(middle * 4.0), float(spread * 4.0))
     u = raw._costs(values)
-    transformed = _transform(u, POWERS[:, None])
+    transformed = _transform(u, powers[:, None])
     scales = transformed.std(axis=1)
     usable = scales > CONSTANT
     if not usable.any():
         return raw
     log_slopes = np.sign(u) * np.log1p(np.abs(u))
-    fitness = -len(u) * np.log(np.where(usable, scales, 1.0)) + (POWERS - 1.0) * log_slopes.sum()
+    fitness = -len(u) * np.log(np.where(usable, scales, 1.0)) + (powers - 1.0) * log_slopes.sum()
     fitness[~usable] = -np.inf
     best = int(np.argmax(fitness))
-    return Warp(raw.middle, raw.spread, float(POWERS[best]), float(transformed[best].mean()), float(scales[best]))
+    return Warp(raw.middle, raw.spread, float(powers[best]), float(transformed[best].mean()), float(scales[best]))
 
 
 def _transform(u: Array, power: float | Array) -> Array:
