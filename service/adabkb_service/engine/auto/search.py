@@ -35,8 +35,6 @@ FAILURES = 4
 """In a row, after which an ascent ends."""
 POSITIONS = 24
 """Along an axis, of the search axis by axis."""
-SWEEPS = 2
-"""Over all axes."""
 ATTEMPTS = 20
 """To find a free point, each among as many random ones."""
 LISTED_POINTS = 4096
@@ -126,10 +124,9 @@ def _axis_by_axis(posterior: Posterior, start: Array, positions: Array, beta: fl
     d, p = positions.shape
     rows = np.empty((p + 1, d))
     rows[:] = start
-    for _ in range(SWEEPS):
-        for axis in range(d):
-            rows[1:, axis] = positions[axis]
-            rows[:] = rows[np.argmax(ucb(posterior, rows, beta))].copy()
+    for axis in range(d):
+        rows[1:, axis] = positions[axis]
+        rows[:] = rows[np.argmax(ucb(posterior, rows, beta))].copy()
     best: Array = rows[0].copy()
     return best
 
