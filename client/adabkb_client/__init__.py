@@ -19,6 +19,7 @@ from adabkb_client.errors import (
     Unavailable,
     UnexpectedAnswer,
     WorkerDied,
+    WorkerLost,
 )
 from adabkb_client.fitting import Misfit
 from adabkb_client.import_report import ImportedResult, ImportReport
@@ -95,4 +96,5 @@ __all__ = [
     "Unavailable",
     "UnexpectedAnswer",
     "WorkerDied",
+    "WorkerLost",
 ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied, WorkerLost
 from adabkb_client.leased import MISTAKES, Leased
 from adabkb_client.models import Answer, Recommendation
 from adabkb_client.options import Options, RunReport
@@ -78,7 +78,8 @@ class Course:
 
     def took(self) -> None:
         """Count a trial that was handed out. Ask ``may_take`` and tell this without another worker in between."""
-        self._taken += 1
+        with self._lock:
+            self._taken += 1
 
     def pause(self, none: NoTrialAvailable) -> float:
         """Return the seconds until the study is asked again.
@@ -122,18 +123,27 @@ class Course:
             self._failed += 1
             self._last_failure = error
 
+    def _lost(self, trial: Leased, error: WorkerLost) -> None:
+        """Take another trial in place of one that was given back because its worker was lost."""
+        log.warning("trial %d of study %r is given back: %s", trial.number, self._study_id, error)
+        with self._lock:
+            self._taken -= 1
+
     def judge(self, trial: Leased, error: Exception) -> None:
         """Count an exception as a failure of the trial, and end the run if it was one too many.
 
         Raises:
             Exception: the same one, if it is not about this trial but about the server or the program.
         """
-        if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied):
+        if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied | WorkerLost):
             raise error  # the server failed, not this evaluation
         if isinstance(error, MISTAKES):
             error.add_note(f"trial {trial.number} of study {self._study_id!r} was given back, not failed")
             raise error
-        self.caught(trial, error)
+        if isinstance(error, WorkerLost):
+            self._lost(trial, error)
+        else:
+            self.caught(trial, error)
         with self._lock:
             self._failures_in_a_row += 1
             failures = self._failures_in_a_row

@@ -7,6 +7,7 @@ AdaBKBError
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
 ├── WorkerDied                a worker process of a run ended in the middle of an evaluation
+├── WorkerLost                a cluster lost the process or the node of an evaluation
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
     ├── Unauthorized          401, 403
     ├── NotFound              404
@@ -81,6 +82,13 @@ class StudyComplete(NoTrialAvailable):
 
 class WorkerDied(AdaBKBError):
     """A worker process of ``study.run(..., processes=True)`` ended, by a signal or by itself, while it evaluated."""
+
+
+class WorkerLost(AdaBKBError):
+    """The cluster of ``study.run(..., engine=...)`` lost the process or the node that evaluated a trial.
+
+    The trial is given back, and handed out again before any new point.
+    """
 
 
 class APIError(AdaBKBError):

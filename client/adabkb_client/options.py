@@ -1,9 +1,10 @@
 """How a run is to go, and what it has come to: what ``Study.run`` takes and returns, and ``AsyncStudy.run``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_client.engines import ENGINES
 from adabkb_client.models import Parameters, Recommendation, Trial
 
 Callback = Callable[[Any, Trial], object]
@@ -40,6 +41,8 @@ class Options:
     lease_seconds: float
     fixed: Parameters | None
     processes: bool = False
+    engine: str | None = None
+    resources: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -50,7 +53,16 @@ class Options:
             raise ValueError(f"timeout must be more than 0 seconds, or None for no limit, not {self.timeout}")
         if not isinstance(self.processes, bool):
             raise TypeError(f"processes must be True or False, not {self.processes!r}; workers=... says how many")
+        self._check_engine()
         check_catch(self.catch)
+
+    def _check_engine(self) -> None:
+        if self.engine not in (None, *ENGINES):
+            raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}, or None, not {self.engine!r}")
+        if self.engine is not None and self.processes:
+            raise ValueError(f"processes=True and engine={self.engine!r} exclude each other: leave one of them out")
+        if self.engine is None and self.resources is not None:
+            raise ValueError(f"resources needs engine={' or engine='.join(map(repr, ENGINES))}: no other run has any")
 
 
 def check_catch(catch: Any) -> None:

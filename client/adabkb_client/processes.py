@@ -8,10 +8,12 @@ import threading
 import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from types import ModuleType
 
 from adabkb_client.errors import WorkerDied
 from adabkb_client.evaluation import Evaluation, Result
 from adabkb_client.lease import LeasedTrial
+from adabkb_client.leased import Leased
 from adabkb_client.models import Answer, Trial
 from adabkb_client.resource import StudyResource
 
@@ -132,7 +134,7 @@ def _work(pipe: Connection, task: bytes) -> None:
             trial: Trial = pipe.recv()
         except EOFError:
             return
-        pipe.send(_reply_to(evaluation, LeasedTrial(study, trial)))
+        pipe.send(reply_to(evaluation, LeasedTrial(study, trial)))
 
 
 def _heed_signals() -> None:
@@ -160,13 +162,14 @@ def _loaded(task: bytes) -> tuple[Evaluation, StudyResource]:
     return evaluation, study
 
 
-def _reply_to(evaluation: Evaluation, trial: LeasedTrial) -> Reply:
+def reply_to(evaluation: Evaluation, trial: Leased, pickler: ModuleType = pickle) -> Reply:
+    """Return the result of an evaluation, or what it raised in a form that ``pickler`` can send."""
     try:
         return evaluation(trial)
     except BaseException as error:
         error.add_note("".join(traceback.format_exception(error)).rstrip())  # the traceback itself cannot be sent
         try:
-            pickle.loads(pickle.dumps(error))
+            pickler.loads(pickler.dumps(error))
         except Exception:  # it cannot be sent, but what it says can
             stand_in = RuntimeError(f"{type(error).__name__}: {error}")
             stand_in.__notes__ = error.__notes__

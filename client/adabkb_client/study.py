@@ -1,9 +1,9 @@
 """A study: its calls, and methods built on them that evaluate it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from adabkb_client import course, html, worker
 from adabkb_client.errors import AdaBKBError
@@ -65,6 +65,8 @@ class Study(StudyResource):
         timeout: float | None = None,
         workers: int = 1,
         processes: bool = False,
+        engine: Literal["ray", "dask"] | None = None,
+        resources: Mapping[str, Any] | None = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         pass_trial: bool = False,
@@ -84,11 +86,17 @@ class Study(StudyResource):
             n_trials: this run evaluates at most so many trials, failed ones included. None is no limit.
             timeout: seconds after which this run takes no further trial; evaluations under way are finished. None is
                 no limit.
-            workers: number of threads or processes that evaluate.
+            workers: number of threads or processes that evaluate, or of evaluations on the cluster at once.
             processes: evaluate in processes instead of threads, so that a function that holds the interpreter's lock
                 slows down nothing else, and one that crashes the interpreter fails only its trial: the process is
                 replaced. The function must be one that pickle can send, and a script must make this call below
                 ``if __name__ == "__main__":``.
+            engine: evaluate on a cluster: "ray" on the one that the program is connected to (``ray.init``) or that
+                RAY_ADDRESS names, "dask" on the one of the program's ``distributed.Client`` or of
+                DASK_SCHEDULER_ADDRESS. This process keeps the leases and reports the results. The trial of a process or
+                a node that is lost is given back, to be handed out again; it counts towards ``max_failures`` only.
+            resources: of one evaluation, in the words of the engine: what ``ray.remote`` takes, such as
+                ``{"num_gpus": 1}``, or ``submit`` of Dask, such as ``{"resources": {"GPU": 1}}``.
             callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,
                 one at a time, in the thread that reported it. An exception in a callback stops the run.
             catch: exceptions of these classes fail the trial and never stop the run, mistakes of the program included
@@ -112,6 +120,8 @@ class Study(StudyResource):
             ImportError, NameError, SyntaxError: the function raised it. After such a mistake of the program the run
                 stops at once, and its trials are given back instead of failed.
             WorkerDied: the last of ``max_failures`` failures in a row was the death of a worker process.
+            WorkerLost: the last of them was the loss of a process or a node of the cluster.
+            ConnectionError: ``engine`` found no cluster.
             Exception: the last error, after ``max_failures`` failures in a row; or the error of a callback.
             NoTrialAvailable: the study was paused because ``failure_limit`` trials failed in a row; ``resume``
                 makes it go on.
@@ -129,6 +139,8 @@ class Study(StudyResource):
             lease_seconds,
             fixed,
             processes,
+            engine,
+            resources,
         )
         return worker.run(self, function, options)
 

@@ -11,7 +11,7 @@ from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 from urllib.parse import quote
 
 from adabkb_client.calls import Call, Listing, Steps
-from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied
+from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
 from adabkb_client.leased import MISTAKES, Leased, in_words
 from adabkb_client.models import (
     Answer,
@@ -143,9 +143,9 @@ class TrialCalls:
         if error is None:
             log.warning("trial %d of study %r ended without a result", trial.number, self.id)
             yield from self.fail(trial, "the evaluation ended without a result")
-        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied):
+        elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied | WorkerLost):
             return
-        elif isinstance(error, Exception) and not isinstance(error, MISTAKES):
+        elif isinstance(error, Exception) and not isinstance(error, (*MISTAKES, WorkerLost)):
             yield from self.fail(trial, in_words(error))
         else:
             yield from self.release(trial)

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
 from adabkb_client.course import FINISHED, Course
-from adabkb_client.errors import NoTrialAvailable, StudyComplete
+from adabkb_client.errors import NoTrialAvailable, StudyComplete, WorkerLost
 from adabkb_client.evaluation import Result
 from adabkb_client.leased import Leased, in_words
 from adabkb_client.models import Answer, Trial
@@ -93,6 +93,8 @@ async def _turn(course: Course, hands: Hands[L], trial: L) -> None:
 async def _evaluate(course: Course, hands: Hands[L], trial: L) -> None:
     try:
         result = await hands.evaluate(trial)
+    except WorkerLost:  # the function has not raised it, so that ``catch`` does not apply
+        raise
     except course.options.catch as error:
         await hands.fail(trial, in_words(error))
         course.caught(trial, error)

@@ -1,4 +1,4 @@
-"""Runs a function over the trials of a study, in several threads; each may evaluate in a process of its own."""
+"""Runs a function over the trials of a study, in threads; each may evaluate in a process of its own or on a cluster."""
 
 import logging
 import threading
@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from adabkb_client.course import Course, stoppable
+from adabkb_client.engines import Cluster, connected
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import Evaluation, Objective, Result
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
-from adabkb_client.models import Answer, Trial
+from adabkb_client.models import Answer, StudyInfo, Trial
 from adabkb_client.options import Options, RunReport
 from adabkb_client.processes import WorkerProcess
 from adabkb_client.progress import Progress, Standing
@@ -32,6 +33,16 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
     info = study.info()
     evaluation = Evaluation(function, options.pass_trial)
     evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters])
+    if options.engine is None:
+        return _run(study, evaluation, options, info)
+    cluster = connected(options.engine, evaluation, options.resources or {})
+    try:
+        return _run(study, cluster, options, info)
+    finally:
+        cluster.close()
+
+
+def _run(study: "Study", evaluation: Evaluation | Cluster, options: Options, info: StudyInfo) -> RunReport:
     over = threading.Event()
     with Progress(study.id, info.budget, Standing.of(info), visible=options.progress) as shown:
         course = Course(study.id, options, shown, over)
@@ -55,7 +66,7 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
 class _Crew:
     """What the worker threads share; ``_lock`` guards what changes."""
 
-    def __init__(self, study: "Study", evaluation: Evaluation, course: Course, over: threading.Event) -> None:
+    def __init__(self, study: "Study", evaluation: Evaluation | Cluster, course: Course, over: threading.Event) -> None:
         self.study = study
         self.course = course
         self.over = over
@@ -72,15 +83,15 @@ class _Crew:
         """Evaluate one trial after the other until the study, or the run, is over."""
         with stoppable(self.course):
             try:
-                if self.course.options.processes:
-                    self._work_in_a_process()
+                if self.course.options.processes and isinstance(self._evaluation, Evaluation):
+                    self._work_in_a_process(self._evaluation)
                 else:
                     blocking(work(self.course, _Hands(self, self._evaluation)))
             except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
                 self.course.fail(error)
 
-    def _work_in_a_process(self) -> None:
-        process = WorkerProcess(self._evaluation, self.study)
+    def _work_in_a_process(self, evaluation: Evaluation) -> None:
+        process = WorkerProcess(evaluation, self.study)
         with self._lock:
             self._processes.append(process)
             if self._abandoned:
@@ -111,7 +122,7 @@ class _Crew:
         """Give all trials back.
 
         A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
-        processes are ended.
+        processes are ended, and evaluations on a cluster are cancelled.
         """
         self._abandoned = True
         self.over.set()
@@ -127,6 +138,8 @@ class _Crew:
                 log.warning("trial %d of study %r not released: %s", trial.number, self.study.id, error)
         for process in processes:
             process.kill()
+        if isinstance(self._evaluation, Cluster):
+            self._evaluation.cancel()
 
 
 class _Hands:

@@ -30,7 +30,7 @@ SURFACE = """
     NoTrialAvailable NotFound
     Observation Ordinal Outbox Parameter ParameterImportance PreconditionFailed Prediction Recommendation ResultKept
     RunReport Slice SliceAxis Study StudyComplete StudyInfo StudySummary Trial Unauthorized Unavailable
-    UnexpectedAnswer WorkerDied
+    UnexpectedAnswer WorkerDied WorkerLost
 """
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -16,9 +18,10 @@ import ray
 from ray import tune
 from ray.tune.search import Searcher
 
-from adabkb_client import Bool, Categorical, Client, Conflict, Fixed, Float, Int, NotFound, Ordinal
+from adabkb_client import Bool, Categorical, Client, Conflict, Fixed, Float, Int, NotFound, Ordinal, Study, WorkerLost
 from adabkb_integrations.ray import AdaBKBSearch
 from adabkb_integrations.ray.space import nested, parameters
+from tests.integrations import clusters
 
 SPACE = {"x": tune.uniform(0, 1), "optimizer": {"lr": tune.loguniform(1e-4, 1), "kind": "adam"}}
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, and sockets that it leaves to the collector
@@ -216,3 +219,34 @@ def test_without_ray_the_import_says_what_to_install() -> None:
     program = "import sys; sys.modules['ray'] = None; import adabkb_integrations.ray"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[ray]'")
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
+    clusters.evaluates_there(study, "ray")
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_a_trial_whose_process_is_killed_is_given_back_and_evaluated_by_another(study: Study, tmp_path: Path) -> None:
+    report = study.run(
+        clusters.dies_once(tmp_path / "killed"), engine="ray", workers=2, n_trials=4, max_failures=2, catch=Exception
+    )
+    assert (report.completed, report.failed, report.reason) == (4, 0, "n_trials")
+    assert [trial.state for trial in study.trials()] == ["completed"] * 4
+    assert sorted(trial.attempt for trial in study.trials()) == [1, 1, 1, 2]
+    killed = float((tmp_path / "killed").read_text())
+    assert killed not in {trial.value for trial in study.trials()}
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_losses_in_a_row_stop_a_run(study: Study) -> None:
+    with pytest.raises(WorkerLost, match="ray lost the evaluation of trial 1: "):
+        study.run(lambda **_: os.kill(os.getpid(), signal.SIGKILL), engine="ray", max_failures=2)
+    assert [trial.state for trial in study.trials()] == ["released"]
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_an_interrupted_run_gives_its_trials_back_and_ends_their_processes(study: Study, tmp_path: Path) -> None:
+    (folder := tmp_path / "begun").mkdir()
+    clusters.gives_back_when_interrupted(study, "ray", folder)
+    clusters.until(lambda: not any(Path("/proc", file.name).exists() for file in folder.iterdir()))
