@@ -3,7 +3,7 @@ import type { components } from "./api";
 
 type Schemas = components["schemas"];
 
-const address = process.argv[2] ?? "http://127.0.0.1:8000";
+const address = process.env["ADABKB_URL"] ?? "http://127.0.0.1:8000";
 
 async function call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
   const init: RequestInit = { method };
