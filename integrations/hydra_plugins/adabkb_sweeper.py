@@ -1,0 +1,84 @@
+"""The sweeper where Hydra looks for it, for ``hydra/sweeper: adabkb``.
+
+Hydra imports this module at the start of every program, so what a sweep needs is imported when it begins. Hydra
+executes it without a place in ``sys.modules``, where a dataclass would look for annotations that are postponed.
+"""
+
+from dataclasses import dataclass, field
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
+from hydra.plugins.launcher import Launcher
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+
+
+@dataclass
+class AdaBKBSweeperConf:
+    """What ``hydra.sweeper`` has: see docs/integrations.md."""
+
+    _target_: str = "hydra_plugins.adabkb_sweeper.AdaBKBSweeper"
+    study: str = "${hydra.job.name}"
+    url: str | None = None
+    local: str | None = None
+    budget: int | None = 20
+    direction: str = "minimize"
+    workers: int = 1
+    max_failures: int = 5
+    params: dict[str, str] = field(default_factory=dict)
+
+
+ConfigStore.instance().store(group="hydra/sweeper", name="adabkb", node=AdaBKBSweeperConf, provider="adabkb")
+
+
+class AdaBKBSweeper(Sweeper):
+    """Evaluates the trials of a study as jobs of Hydra.
+
+    Args:
+        study: its name.
+        url: of the server; ADABKB_URL or http://127.0.0.1:8000 if not given.
+        local: a database, such as ``study.db``, whose own server is used instead.
+        budget: of the study, None for no end.
+        direction: "minimize" or "maximize" what the task returns.
+        workers: number of jobs that the launcher gets at once.
+        max_failures: so many failed jobs in a row stop the sweep with the last error.
+        params: overrides in Hydra's grammar by key, as they may also stand on the command line, which goes first.
+    """
+
+    def __init__(
+        self,
+        study: str,
+        url: str | None,
+        local: str | None,
+        budget: int | None,
+        direction: str,
+        workers: int,
+        max_failures: int,
+        params: dict[str, str],
+    ) -> None:
+        self.study = study
+        self.url = url
+        self.local = local
+        self.budget = budget
+        self.direction = direction
+        self.workers = workers
+        self.max_failures = max_failures
+        self.params = params
+        self.hydra_context: HydraContext | None = None
+        self.config: DictConfig | None = None
+        self.launcher: Launcher | None = None
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Take what Hydra has made of the program."""
+        self.hydra_context = hydra_context
+        self.config = config
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> None:
+        """Evaluate trials until the study is complete, and write the best one to ``optimization_results.yaml``."""
+        from adabkb_integrations.hydra.sweep import Sweep  # noqa: PLC0415 (see above)
+
+        Sweep(self, arguments).run()
