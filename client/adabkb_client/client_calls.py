@@ -72,7 +72,7 @@ def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *
             conflict.status,
             conflict.code,
             f"study {study.id!r} exists with {differing}; change it by study.update({arguments}) or "
-            "create_study(..., update=True), or leave these arguments out to open it as it is",
+            "create_study(..., update=True), or leave these arguments out.",
             request_id=conflict.request_id,
         )
     return (yield from study.update(**changes))

@@ -36,7 +36,12 @@ class RemoteServer:
     def __post_init__(self) -> None:
         if not self.name.startswith(("http://", "https://")):
             raise ValueError(f"the server's URL must start with http:// or https://, not {self.name!r}")
-        httpx.URL(self.name)
+        try:
+            httpx.URL(self.name)
+        except httpx.InvalidURL as error:
+            raise httpx.InvalidURL(
+                f"the server's URL {self.name!r} is not valid ({error}); give one such as {DEFAULT_URL}"
+            ) from None
 
     def address(self) -> str:
         """Return its address."""

@@ -171,7 +171,13 @@ _REMEDIES = {
     "study_not_found": "client.studies() yields those that there are; client.create_study() creates one.",
     "trial_not_found": "study.trials() yields those that there are.",
     "observation_not_found": "study.observations() yields those that there are.",
-    "result_conflict": "In this client that is study.correct(seq, value).",
+    "study_exists": "client.study(id) opens it as it is; another definition needs another id.",
+    "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) hands out a failed trial "
+    "again.",
+    "trial_finished": "Nothing is left to do for it; study.exclude(seq) takes a wrong result out.",
+    "lease_lost": "Stop working on it; study.suggest() leases another.",
+    "study_complete": "study.update(budget=...) raises its budget; study.observe_point(parameters, value) costs none.",
+    "not_found": "Give Client the address of the server alone, without a page, such as http://127.0.0.1:8000.",
 }
 """What to do in terms of this client, by code."""
 

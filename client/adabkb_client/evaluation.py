@@ -67,7 +67,12 @@ class Evaluation:
                 signature.bind(**dict.fromkeys(names))
         except TypeError as misfit:
             given = "the trial" if self.pass_trial else f"the parameters {', '.join(names)} by name"
-            raise TypeError(f"{caller} calls the function with {given}, but it takes {signature}: {misfit}") from None
+            other = "leave out pass_trial" if self.pass_trial else "pass_trial=True"
+            remedy = f"{other} to have it called with {'the parameters' if self.pass_trial else 'the trial'}"
+            raise TypeError(
+                f"{caller} calls the function with {given}, but it takes {signature}: {misfit}; "
+                f"change that, or {remedy}"
+            ) from None
 
 
 def as_result(returned: Any) -> Result:

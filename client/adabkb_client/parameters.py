@@ -110,9 +110,13 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
     """Return a search space's wire form.
 
     Raises:
-        TypeError: a parameter is declared by something else than one of these kinds.
+        TypeError: they are not given by name, or one is declared by something else than one of these kinds.
         ValueError: a bound or value is infinite or not a number.
     """
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f'the parameters must be given by name, such as {{"lr": Float(0.001, 1)}}, not as {parameters!r}'
+        )
     for name, spec in parameters.items():
         if not isinstance(spec, Parameter):
             kinds = "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices), Bool() or Fixed(value)"

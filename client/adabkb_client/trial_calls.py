@@ -113,7 +113,14 @@ class TrialCalls:
         An item is what ``observe`` and ``observe_point`` send: ``{"trial": 3, "value": 0.1}`` or
         ``{"parameters": {...}, "value": 0.1, "std_error": 0.01}``. A refused item does not stop the others.
         With ``dry_run`` nothing is stored.
+
+        Raises:
+            TypeError: an item is no dict.
         """
+        for position, item in enumerate(items):
+            if not isinstance(item, Mapping):
+                example = '{"trial": 3, "value": 0.1}'
+                raise TypeError(f"items[{position}] must be a dict such as {example}, not {item!r}")
         fates: list[BatchItem] = []
         for start in range(0, len(items), BATCH):
             fates += yield from batch(self.id, items[start : start + BATCH], dry_run=dry_run)

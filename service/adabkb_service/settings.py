@@ -17,7 +17,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from adabkb_service.contract.wording import sentence, unknown
+
 FILE = "adabkb.toml"
+FLAGS = ("host", "port", "database", "access_log")
+"""The settings that ``adabkb serve`` has options for."""
 
 
 class Settings(BaseSettings):
@@ -79,9 +83,9 @@ def load(**flags: Any) -> Settings:
 def _sentence(fault: Mapping[str, Any]) -> str:
     name = ".".join(map(str, fault["loc"]))
     if fault["type"] == "extra_forbidden":
-        return f"{FILE} has an unknown setting {name!r}; known are {', '.join(Settings.model_fields)}"
-    rule = fault["msg"].removeprefix("Input ")
-    return f"the setting {name!r} (flag, ADABKB_{name.upper()} or {FILE}) is {fault['input']!r} but {rule}"
+        return f"{FILE}: {name!r} {unknown(name, Settings.model_fields, 'setting')}"
+    flag = f"--{name.replace('_', '-')}, " if name in FLAGS else ""
+    return f"the setting {name!r} ({flag}ADABKB_{name.upper()} or {FILE}) is {fault['input']!r}, but {sentence(fault)}"
 
 
 class Setting(NamedTuple):

@@ -23,7 +23,7 @@ def pointers(response: httpx.Response) -> list[str]:
     """Where a problem points; checks that it is one, and complete."""
     assert response.headers["content-type"] == "application/problem+json"
     problem = response.json()
-    fields = {"type", "title", "status", "detail", "instance", "code", "request_id", "retryable", "errors"}
+    fields = {"type", "title", "status", "detail", "instance", "code", "request_id", "retryable", "remedy", "errors"}
     assert set(problem) == fields
     assert problem["status"] == response.status_code
     assert problem["request_id"] == response.headers["x-request-id"]

@@ -416,7 +416,7 @@ def test_texts_of_an_error_have_so_many_characters() -> None:
 
 
 def test_the_sentence_about_a_request_has_so_many_characters(app: App) -> None:
-    sentence = "Send the body as application/json, not ."
+    sentence = "Send the body with the header Content-Type: application/json, not ."
     for length, cut in ((LONGEST_MESSAGE - len(sentence), False), (LONGEST_MESSAGE - len(sentence) + 1, True)):
         headers = {"content-type": "t" * length}
         detail = app.send("POST", "/v1/studies", content=b"{}", headers=headers)[0].json()["detail"]

@@ -53,7 +53,7 @@ def test_a_trial_is_kept_given_back_failed_and_retried(study: Study) -> None:
 def test_a_trial_is_asked_for_with_parameters_fixed(study: Study) -> None:
     assert adabkb("suggest", study.id, "--fixed", "x=0.25", "--fixed", '{"y": 0.5}') == "trial 1: x=0.25 y=0.5\n"
     refusal = adabkb("suggest", study.id, "--fixed", "z=1", code=1)
-    assert "/fixed/z: is not a parameter of this study" in refusal
+    assert "--fixed z: is not a parameter of this study" in refusal
 
 
 def test_attributes_are_set_removed_and_looked_for(study: Study) -> None:

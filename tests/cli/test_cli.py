@@ -63,7 +63,7 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
         (["observe", "s", "7", "1"], "has no trial 7"),
         (["observe", "s", "1"], "give either a value or --failed REASON"),
         (["study", "create", "/nowhere.json"], "cannot read the definition"),
-        (["export", "s", "--format", "xml"], "?format"),
+        (["export", "s", "--format", "xml"], "--format: must be"),
         (["export", "s", "--output", "/nonexistent/x"], "cannot write /nonexistent/x (No such file or directory)"),
         (["observe", "s", "1", "nan"], "NaN and infinity cannot be sent, give finite numbers"),
         (["study", "delete", "s"], "pass --yes"),
@@ -251,10 +251,10 @@ def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("file", "environment", "message"),
     [
-        ("prot = 1", "1", "adabkb.toml has an unknown setting 'prot'; known are database, host, port,"),
+        ("prot = 1", "1", "adabkb.toml: 'prot' is not a setting here; did you mean port?"),
         ("port = = 1", "1", "adabkb.toml is not valid TOML"),
-        ("", "abc", "'port' (flag, ADABKB_PORT or adabkb.toml) is 'abc' but should be a valid integer"),
-        ("", "99999", "'port' (flag, ADABKB_PORT or adabkb.toml) is '99999' but should be less than or equal to 65535"),
+        ("", "abc", "'port' (--port, ADABKB_PORT or adabkb.toml) is 'abc', but must be a whole number"),
+        ("", "99999", "'port' (--port, ADABKB_PORT or adabkb.toml) is '99999', but must be at most 65535"),
     ],
 )
 def test_a_wrong_setting_is_named_in_one_line(

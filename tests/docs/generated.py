@@ -50,13 +50,13 @@ def routes() -> str:
 
 
 def errors() -> str:
-    """Every code of a problem."""
+    """Every code of a problem, with its remedy."""
     kinds = {kind.code: kind for kind in [*TABLE.values(), *HTTP.values()]}
     rows = [
-        f"| {kind.status} | `{code}` | {kind.title} | {'yes' if kind.retryable else ''} |"
+        f"| {kind.status} | `{code}` | {kind.title} | {'yes' if kind.retryable else ''} | {kind.remedy or ''} |"
         for code, kind in sorted(kinds.items(), key=lambda item: (item[1].status, item[0]))
     ]
-    return "\n".join(["| status | code | | retryable |", "|---|---|---|---|", *rows])
+    return "\n".join(["| status | code | | retryable | `remedy` |", "|---|---|---|---|---|", *rows])
 
 
 def command_line() -> str:

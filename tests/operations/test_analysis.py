@@ -104,7 +104,7 @@ def test_a_grid_goes_through_the_values_that_are_given(running: Service) -> None
 REFUSED: dict[str, tuple[list[str], int | None, dict[str, Any]]] = {
     "?parameter: 'y' is not a parameter of this study (known: idle, kind, seed, x)": (["y"], None, {}),
     "?parameter: 'seed' is fixed, so that nothing varies along it": (["seed"], None, {}),
-    "?parameter: 'x' is named twice": (["x", "x"], None, {}),
+    "?parameter: 'x' is named twice; name two different ones, or one": (["x", "x"], None, {}),
     "?points: must be at most 31 for 2 parameters": (["x", "idle"], 32, {}),
     "?at/x: 'x' varies along the slice: leave it out": (["x"], None, {"x": 1}),
     "?at/idle: 'idle' is 0, outside [0.01, 100.0]": (["x"], None, {"idle": 0}),

@@ -1,4 +1,4 @@
-"""Request bodies: strictly JSON (RFC 8259), before pydantic sees them.
+"""What requests bring, read strictly: bodies as JSON (RFC 8259), before pydantic sees them, and no unknown query.
 
 Python's parser takes more than JSON has: NaN, lone surrogates, integers of any size. And PostgreSQL takes less: no
 NUL in text. Each is refused here with a pointer, so nothing behind this has to think of it. A body with more values
@@ -16,10 +16,12 @@ from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 MAX_DEPTH = 32
@@ -45,9 +47,11 @@ def parse(raw: bytes) -> Any:
         Invalid: it holds a value that nothing of ours can mean, or too many values.
     """
     if _has_too_many_values(raw):
-        raise Invalid([FieldError("", f"has more than {MAX_VALUES:,} values", "too_many_values")])
+        raise Invalid([FieldError("", f"has more than {MAX_VALUES:,} values; send fewer at once", "too_many_values")])
     try:
         value = json.loads(raw.decode("utf-8"), parse_int=_parse_int)
+    except UnicodeDecodeError as error:
+        raise HTTPException(400, f"The body is not in UTF-8: see its byte {error.start + 1}.") from error
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
     faults = _faults(value, None, 0)
@@ -119,15 +123,17 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that reads its body strictly, and only as application/json."""
+    """A route that reads its body strictly, only as application/json, and takes no unknown query parameters."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """FastAPI's handler, given a ``StrictRequest`` whose body is parsed already."""
         handler = super().get_route_handler()
         takes_body = self.body_field is not None
+        queries = list(_queries(self.dependant))
 
         async def strictly(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
+            _check_queries(strict, queries)
             try:
                 if takes_body and await strict.body():
                     _check_media_type(strict)
@@ -139,7 +145,26 @@ class StrictRoute(APIRoute):
         return strictly
 
 
+def _queries(dependant: Dependant) -> Iterator[str]:
+    """The names of all query parameters of an endpoint and of what it depends on."""
+    yield from (field.alias for field in dependant.query_params)
+    for needed in dependant.dependencies:
+        yield from _queries(needed)
+
+
+def _check_queries(request: Request, known: list[str]) -> None:
+    strange = [name for name in request.query_params if name not in known]
+    if strange:
+        faults = [
+            FieldError(f"?{name}", unknown(name, known, "query parameter"), "unknown_query")
+            for name in strange[:MOST_ERRORS]
+        ]
+        raise Invalid(faults, len(strange) - len(faults))
+
+
 def _check_media_type(request: Request) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
-        raise HTTPException(415, f"Send the body as application/json, not {given or 'without a type'}.")
+        raise HTTPException(
+            415, f"Send the body with the header Content-Type: application/json, not {given or 'without a type'}."
+        )

@@ -50,6 +50,7 @@ async def _key(
     idempotency_key: Annotated[
         str | None,
         Header(
+            alias="Idempotency-Key",
             description="any text, new for each call and the same for its retries: one effect, one answer",
             pattern=IDEMPOTENCY_KEY,
         ),
@@ -149,14 +150,27 @@ def _decoded(cursor: str) -> Any:
 
 
 def _not_a_cursor() -> Invalid:
-    return Invalid([FieldError("?cursor", "is not a next_cursor of this list", "invalid_cursor")])
+    return Invalid(
+        [
+            FieldError(
+                "?cursor",
+                "is not a next_cursor of this list; take it from the page before, or leave it out for the first",
+                "invalid_cursor",
+            )
+        ]
+    )
 
 
 async def _revisions(
-    if_match: Annotated[str | None, Header(description="an ETag of the study; refuse if it has changed")] = None,
+    if_match: Annotated[
+        str | None, Header(alias="If-Match", description="an ETag of the study; refuse if it has changed")
+    ] = None,
 ) -> frozenset[int] | None:
     if if_match is None or if_match.strip() == "*":
         return None
+    if '"' not in if_match:
+        detail = 'must be an ETag of the study with its quotation marks, such as "12"'
+        raise Invalid([FieldError("header:If-Match", detail, "invalid_etag")])
     return frozenset(int(tag) for tag in re.findall(r'"(\d{1,15})"', if_match))
 
 

@@ -37,7 +37,7 @@ def list_events(
     service: ServiceDep,
     page: PageDep,
     request: Request,
-    last_event_id: Annotated[int | None, Header(ge=0, le=2**31 - 1)] = None,
+    last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**31 - 1)] = None,
 ) -> Listing[history.Event] | Response:
     """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
     after = page.after if last_event_id is None else last_event_id

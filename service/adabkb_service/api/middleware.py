@@ -118,7 +118,7 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        detail = f"A body may have {self._limit} bytes."
+        detail = f"A body may have at most {self._limit:,} bytes."
         declared = Headers(scope=scope).get("content-length", "0")
         if _length(declared) > self._limit:
             await problem(Request(scope), HTTP[413], detail)(scope, receive, send)

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from adabkb_service import errors
+from adabkb_service.api.addresses import meant
 from adabkb_service.contract.answers import Answer, BatchItem, Fault
 from adabkb_service.contract.faults import MORE
 from adabkb_service.contract.wording import sentence
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+UNKNOWN = "extra_forbidden"
+"""Code of the fault of a field that there is not."""
 
 
 class Kind(NamedTuple):
@@ -32,19 +35,69 @@ class Kind(NamedTuple):
     code: str
     title: str
     retryable: bool = False
+    remedy: str | None = None
+    """What to do, in terms of the API, where the ``detail`` of the error does not say it."""
 
 
 TABLE: dict[type[errors.AdaBKBError], Kind] = {
-    errors.StudyNotFound: Kind(404, "study_not_found", "No such study"),
-    errors.TrialNotFound: Kind(404, "trial_not_found", "No such trial"),
-    errors.ObservationNotFound: Kind(404, "observation_not_found", "No such observation"),
-    errors.StudyExists: Kind(409, "study_exists", "The id is taken"),
-    errors.ResultConflict: Kind(409, "result_conflict", "The attempt has another result"),
-    errors.TrialFinished: Kind(409, "trial_finished", "The trial is finished"),
-    errors.LeaseLost: Kind(409, "lease_lost", "The attempt does not hold the trial"),
-    errors.StudyComplete: Kind(409, "study_complete", "The study takes no further trials"),
+    errors.StudyNotFound: Kind(
+        404,
+        "study_not_found",
+        "No such study",
+        remedy="GET /v1/studies lists those that there are, and POST /v1/studies creates one.",
+    ),
+    errors.TrialNotFound: Kind(
+        404, "trial_not_found", "No such trial", remedy="GET .../trials lists those that there are."
+    ),
+    errors.ObservationNotFound: Kind(
+        404,
+        "observation_not_found",
+        "No such observation",
+        remedy="GET .../observations lists those that there are; their seq is the number that is meant.",
+    ),
+    errors.StudyExists: Kind(
+        409,
+        "study_exists",
+        "The id is taken",
+        remedy="Give another id, or the same definition to go on with the study that there is. PATCH /v1/studies/... "
+        "changes its limits, stop and tags; the rest of a definition cannot change.",
+    ),
+    errors.ResultConflict: Kind(
+        409,
+        "result_conflict",
+        "The attempt has another result",
+        remedy="PATCH .../observations/... corrects a result that is stored, and POST .../retry hands out a failed "
+        "trial again.",
+    ),
+    errors.TrialFinished: Kind(
+        409,
+        "trial_finished",
+        "The trial is finished",
+        remedy="There is nothing left to do for this trial. DELETE .../observations/... excludes a wrong result, and "
+        "POST .../retry hands out a failed trial again.",
+    ),
+    errors.LeaseLost: Kind(
+        409,
+        "lease_lost",
+        "The attempt does not hold the trial",
+        remedy="Stop working on the trial and ask for another with POST .../suggest. A result that is there already "
+        "may still be told, with its attempt.",
+    ),
+    errors.StudyComplete: Kind(
+        409,
+        "study_complete",
+        "The study takes no further trials",
+        remedy="PATCH /v1/studies/... with a larger budget lets it go on, if the budget is the reason. A result at a "
+        "point of your own costs no budget: POST .../observe with parameters and value.",
+    ),
     errors.RequestInProgress: Kind(409, "request_in_progress", "The same request is in progress", retryable=True),
-    errors.PreconditionFailed: Kind(412, "precondition_failed", "The study has changed"),
+    errors.PreconditionFailed: Kind(
+        412,
+        "precondition_failed",
+        "The study has changed",
+        remedy="GET the study, decide again, and send If-Match with the ETag of that answer; without If-Match the "
+        "request is performed whatever the revision is.",
+    ),
     errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
     errors.Invalid: Kind(422, "invalid", "The request is not valid"),
     errors.Busy: Kind(503, "busy", "Busy", retryable=True),
@@ -53,10 +106,27 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
 }
 
 HTTP: dict[int, Kind] = {
-    400: Kind(400, "malformed_body", "The body is not JSON"),
-    404: Kind(404, "not_found", "No such page"),
-    405: Kind(405, "method_not_allowed", "Method not allowed"),
-    413: Kind(413, "body_too_large", "The body is too large"),
+    400: Kind(
+        400,
+        "malformed_body",
+        "The body is not JSON",
+        remedy="Send JSON in UTF-8: names and texts in double quotation marks, true, false and null in small letters, "
+        "no comma after the last item.",
+    ),
+    404: Kind(404, "not_found", "No such page", remedy="/docs shows all calls, /openapi.json lists them for programs."),
+    405: Kind(
+        405,
+        "method_not_allowed",
+        "Method not allowed",
+        remedy="Use one of the methods that it takes; /docs shows what each does.",
+    ),
+    413: Kind(
+        413,
+        "body_too_large",
+        "The body is too large",
+        remedy="Send less at once, such as results in several batches; the setting body_limit of the server raises the "
+        "limit.",
+    ),
     415: Kind(415, "unsupported_media_type", "The body is not application/json"),
     500: Kind(500, "internal", "Internal error"),
 }
@@ -73,6 +143,7 @@ class Problem(Answer):
     code: str = Field(description="stable; for programs")
     request_id: str = Field(description="also in the server's log")
     retryable: bool = Field(description="whether the same request may succeed later")
+    remedy: str | None = Field(description="what to do; null where detail and errors say it")
     errors: list[Fault] = Field(default_factory=list)
 
 
@@ -84,7 +155,14 @@ def kind_of(error: errors.AdaBKBError) -> Kind:
 def describe(error: errors.AdaBKBError) -> BatchItem:
     """A refusal as an item of a batch's answer."""
     kind, detail = kind_of(error), errors.shortened(error.detail, errors.LONGEST_MESSAGE)
-    return BatchItem(status=kind.status, title=kind.title, detail=detail, code=kind.code, errors=_faults(error.errors))
+    return BatchItem(
+        status=kind.status,
+        title=kind.title,
+        detail=detail,
+        code=kind.code,
+        remedy=kind.remedy,
+        errors=_faults(error.errors),
+    )
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -123,6 +201,7 @@ def problem(
         code=kind.code,
         request_id=getattr(request.state, "request_id", ""),
         retryable=kind.retryable,
+        remedy=kind.remedy,
         errors=_faults(faults),
     )
     extra = {"X-Request-ID": body.request_id}  # the answer to an unexpected error passes no middleware
@@ -148,7 +227,9 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     kind = HTTP.get(error.status_code) or Kind(error.status_code, f"http_{error.status_code}", error.detail)
     if error.status_code == 404:
-        return problem(request, kind, f"There is no {_path(request)} here.")
+        near = meant(request.app.state.routes, request.scope)
+        suggestion = "" if near is None else f"; did you mean {near}?"
+        return problem(request, kind, f"There is no {_path(request)} here{suggestion or '.'}")
     if error.status_code == 405:
         allowed = ", ".join(sorted(_allowed_methods(request)))
         return problem(request, kind, f"{_path(request)} takes {allowed}.", headers={"Allow": allowed})
@@ -182,9 +263,11 @@ def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
 
 
 def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
-    """Without faults of a wrong type where another fault says more: pydantic reports one for each branch of a union."""
+    """Without faults of a wrong type where another fault says more: pydantic reports one for each branch of a union.
+    Unknown fields come first, because a misspelt one explains the one that is missing."""
     said_better = {place for fault in faults if not _is_of_type(fault) for place in _holding(fault.pointer)}
-    return [fault for fault in faults if not (_is_of_type(fault) and fault.pointer in said_better)]
+    telling = [fault for fault in faults if not (_is_of_type(fault) and fault.pointer in said_better)]
+    return sorted(telling, key=lambda fault: fault.code != UNKNOWN)
 
 
 def _holding(pointer: str) -> Iterator[str]:

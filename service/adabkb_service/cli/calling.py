@@ -16,12 +16,13 @@ import typer
 
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.connection import DEFAULT_URL, RemoteServer, Settings
-from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, NoTrialAvailable, UnexpectedAnswer
+from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, UnexpectedAnswer
 from adabkb_client.local import LocalServer
 from adabkb_client.plain import encoded
 from adabkb_client.protocol import Json, Param
 from adabkb_client.transport import Transport
-from adabkb_service.cli.output import WHICH_STUDIES, Failure, fail
+from adabkb_service.cli.output import Failure, fail
+from adabkb_service.cli.refusals import option_names, refuse
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the options ``--url``, ``--local``, ``--token`` and ``--retry-for`` instead of its first
     parameter, the transport to the server that they name. If the server refuses, the command ends with the reason."""
     signature = inspect.signature(command, eval_str=True)
-    own = list(signature.parameters.values())[1:]
+    own, names = list(signature.parameters.values())[1:], option_names(command)
     options = [
         _option("url", Url, DEFAULT_URL),
         _option("local", Local, None),
@@ -80,7 +81,7 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
     def called(*, url: str, local: Path | None, token: str | None, retry_for: float, **arguments: Any) -> None:
         quiet = silence() if arguments.get("as_json") else nullcontext()
         found = RemoteServer(checked(url)) if local is None else local_server(local)
-        with quiet, reported(), connected(found, token, TIMEOUT, retry_for) as server:
+        with quiet, reported(names, arguments.get("study")), connected(found, token, TIMEOUT, retry_for) as server:
             command(server, **arguments)
 
     vars(called)["__signature__"] = signature.replace(parameters=parameters)
@@ -190,28 +191,21 @@ def checked(url: str) -> str:
 
 
 @contextmanager
-def reported() -> Iterator[None]:
-    """End the command with what the server, or the connection to it, says, if a call inside the block fails."""
+def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
+    """End the command with what the server, or the connection to it, says, if a call inside the block fails.
+
+    Args:
+        names: of the command's options, see ``option_names``.
+        study: the id that the command was given.
+    """
     try:
         yield
     except APIError as error:
-        remedy = f" {WHICH_STUDIES}" if error.code == "study_not_found" else ""
-        fail(f"{error.detail} [{error.code}]{remedy}", error.problem)
+        refuse(error, names, study)
     except ConnectionFailed as error:
         fail(f"{_first_line(error).rstrip('.')}; start one with: adabkb serve")
     except UnexpectedAnswer as error:
         fail(f"{_first_line(error)} Give the address of the server with --url.")
-
-
-def none_left(study: str, none: NoTrialAvailable) -> str:
-    """Why a study hands out no trial, and what to do, in the words of commands."""
-    if none.reason == "failures":
-        return (
-            f"study {study} was paused because its trials failed one after the other (failure_limit). "
-            f"See why: adabkb trials {study} --state failed. Remove the cause, then: adabkb retry {study}, "
-            f"adabkb resume {study}"
-        )
-    return f"study {study} hands out no trial: {none.reason}"
 
 
 def path(study: str, rest: str = "") -> str:

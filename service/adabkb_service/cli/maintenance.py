@@ -100,6 +100,8 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Copy a backup into an empty database, SQLite or PostgreSQL."""
+    if not file.exists():
+        fail(f"there is no file {file}; give one that adabkb backup wrote")
     url = settings(database=database).database
     with opened(f"sqlite:///{file}", existing=True) as source, opened(url) as target:
         migration.require(source)
@@ -122,7 +124,7 @@ def import_(
             with sys.stdin if str(file) == "-" else file.open(encoding="utf-8") as lines:
                 study = import_study(target, lines)
         except (OSError, UnicodeDecodeError) as error:
-            fail(f"cannot read {file}: {error}")
+            fail(f"cannot read {file}: {error}; give a file that adabkb export wrote, or - for standard input")
     counts = study.counts
     line = f"Study {study.id} is {study.state}, with {counts.trials} trials and {counts.observations} observations."
     show(study.model_dump(mode="json"), line, as_json=as_json)

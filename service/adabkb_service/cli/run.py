@@ -16,10 +16,11 @@ import typer
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client.connection import DEFAULT_URL
 from adabkb_client.leased import LEASE_SECONDS
-from adabkb_service.cli.calling import Local, StudyId, Token, Url, checked, local_server, none_left, reported
+from adabkb_service.cli.calling import Local, StudyId, Token, Url, checked, local_server, reported
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
+from adabkb_service.cli.refusals import no_trial, option_names
 from adabkb_service.cli.values import FixedParameters, parse_point
 
 POSITIVE_SECONDS = 0.001
@@ -82,7 +83,7 @@ def run(
     told = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
     programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
     with (
-        reported(),
+        reported(option_names(run), study),
         Client(checked(url), token) if server is None else Client.local(server.database) as client,
         _lines_on_standard_error(),
         programs.passing_signals_on(),
@@ -110,7 +111,7 @@ def run(
                 f"Remove the cause, then have the failed trials handed out again: adabkb retry {study}"
             )
         except NoTrialAvailable as none:
-            fail(none_left(study, none))
+            fail(no_trial(study, none.reason))
         except Stopped as stopped:
             if isinstance(stopped.code, str):
                 fail(f"{stopped.code}. The trial is given back.")

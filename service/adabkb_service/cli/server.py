@@ -104,7 +104,8 @@ def _listener(settings: Settings) -> socket.socket:
     except OSError as error:
         port_is_the_trouble = error.errno in (errno.EADDRINUSE, errno.EACCES)
         remedy = "try --port 0" if port_is_the_trouble else "give an address of this machine, such as --host 127.0.0.1"
-        fail(f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; {remedy}")
+        cause = (error.strerror or str(error)).partition(" (while")[0]  # Python repeats the address there
+        fail(f"cannot listen on {settings.host} port {settings.port}: {cause}; {remedy}")
 
 
 def _is_loopback(host: str) -> bool:

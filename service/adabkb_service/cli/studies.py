@@ -28,11 +28,14 @@ def create_study(
     echo '{"id": "svm", "direction": "maximize", "budget": 60, "parameters": [{"name": "C", "kind": "float", "low":
     0.001, "high": 1000, "scale": "log"}]}' | adabkb study create -
     """
+    source = "standard input" if str(definition) == "-" else definition
     try:
         text = typer.get_text_stream("stdin").read() if str(definition) == "-" else definition.read_text()
         body = json.loads(text)
-    except (OSError, ValueError) as error:
-        fail(f"cannot read the definition from {definition}: {error}")
+    except OSError as error:
+        fail(f"cannot read the definition from {source} ({error.strerror}); give a file, or - for standard input")
+    except ValueError as error:
+        fail(f"cannot read the definition from {source}, which is no JSON ({error}); see adabkb study create --help")
     study = server.post("/studies", body)
     show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 

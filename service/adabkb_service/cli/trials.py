@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from adabkb_client.errors import Invalid
 from adabkb_client.trial_calls import BATCH
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.output import AsJson, fail, point, show, summary
+from adabkb_service.cli.refusals import no_trial, refuse
 from adabkb_service.cli.values import ActualPoint, FixedParameters, Point, parse_point
 
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False)]
@@ -20,6 +22,7 @@ LeaseSeconds = Annotated[
     float | None, typer.Option(help="length of the lease; the study's if not given", show_default=False)
 ]
 State = Literal["active", "completed", "failed", "expired", "released", "queued"]
+EXAMPLE = '{"trial": 7, "value": 0.93}'
 
 
 def suggest(
@@ -43,7 +46,7 @@ def suggest(
     if lines or as_json:
         show(answer, "\n".join(lines), as_json=as_json)
     if not lines:
-        fail(f"no trial is handed out: {answer['reason']} (the study is {answer['study']['state']})")
+        fail(no_trial(study, answer["reason"], answer["study"]["state"]))
 
 
 def observe(
@@ -126,7 +129,10 @@ def observe_many(
     fates: list[dict[str, Any]] = []
     for start in range(0, len(documents), BATCH):
         body = {"items": documents[start : start + BATCH], "dry_run": dry_run}
-        fates += server.post(path(study, "/observations"), body)["items"]
+        try:
+            fates += server.post(path(study, "/observations"), body)["items"]
+        except Invalid as error:
+            refuse(error, {}, study, list(items)[start:])
     refused = [(line, fate) for line, fate in zip(items, fates, strict=True) if fate["status"] >= 400]
     lines = [f"line {line}: {fate['detail']} [{fate['code']}]" for line, fate in refused]
     accepted = f"{len(fates) - len(refused)} of {len(fates)} results are {'acceptable' if dry_run else 'stored'}."
@@ -197,7 +203,9 @@ def annotate(
     \b
     adabkb annotate svm 3 host=n1 fold=2
     """
-    answer = server.patch(path(study, f"/trials/{trial}"), {"attributes": parse_point(attributes)})
+    answer = server.patch(
+        path(study, f"/trials/{trial}"), {"attributes": parse_point(attributes, "an attribute", "such as host=n1")}
+    )
     found = answer["trial"]["attributes"]
     show(answer, f"Trial {trial} has {point(found) if found else 'no attributes'}.", as_json=as_json)
 
@@ -270,17 +278,17 @@ def _given(**fields: Any) -> dict[str, Any]:
 
 def _read_items(file: Path) -> dict[int, Any]:
     """The results of a file by the numbers of their lines."""
-    items = {}
+    items, source = {}, "standard input" if str(file) == "-" else file
     try:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"cannot read {file}: {error}")
+        fail(f"cannot read {file}: {error}; give a file with one result per line, or - for standard input")
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
                 items[number] = json.loads(line)
             except ValueError as error:
-                fail(f"line {number} of {file} is no JSON ({error}); nothing was sent")
+                fail(f"line {number} of {source} is no JSON ({error}), such as {EXAMPLE}; nothing was sent")
     if not items:
-        fail(f"there is no result in {file}; give one per line, as JSON")
+        fail(f"there is no result in {source}; give one per line, as JSON")
     return items

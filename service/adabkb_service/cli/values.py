@@ -29,8 +29,13 @@ FixedParameters = Annotated[
 ]
 
 
-def parse_point(arguments: Sequence[str]) -> dict[str, Any]:
-    """The point that arguments give.
+def parse_point(arguments: Sequence[str], what: str = "a parameter", example: str = EXAMPLE) -> dict[str, Any]:
+    """The point that arguments give, or other values by name.
+
+    Args:
+        arguments: each one value, or several.
+        what: they are values of, for the error.
+        example: of them, for the error.
 
     Raises:
         Failure: an argument is neither ``NAME=VALUE`` nor an object in JSON.
@@ -44,7 +49,7 @@ def parse_point(arguments: Sequence[str]) -> dict[str, Any]:
         elif equals and name:
             found[name] = parse(text)
         else:
-            fail(f"{argument!r} is no value of a parameter; give NAME=VALUE, {EXAMPLE}")
+            fail(f"{argument!r} is no value of {what}; give NAME=VALUE, {example}")
     return found
 
 

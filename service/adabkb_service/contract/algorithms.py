@@ -40,6 +40,7 @@ from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import policy as gp_threds_policy
 from adabkb_service.engine.threds import state as gp_threds_module
+from adabkb_service.engine.wording import nearest
 
 
 class AutoProfile(Body):
@@ -214,7 +215,7 @@ def _known(algorithm: object) -> object:
         raise PydanticCustomError("algorithm", 'must be an object, such as {"kind": "gp-ucb"}')
     kind = algorithm.get("kind", KINDS[0])
     if kind not in KINDS:
-        raise misfit("kind", "must be one of {kinds}", kinds=", ".join(KINDS))
+        raise misfit("kind", "must be one of {kinds}; auto and paper are profiles", kinds=", ".join(KINDS))
     profile = algorithm.get("profile", PROFILES[0])
     if kind == KINDS[0] and profile not in PROFILES:
         raise misfit("profile", "must be auto or paper; other systems are named by kind")
@@ -224,9 +225,10 @@ def _known(algorithm: object) -> object:
             having = [name for name, system in SYSTEMS.items() if field in system.model_fields]
             raise misfit(
                 field,
-                "is not a constant of {system}, which has {taken}{having}",
+                "is not a constant of {system}{meant}, which has {taken}{having}",
                 system=_system(algorithm),
                 taken=", ".join(name for name in taken if name != "kind"),
+                meant=f" (did you mean {near}?)" if (near := nearest(str(field), taken)) else "",
                 having=f"; those that have it: {', '.join(having)}" if having else "",
             )
     return algorithm

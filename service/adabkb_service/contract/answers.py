@@ -212,6 +212,7 @@ class BatchItem(Answer):
     title: str | None = None
     detail: str | None = None
     code: str | None = None
+    remedy: str | None = None
     errors: list[Fault] = []
 
 

@@ -253,5 +253,5 @@ def _checked_low(low: N, info: ValidationInfo) -> N:
 
 def _checked_distinct(values: Choices) -> Choices:
     if len(set(map(identity, values))) < len(values):
-        raise PydanticCustomError("duplicate", "has a value twice")
+        raise PydanticCustomError("duplicate", "has a value twice; list each once")
     return values

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import MISSING, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import MISSING, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
@@ -69,6 +70,13 @@ class SuggestBody(Body):
     ] = None
 
 
+def _some_status(status: object) -> object:
+    """Name both statuses where there is neither: which body it is has been decided by then."""
+    if status != "completed":
+        raise PydanticCustomError("status", "must be 'completed' or 'failed'")
+    return status
+
+
 class TrialValueBody(Body):
     """The result of a trial."""
 
@@ -77,7 +85,7 @@ class TrialValueBody(Body):
     std_error: StdError | None = None
     attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
     parameters: Annotated[Point | None, Field(description="what was actually evaluated, if it differs")] = None
-    status: Literal["completed"] = "completed"
+    status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
 
 
 class TrialFailureBody(Body):

@@ -110,7 +110,11 @@ class StudyDefinition(Body):
         names: set[str] = set()
         for parameter in parameters:
             if parameter.name in names:
-                raise PydanticCustomError("duplicate", "parameter {name} occurs twice", {"name": repr(parameter.name)})
+                raise PydanticCustomError(
+                    "duplicate",
+                    "has two parameters of the name {name}; give each a name of its own",
+                    {"name": repr(parameter.name)},
+                )
             names.add(parameter.name)
         if all(parameter.kind == "fixed" for parameter in parameters):
             raise PydanticCustomError("fixed", "must have a parameter that is not fixed")

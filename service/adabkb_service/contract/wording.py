@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.contract.study import STUDY_ID
+from adabkb_service.engine.wording import nearest
 from adabkb_service.errors import LONGEST_VALUE, shortened, shown
-
-LONGEST_COMPARED = 40
-"""Characters of an unknown name that is compared with the known ones. No field has a longer name."""
 
 BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less than"}
 
@@ -20,6 +17,7 @@ KINDS = ", ".join(get_args(kind.model_fields["kind"].annotation)[0] for kind in 
 
 SENTENCES = {
     "missing": "is required",
+    "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
     "dict_type": "must be an object",
     "float_parsing": "must be a number",
@@ -35,11 +33,26 @@ SENTENCES = {
     "union_tag_invalid": "has the {discriminator} {tag}; it must be one of {expected_tags}",
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
-    "string_too_short": "must not have fewer characters than {min_length}",
-    "string_too_long": "must not have more characters than {max_length}",
-    "too_short": "must not have fewer items than {min_length}",
-    "too_long": "must not have more items than {max_length}, but has {actual_length}",
+    "string_too_short": "must have {min_length} or more characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have {min_length} or more items",
+    "too_long": "must have at most {max_length} items, but has {actual_length}",
 }
+
+FOREIGN = {
+    "log": "scale",
+    "n": "count",
+    "n_trials": "budget",
+    "max_trials": "budget",
+    "min": "low",
+    "max": "high",
+    "q": "step",
+    "type": "kind",
+    "options": "choices",
+    "objective": "direction",
+    "goal": "direction",
+}
+"""Names that other libraries have for the same things."""
 
 PATTERNS = {
     STUDY_ID: "must be 1 to 100 letters, digits, dots, underscores or hyphens, and begin with a letter or a digit",
@@ -55,7 +68,9 @@ def sentence(fault: Mapping[str, Any]) -> str:
     """
     context, kind = fault.get("ctx", {}), fault["type"]
     if kind == "extra_forbidden" and "known" in context:
-        return _unknown(str(fault["loc"][-1]), context["known"])
+        return unknown(str(fault["loc"][-1]), context["known"], "field")
+    if kind == "missing" and fault["loc"] == ("body",):
+        return "is required; send a JSON object"
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
         return PATTERNS[context["pattern"]]
     if kind in SENTENCES:
@@ -73,8 +88,16 @@ def _plain(name: str, value: object) -> str:
     return str(value).strip("'") if name == "discriminator" else str(value)
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name.lower(), known, n=1) if len(name) <= LONGEST_COMPARED else []
-    if near:
-        return f"is not a field here; did you mean {near[0]}?"
-    return f"is not a field here; there are {shortened(', '.join(known), LONGEST_VALUE)}"
+def unknown(name: str, known: Collection[str], what: str) -> str:
+    """What is wrong with a name that is none of the known ones, to be read after it.
+
+    Args:
+        name: the unknown one.
+        known: the others.
+        what: they are names of, such as "field".
+    """
+    near = FOREIGN[name] if FOREIGN.get(name) in known else nearest(name, known)
+    if near is not None:
+        return f"is not a {what} here; did you mean {near}?"
+    names = ", ".join(known)
+    return f"is not a {what} here; there are {shortened(names, LONGEST_VALUE) if names else 'none'}"

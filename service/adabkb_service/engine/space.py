@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import Axis, Value, identity
-from adabkb_service.engine.wording import brief, listed
+from adabkb_service.engine.wording import brief, listed, nearest
 
 Array = NDArray[np.float64]
+
+MOST_SUGGESTED = 10
+"""Unknown names in a point for which a known one is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +83,8 @@ class Space:
         unknown = [name for name in parameters if name not in names]
         if unknown:
             known = listed(map(brief, sorted(names)), len(names))
-            found |= dict.fromkeys(unknown, f"is not a parameter of this study (known: {known})")
+            for position, name in enumerate(unknown):
+                near = nearest(name, names) if position < MOST_SUGGESTED else None
+                suggestion = "" if near is None else f"; did you mean {near}?"
+                found[name] = f"is not a parameter of this study{suggestion} (known: {known})"
         return found

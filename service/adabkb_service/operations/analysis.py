@@ -115,7 +115,7 @@ def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
         if name in fixed:
             sentence = "is fixed, so that nothing varies along it"
         elif name in names[:position]:
-            sentence = "is named twice"
+            sentence = "is named twice; name two different ones, or one"
         if sentence is not None:
             faults.append(FieldError("?parameter", f"{shown(name)} {sentence}", "invalid_parameter"))
     return faults

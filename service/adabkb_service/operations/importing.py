@@ -71,7 +71,9 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
     study = _study(shown, model, told)
     _check_model(study, log, found)
     _check_keys(study, found["key"])
-    exists = StudyExists(f"There is a study {study.id!r} in this database; delete it first.")
+    exists = StudyExists(
+        f"There is a study {study.id!r} in this database; delete it first, or import into another one."
+    )
     try:
         with database.writing() as connection:
             if studies.find(connection, study.id) is not None:

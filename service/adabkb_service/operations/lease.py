@@ -28,13 +28,13 @@ def _renew(number: int, body: HeartbeatBody, draft: Draft, _: Points) -> Outcome
     trial = draft.trial(number)
     _check_current(trial, body.attempt)
     if trial.state not in ("active", "expired"):
-        raise LeaseLost(f"Trial {number} is {trial.state}; stop working on it, or ask for another.")
+        raise LeaseLost(f"Trial {number} is {trial.state}.")
     seconds = body.lease_seconds or trial.lease_seconds
     until = leases.lease_end(draft.study, trial.started_at or trial.created_at, draft.now, seconds)
     if until <= draft.now:
         raise LeaseLost(
             f"Trial {number} has run for longer than the study's max_runtime_seconds "
-            f"({draft.study.max_runtime_seconds:g}); stop working on it, or ask for another."
+            f"({draft.study.max_runtime_seconds:g})."
         )
     if trial.state == "expired":
         draft.record("leased", {"attempt": trial.attempt, "worker": trial.worker, "renewed": True}, number)

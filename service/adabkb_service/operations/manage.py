@@ -132,7 +132,7 @@ def _told(value: object) -> str:
         return "absent"
     if isinstance(value, dict) and "kind" in value:
         return f"of kind {value['kind']}"
-    return shown(value)
+    return "null" if value is None else shown(value)
 
 
 def get(study_id: str) -> Request[answers.Study]:
@@ -219,4 +219,6 @@ def _check_stop(study: StudyRow, rules: dict[str, Any] | None) -> None:
 
 def _check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
     if revisions is not None and study.head not in revisions:
-        raise PreconditionFailed(f"Study {study.id!r} is at revision {study.head} by now; read it again.")
+        raise PreconditionFailed(
+            f"Study {study.id!r} is at revision {study.head} by now, not at one that the request names."
+        )

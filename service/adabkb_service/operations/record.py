@@ -83,7 +83,9 @@ def _attempt(trial: TrialRow, attempt: int | None) -> int:
     if attempt is None:
         return trial.attempt
     if not min(trial.attempt, 1) <= attempt <= trial.attempt:
-        detail = f"trial {trial.number} has had {trial.attempt} attempts so far, counted from 1"
+        least = min(trial.attempt, 1)
+        allowed = f"{least}" if least == trial.attempt else f"from {least} to {trial.attempt}"
+        detail = f"must be {allowed} for trial {trial.number}; leave it out for the current attempt"
         raise Invalid([FieldError("/attempt", detail, "unknown_attempt")])
     return attempt
 
@@ -97,10 +99,13 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
                 return
             break
     raise ResultConflict(
-        f"Attempt {earlier.attempt} of trial {trial.number} has the value {earlier.value} "
-        f"(std_error {earlier.std_error}); it cannot have {result.value} (std_error {result.std_error}) too. "
-        f"To replace the value, correct observation {earlier.seq}."
+        f"Attempt {earlier.attempt} of trial {trial.number} has the value {_with_error(earlier)}; it cannot have "
+        f"{_with_error(result)} too. To replace the value, correct observation {earlier.seq}."
     )
+
+
+def _with_error(result: ObservationRow | TrialValueBody) -> str:
+    return f"{result.value}" if result.std_error is None else f"{result.value} (std_error {result.std_error})"
 
 
 def _observe(

@@ -1,0 +1,37 @@
+"""What an address that leads nowhere may have been meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
+
+from adabkb_service.engine.wording import nearest
+
+MOST_SEGMENTS = 8
+"""Of a path; none of ours has more."""
+
+
+def meant(routes: Sequence[APIRoute], scope: Scope) -> str | None:
+    """The path of ours that a request's path is likely to mean; None if none is like it."""
+    segments = scope["path"].strip("/").split("/")
+    if len(segments) > MOST_SEGMENTS:
+        return None
+    candidates = ("/" + "/".join(each) for each in _alike(routes, segments))
+    return next((path for path in candidates if _exists(routes, {**scope, "path": path})), None)
+
+
+def _alike(routes: Sequence[APIRoute], segments: list[str]) -> Iterator[list[str]]:
+    """The path without a slash at its end, with its version, and with one of its words spelt right."""
+    yield segments
+    yield ["v1", *segments]
+    words = {word for route in routes for word in route.path.split("/") if word and not word.startswith("{")}
+    for position, segment in enumerate(segments):
+        if segment not in words and (word := nearest(segment, words)):
+            yield [*segments[:position], word, *segments[position + 1 :]]
+
+
+def _exists(routes: Sequence[APIRoute], scope: Scope) -> bool:
+    return any(route.matches(scope)[0] is not Match.NONE for route in routes)

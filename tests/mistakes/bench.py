@@ -1,0 +1,116 @@
+"""A real server with a few studies, on which all mistakes are made, and a way to see that nothing has changed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import chdir, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from adabkb_client import Client
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
+from tests.servers import server_on
+
+LONG = 30 * 86400.0
+"""Seconds: no lease ends while mistakes are made."""
+PARAMETERS: list[dict[str, Any]] = [
+    {"name": "lr", "kind": "float", "low": 0.001, "high": 1, "scale": "log"},
+    {"name": "layers", "kind": "int", "low": 1, "high": 5},
+    {"name": "kernel", "kind": "categorical", "choices": ["linear", "rbf"]},
+]
+DEFINITION: dict[str, Any] = {
+    "direction": "maximize",
+    "parameters": PARAMETERS,
+    "budget": 20,
+    "lease_seconds": LONG,
+    "seed": 1,
+}
+POINT = {"lr": 0.1, "layers": 2, "kernel": "rbf"}
+KEY = "k-1"
+"""An idempotency key that was used."""
+OBSERVED = {"trial": 1, "value": 0.9}
+SHOWN_ADDRESS = "http://127.0.0.1:8000"
+SHOWN_FOLDER = "/home/me"
+
+_CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("POST", "/v1/studies", {"id": "svm", **DEFINITION}),
+    ("POST", "/v1/studies/svm/suggest", {"count": 4, "worker": "gpu-1"}),
+    ("POST", "/v1/studies/svm/observe", OBSERVED),
+    ("POST", "/v1/studies/svm/observe", {"trial": 3, "status": "failed", "reason": "out of memory"}),
+    ("POST", "/v1/studies/svm/trials/4/release", {}),
+    ("POST", "/v1/studies/svm/suggest", {"worker": "gpu-2"}),
+    ("PATCH", "/v1/studies/svm/trials/1", {"attributes": {"host": "n1"}}),
+    ("POST", "/v1/studies", {"id": "done", **DEFINITION, "budget": 1}),
+    ("POST", "/v1/studies/done/suggest", {"worker": "gpu-1"}),
+    ("POST", "/v1/studies/done/observe", {"trial": 1, "value": 0.5}),
+    ("POST", "/v1/studies", {"id": "paper", **DEFINITION, "algorithm": {"profile": "paper"}}),
+    ("POST", "/v1/studies", {"id": "paused", **DEFINITION}),
+    ("PATCH", "/v1/studies/paused", {"state": "paused"}),
+]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where mistakes are made."""
+
+    address: str
+    folder: Path
+    """The working directory, with the database of the server (``adabkb.db``) and an empty one (``empty.db``)."""
+    http: httpx.Client
+    client: Client
+    database: sqlite3.Connection
+
+    def state(self) -> dict[str, list[tuple[Any, ...]]]:
+        """The rows of the database that a request can change. What the models make of them is written when there is
+        time, and answers are kept: a client may ask before it refuses."""
+        queries = {
+            "studies": "SELECT id, head, state, paused, budget, definition FROM studies ORDER BY id",
+            **{table: f"SELECT * FROM {table} ORDER BY rowid" for table in ("trials", "observations", "events")},
+        }
+        return {table: self.database.execute(query).fetchall() for table, query in queries.items()}
+
+    def as_shown(self, text: str) -> str:
+        """A text as the document has it: without what is different each time."""
+        text = re.sub(r" \(request [0-9a-f]{32}\)", "", text)
+        text = re.sub(r'(?<="request_id": ")[0-9a-f]{32}', "...", text)
+        text = text.replace(str(self.folder), SHOWN_FOLDER)
+        return text.replace(self.address.removeprefix("http://"), SHOWN_ADDRESS.removeprefix("http://")).strip()
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Bench]:
+    """The bench, in a folder that becomes the working directory."""
+    file = folder / "adabkb.db"
+    with closing(Database(f"sqlite:///{file}")) as database:
+        migration.upgrade(database)
+    shutil.copy(file, folder / "empty.db")
+    with _serving(file) as (_, http):
+        for method, path, body in _CALLS:
+            answer = http.request(method, path, json=body)
+            assert answer.is_success, (path, answer.text)
+        assert http.post("/v1/studies/svm/observe", json=OBSERVED, headers={"Idempotency-Key": KEY}).is_success
+        (folder / "svm.jsonl").write_text(http.get("/v1/studies/svm/export").text)
+    # Another server: the first one has ended, so all that its models had still to write is written.
+    with (
+        _serving(file) as (address, http),
+        Client(address, retry_for=0, outbox=False) as client,
+        closing(sqlite3.connect(file)) as connection,
+        chdir(folder),
+    ):
+        yield Bench(address, folder, http, client, connection)
+
+
+@contextmanager
+def _serving(file: Path) -> Iterator[tuple[str, httpx.Client]]:
+    with (
+        server_on(f"sqlite:///{file}", sweep_seconds=3600) as address,
+        httpx.Client(base_url=address, timeout=60) as http,
+    ):
+        yield address, http

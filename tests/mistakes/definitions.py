@@ -1,0 +1,125 @@
+"""Mistakes in the definition of a study and in changes to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.mistakes.bench import DEFINITION, PARAMETERS
+from tests.mistakes.kinds import Defined, Mistake, Section, Sent
+
+LR, LAYERS, KERNEL = PARAMETERS
+
+
+def _one(title: str, **parameter: Any) -> Defined:
+    """A study with one parameter."""
+    return Defined(title, {"parameters": [parameter]})
+
+
+SPACES = [
+    Defined("No parameters at all", {"parameters": []}),
+    Defined("Parameters by name, not in a list", {"parameters": {"lr": [0, 1]}}),
+    Defined("A parameter that is only a name", {"parameters": ["lr"]}),
+    Defined("Two parameters of one name", {"parameters": [LR, LAYERS, LR]}),
+    Defined("Only fixed parameters", {"parameters": [{"name": "seed", "kind": "fixed", "value": 1}]}),
+    _one("A parameter without a name", kind="float", low=0, high=1),
+    _one("A parameter without a kind", name="lr", low=0, high=1),
+    _one("A kind of another library", name="lr", kind="uniform", low=0, high=1),
+    _one("A kind in capitals", name="lr", kind="Float", low=0, high=1),
+    _one("A bound is missing", name="lr", kind="float", low=0),
+    _one("Bounds in the wrong order", name="lr", kind="float", low=1, high=0),
+    _one("Bounds that are equal", name="lr", kind="float", low=1, high=1),
+    _one("Bounds that floating point cannot tell apart", name="lr", kind="float", low=1, high=1.0000000000000002),
+    _one("A bound as text", name="lr", kind="float", low="0", high=1),
+    _one("A log scale that begins at 0", name="lr", kind="float", low=0, high=1, scale="log"),
+    _one("A log scale of negative integers", name="n", kind="int", low=-5, high=5, scale="log"),
+    _one("A scale that does not exist", name="lr", kind="float", low=0.1, high=1, scale="log10"),
+    _one("The log of another library", name="lr", kind="float", low=0.1, high=1, log=True),
+    _one("A misspelt bound", name="lr", kind="float", low=0.1, hihg=1),
+    _one("A step on a log scale", name="lr", kind="float", low=0.1, high=1, scale="log", step=0.1),
+    _one("A step of 0", name="lr", kind="float", low=0, high=1, step=0),
+    _one("A step larger than the range", name="n", kind="int", low=1, high=9, step=10),
+    _one("A step that is too small", name="lr", kind="float", low=0, high=1, step=1e-12),
+    _one("Integer bounds that are no integers", name="n", kind="int", low=0.5, high=9),
+    _one("An integer bound beyond what JSON can hold", name="n", kind="int", low=0, high=10**17),
+    _one("A categorical parameter without choices", name="kernel", kind="categorical", choices=[]),
+    _one("A choice twice", name="kernel", kind="categorical", choices=["rbf", "linear", "rbf"]),
+    _one("A choice that is an object", name="kernel", kind="categorical", choices=[{"name": "rbf"}, "linear"]),
+    _one("Choices as text", name="kernel", kind="categorical", choices="rbf,linear"),
+    _one("Values where choices are meant", name="kernel", kind="categorical", values=["rbf", "linear"]),
+    _one("Choices where values are meant", name="size", kind="ordinal", choices=["s", "m", "l"]),
+    _one("A bool with choices", name="bias", kind="bool", choices=[True, False]),
+    _one("A fixed parameter without its value", name="data", kind="fixed"),
+    _one("A name without characters", name="", kind="bool"),
+    _one("A name of too many characters", name="x" * 201, kind="bool"),
+]
+
+SETTINGS = [
+    Defined("No direction", {"direction": ...}),
+    Defined("A direction that does not exist", {"direction": "max"}),
+    Defined("An id with a space", {"id": "my study"}),
+    Defined("An id that begins with a dot", {"id": ".svm"}),
+    Defined("A misspelt budget", {"bugdet": 3}),
+    Defined("A field in capitals", {"Seed": 1}),
+    Defined("A field that is nowhere", {"n_jobs": 4}),
+    Defined("A field of another library", {"n_trials": 100}),
+    Defined("A budget of 0", {"budget": 0}),
+    Defined("A budget as text", {"budget": "60"}),
+    Defined("A budget with a fraction", {"budget": 1.5}),
+    Defined("A budget that is a truth value", {"budget": True}),
+    Defined("A budget that is too large", {"budget": 10**12}),
+    Defined("A negative seed", {"seed": -1}),
+    Defined("A noise of 0", {"noise_std": 0}),
+    Defined("A negative tolerance", {"tolerance": -0.1}),
+    Defined("A lease of 0 seconds", {"lease_seconds": 0}),
+    Defined("A lease of a year", {"lease_seconds": 31_536_000}),
+    Defined("No attempts", {"max_attempts": 0}),
+    Defined("Tags as a list", {"tags": ["vision"]}),
+    Defined("A tag that is no text", {"tags": {"run": 3}}),
+    Defined("A stop rule without a rule", {"stop": {}}),
+    Defined("A misspelt stop rule", {"stop": {"no_gain": 10}}),
+    Defined("A probability above 1", {"stop": {"probability_of_gain_below": 5}}),
+    Defined(
+        "A stop rule that only auto has",
+        {"algorithm": {"profile": "paper"}, "stop": {"probability_of_gain_below": 0.1}},
+    ),
+    Defined("An algorithm as text", {"algorithm": "gp-ucb"}),
+    Defined("An algorithm that does not exist", {"algorithm": {"kind": "gp-usb"}}),
+    Defined("A profile that does not exist", {"algorithm": {"profile": "fast"}}),
+    Defined("A system as a profile", {"algorithm": {"profile": "gp-ucb"}}),
+    Defined("A profile as a kind", {"algorithm": {"kind": "auto"}}),
+    Defined("A constant that auto learns", {"algorithm": {"norm_bound": 2}}),
+    Defined("A misspelt constant", {"algorithm": {"profile": "paper", "lenghtscale": 0.2}}),
+    Defined("A delta of 1", {"algorithm": {"delta": 1}}),
+    Defined("A negative lengthscale", {"algorithm": {"kind": "gp-ucb", "lengthscale": -1}}),
+    Defined("Lengthscales for other parameters", {"algorithm": {"profile": "paper", "lengthscale": [1, 2]}}),
+    Defined("A beta of the literature", {"algorithm": {"kind": "gp-ucb", "beta": "igp"}}),
+    Defined("A grid that no machine holds", {"algorithm": {"kind": "gp-ucb", "points_per_axis": 10_000}}),
+    Defined("gp-threds on a space with choices", {"algorithm": {"kind": "gp-threds", "lowest": 0, "highest": 1}}),
+    Defined(
+        "gp-threds with bounds in the wrong order", {"algorithm": {"kind": "gp-threds", "lowest": 1, "highest": 0}}
+    ),
+]
+
+CHANGES: list[Mistake] = [
+    Defined("The same id with another space", {"id": "svm", "parameters": [LR, {**LAYERS, "high": 9}, KERNEL]}),
+    Defined("The same id with another direction", {"id": "svm", "direction": "minimize"}),
+    Defined("The same id with another budget", {"id": "svm", "budget": 40}),
+    Defined("The same id without a parameter", {"id": "svm", "parameters": [LR, LAYERS]}),
+    Sent("A change of what cannot be changed", "PATCH /v1/studies/svm", {"direction": "minimize"}),
+    Sent("A misspelt field in a change", "PATCH /v1/studies/svm", {"budgte": 30}),
+    Sent("A state that cannot be set", "PATCH /v1/studies/svm", {"state": "complete"}),
+    Sent("A limit that cannot be taken away", "PATCH /v1/studies/svm", {"max_attempts": None}),
+    Sent("A change that is no number", "PATCH /v1/studies/svm", {"budget": "more"}),
+    Sent(
+        "A stop rule that the study's profile has not",
+        "PATCH /v1/studies/paper",
+        {"stop": {"probability_of_gain_below": 0.1}},
+    ),
+]
+
+_WHOLE = ", ".join(f"`{name}`" for name in DEFINITION)
+SECTIONS: list[Section] = [
+    ("Definitions: the space", f"Only the wrong fields are shown; the others ({_WHOLE}) are those of `svm`.", SPACES),
+    ("Definitions: settings and algorithm", "Again only the wrong fields are shown.", SETTINGS),
+    ("Definitions: studies that exist", "What a study is cannot be changed; its limits can.", CHANGES),
+]
