@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.output import RESULTS
 from benchmarks.quality import store, workers
-from benchmarks.quality.families import DEVELOPMENT_PROBLEMS
+from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
 from benchmarks.quality.scores import (
@@ -24,6 +24,7 @@ from benchmarks.quality.scores import (
     validation,
 )
 from benchmarks.quality.store import Results
+from benchmarks.quality.tables import TABLE_PROBLEMS
 from benchmarks.quality.tasks import TASK_PROBLEMS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "quality.md"
@@ -32,6 +33,9 @@ TASK_BUDGETS = (10, 25, 50)
 DEVELOPMENT = RESULTS / "quality-development.json"
 """Made by ``run --problems development --out``, see the Makefile."""
 DEVELOPMENT_BUDGETS = (25, 50, 100, 200)
+FINAL = RESULTS / "quality-final.json"
+"""Made by ``run --problems final,tables --out``, see the Makefile."""
+TABLE_BUDGETS = (25, 50, 100)
 SHOWN_BUDGET = 100
 """Of the table per function."""
 
@@ -50,7 +54,9 @@ def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
         "functions": functions(results, budget),
         "tasks": tasks(results),
         "workers": workers.section(results),
-        "development": development(store.load(DEVELOPMENT)),
+        "development": families(store.load(DEVELOPMENT), DEVELOPMENT_PROBLEMS, DEVELOPMENT_BUDGETS),
+        "final": families(store.load(FINAL), FINAL_PROBLEMS, FUNCTION_BUDGETS),
+        "tables": tables(store.load(FINAL)),
     }
 
 
@@ -116,12 +122,24 @@ def tasks(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def development(results: Results) -> str:
-    """Standings on the families that changes are chosen by, and scores per family."""
-    names, last = list(DEVELOPMENT_PROBLEMS), DEVELOPMENT_BUDGETS[-1]
-    parts = [compared(results, names, DEVELOPMENT_BUDGETS, measure) for measure in MEASURES]
-    medians = per_problem(collect(results, names, last))
-    return "\n\n".join([*parts, f"Median score after {last} evaluations:\n\n{medians}"])
+def families(results: Results, problems: Iterable[str], budgets: Sequence[int]) -> str:
+    """Standings on families of functions, and scores per family."""
+    names = list(problems)
+    parts = [compared(results, names, budgets, measure) for measure in MEASURES]
+    return "\n\n".join([*parts, last_medians(results, names, budgets[-1])])
+
+
+def tables(results: Results) -> str:
+    """Standings on the tables of trained networks, by the mean of all trainings and by the one that was told."""
+    names = list(TABLE_PROBLEMS)
+    parts = [compared(results, names, TABLE_BUDGETS, measure) for measure in MEASURES]
+    parts.append(compared(results, names, TABLE_BUDGETS, (f"{RANK[0]} by the loss that was told", RANK[1]), validation))
+    return "\n\n".join([*parts, last_medians(results, names, TABLE_BUDGETS[-1])])
+
+
+def last_medians(results: Results, problems: Sequence[str], budget: int) -> str:
+    """Median scores per problem after all evaluations."""
+    return f"Median score after {budget} evaluations:\n\n{per_problem(collect(results, problems, budget))}"
 
 
 def compared(

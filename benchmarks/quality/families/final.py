@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Draw, Family, Member, centre, log_uniform, rotation
+from benchmarks.quality.families.family import Family, Member, centre, log_uniform, rotation
 
 SCHWEFEL_MINIMISER, SCHWEFEL_MINIMUM = 420.96874635998194, -418.9828872724338
 """Of -x sin(sqrt(|x|)) over [-500, 500]."""
@@ -71,16 +73,12 @@ def sharp_ridge(d: int, rng: np.random.Generator) -> Member:
     return Member(evaluate, middle)
 
 
-def few_active(active: int) -> Draw:
+def few_active(active: int, d: int, rng: np.random.Generator) -> Member:
     """Rotated Ackley of some axes; the others do nothing."""
-
-    def draw(d: int, rng: np.random.Generator) -> Member:
-        axes = rng.choice(d, active, replace=False)
-        part, middle = rotated_ackley(active, rng), rng.random(d)
-        middle[axes] = part.minimiser
-        return Member(lambda x: part.evaluate(x[axes]), middle)
-
-    return draw
+    axes = rng.choice(d, active, replace=False)
+    part, middle = rotated_ackley(active, rng), rng.random(d)
+    middle[axes] = part.minimiser
+    return Member(lambda x: part.evaluate(x[axes]), middle)
 
 
 def choice_of_model(d: int, rng: np.random.Generator) -> Member:
@@ -112,8 +110,8 @@ FINAL = (
     Family("bent_valley", 10, bent_valley),
     Family("sharp_ridge", 3, sharp_ridge),
     Family("sharp_ridge", 10, sharp_ridge),
-    Family("few_active", 20, few_active(3)),
-    Family("few_active", 60, few_active(6)),
+    Family("few_active", 20, partial(few_active, 3)),
+    Family("few_active", 60, partial(few_active, 6)),
     Family("choice_of_model", 4, choice_of_model),
     Family("choice_of_model", 8, choice_of_model),
     Family("rotated_griewank", 2, rotated_griewank, noise=0.01),
