@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ def study(client: Client) -> Study:
     return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
 
 
-def test_so_many_processes_evaluate_and_this_one_does_not(study: Study) -> None:
-    report = study.run(objectives.in_another_process, workers=2, processes=True)
+def test_so_many_processes_evaluate_and_this_one_does_not(study: Study, tmp_path: Path) -> None:
+    report = study.run(partial(objectives.in_company, tmp_path), workers=2, processes=True)
     assert (report.completed, report.failed, report.reason) == (BUDGET, 0, "budget")
     evaluators = {observation.value for observation in study.observations()}
     assert len(evaluators) == 2
