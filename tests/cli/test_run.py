@@ -327,7 +327,7 @@ def test_a_program_that_does_not_end_when_told_is_killed_after_the_grace(
     create: Create, address: str, folder: Path, grace: str
 ) -> None:
     study = create(budget=2)
-    script = "trap '' TERM; echo $$ >pid; while :; do sleep 0.1; done"
+    script = "trap '' TERM; echo $$ >written; mv written pid; while :; do sleep 0.1; done"
     with started(address, study, script, "--grace", grace) as process:
         wait_for((folder / "pid").exists)
         process.terminate()

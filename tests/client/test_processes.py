@@ -23,7 +23,9 @@ def study(client: Client) -> Study:
 
 
 def test_so_many_processes_evaluate_and_this_one_does_not(study: Study, tmp_path: Path) -> None:
-    report = study.run(partial(objectives.in_company, tmp_path), workers=2, processes=True)
+    present = tmp_path / "present"
+    present.mkdir()
+    report = study.run(partial(objectives.in_company, present), workers=2, processes=True)
     assert (report.completed, report.failed, report.reason) == (BUDGET, 0, "budget")
     evaluators = {observation.value for observation in study.observations()}
     assert len(evaluators) == 2
