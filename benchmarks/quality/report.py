@@ -149,7 +149,7 @@ def compared(
     measure: Measure,
     read: Read = observed,
     *,
-    floor: float = 0.0,
+    floor: float = -np.inf,
     seeds: int | None = None,
 ) -> str:
     """One measure: methods by budgets. A row of its own puts what ours recommend in place of what they observed."""

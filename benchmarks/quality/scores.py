@@ -53,7 +53,7 @@ def collect(
     budget: int,
     read: Read = observed,
     *,
-    floor: float = 0.0,
+    floor: float = -np.inf,
     seeds: int | None = None,
 ) -> Scores:
     """The scores at a budget of the methods that have some on every problem; below the floor all are alike."""
