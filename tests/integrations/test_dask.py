@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, and sockets tha
 @pytest.fixture(scope="module")
 def _cluster() -> Iterator[None]:
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster),
     ):
         yield

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from adabkb_client.transport import Transport
 from tests.examples.test_examples import finish, start
 
 GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"
@@ -24,6 +26,9 @@ def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, mo
     assert names["results"].num_errors == 0  # type: ignore[attr-defined]
     assert names["study"].best_value < 0.5  # type: ignore[attr-defined]
     assert names["search"].best_score_ > 0.97  # type: ignore[attr-defined]
+    # A script leaves them to the end of its process; here a later test would be blamed for their connections.
+    for transport in [found for found in gc.get_objects() if isinstance(found, Transport)]:
+        transport.close()
 
 
 def test_the_optuna_example_tunes_the_better_model() -> None:

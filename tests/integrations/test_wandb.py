@@ -73,6 +73,7 @@ def _values(items: Any) -> dict[str, Any]:
 
 
 def runs(folder: Path) -> list[Written]:
+    wandb.teardown()  # what its process still holds is in the files then
     found = [Written(file) for file in folder.glob("wandb/offline-run-*/run-*.wandb")]
     return sorted(found, key=lambda each: each.run.display_name)
 
