@@ -208,7 +208,7 @@ def wrong_best(story: Story) -> Story:
         (handed_out_twice, "an attempt was handed out twice"),
         (never_told, "without ever having been told"),
         (same_point, "it has the same point as trial 1"),
-        (ran_out_early, "the lease was 0:00:01"),
+        (ran_out_early, "the lease was 0:00:"),
         (renewal_forgotten, "a renewed lease ran out too soon"),
         (unfinished, "trial 1 is still active"),
         (not_complete, "not complete"),

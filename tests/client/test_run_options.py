@@ -81,10 +81,10 @@ def test_a_run_that_has_evaluated_its_trials_does_not_wait_for_others(study: Stu
 
 def test_after_the_timeout_no_trial_is_taken_and_those_under_way_are_finished(study: Study) -> None:
     def function(x: float) -> float:
-        time.sleep(0.6)
+        time.sleep(3.5)
         return x
 
-    report = study.run(function, timeout=0.4, workers=2)
+    report = study.run(function, timeout=3, workers=2)
     assert (report.completed, report.failed, report.reason) == (2, 0, "timeout")
     assert study.info().counts.trials == 2
 
