@@ -16,7 +16,7 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.policy import Policy
-from adabkb_service.engine.threds import state as gp_threds_module
+from adabkb_service.engine.threds import config as gp_threds_module
 from adabkb_service.engine.threds.policy import gp_threds
 from benchmarks.functions import Array, Function, cube
 from benchmarks.paper import as_coded, authors, tuning

@@ -4,6 +4,7 @@ Ray and Dask are imported only if a run asks for them.
 """
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import ModuleType
@@ -16,7 +17,7 @@ from adabkb_client.models import Answer
 from adabkb_client.processes import Reply, reply_to
 
 
-class Cluster:
+class Cluster(ABC):
     """Evaluates like ``Evaluation``, somewhere else. Any number of threads may call it.
 
     Args:
@@ -80,17 +81,21 @@ class Cluster:
             with suppress(Exception):  # a cluster that is gone evaluates nothing either
                 self._stop(task)
 
+    @abstractmethod
     def close(self) -> None:
         """Leave the cluster as it was found."""
 
+    @abstractmethod
     def _submit(self, trial: bytes) -> Any:
-        raise NotImplementedError
+        """Start the evaluation of a pickled trial, and return the engine's handle of it."""
 
+    @abstractmethod
     def _wait(self, task: Any) -> bytes:
-        raise NotImplementedError
+        """Wait for the pickled reply."""
 
+    @abstractmethod
     def _stop(self, task: Any) -> None:
-        raise NotImplementedError
+        """End the evaluation at once."""
 
 
 class _Ray(Cluster):
@@ -111,6 +116,9 @@ class _Ray(Cluster):
         self._stored = ray.put(self._function)
         # The study hands a lost trial out again, so Ray is not to repeat it.
         self._remote: Any = ray.remote(**{"max_retries": 0, **resources})(evaluated)
+
+    def close(self) -> None:
+        """Leave the program connected, as it may use the cluster for more."""
 
     def _submit(self, trial: bytes) -> Any:
         return self._remote.remote(self._stored, trial, self._pickler)
@@ -145,6 +153,7 @@ class _Dask(Cluster):
             self._client = self._own = distributed.Client(set_as_default=False)
 
     def close(self) -> None:
+        """Close the connection if this run has made it."""
         if self._own is not None:
             self._own.close()
 

@@ -18,7 +18,7 @@ from adabkb_service.api import events, model, observations, problems, studies, s
 from adabkb_service.api.document import document
 from adabkb_service.api.middleware import BodyLimitMiddleware, HeadMiddleware, RequestMiddleware
 from adabkb_service.errors import AdaBKBError
-from adabkb_service.inference.pool import Inference, InProcess, WorkerPool
+from adabkb_service.inference.pool import Inference, WorkerPool, in_this_process
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
 from adabkb_service.settings import Settings
@@ -90,7 +90,7 @@ def create_app(settings: Settings) -> FastAPI:
 def _inference(settings: Settings, database: Database) -> Inference:
     capacity = settings.model_cache_megabytes * 2**20
     if not settings.model_processes:
-        return InProcess(database, capacity)
+        return in_this_process(database, capacity)
     return WorkerPool(
         settings.database,
         settings.model_processes,

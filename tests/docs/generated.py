@@ -118,6 +118,12 @@ def calls() -> str:
     return markdown(service_report.CALLS, service_report.calls(cells))
 
 
+def processor() -> str:
+    """What a pair costs each part, from the same."""
+    cells = json.loads((RESULTS / "service.json").read_text())["cells"]
+    return markdown(service_report.PROCESSOR, service_report.processor(cells))
+
+
 def paper(part: str) -> str:
     """A table of the paper's evaluation, from the committed results."""
     return markdown(*paper_report.table(part, paper_store.load()))
@@ -167,6 +173,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calibration": ("benchmarks.md", calibration),
     "throughput": ("benchmarks.md", throughput),
     "calls": ("benchmarks.md", calls),
+    "processor": ("benchmarks.md", processor),
     "neighbours": ("benchmarks.md", neighbours),
     "chaos": ("reliability.md", chaos),
     "gain": ("quality.md", gain),

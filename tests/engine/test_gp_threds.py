@@ -15,8 +15,9 @@ from adabkb_service.engine.cells import depth_of
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.threds import state as gp_threds_module
+from adabkb_service.engine.threds import config as gp_threds_module
 from adabkb_service.engine.threds.policy import gp_threds
+from adabkb_service.engine.threds.state import State
 from tests.engine.drive import hills
 from tests.engine.strategies import unit_space
 
@@ -36,7 +37,7 @@ THREDS = gp_threds_module.Config(
 )
 
 
-def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[gp_threds_module.State, dict[str, str]]:
+def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[State, dict[str, str]]:
     """A run of GP-ThreDS with noise 0.1 on the unit square."""
     state, cells = gp_threds.start(unit_space(2), THREDS, seed), {"0": "leaf"}
     rng = np.random.default_rng(seed)

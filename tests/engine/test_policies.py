@@ -18,7 +18,7 @@ from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.policy import Policy
-from adabkb_service.engine.threds import state as threds
+from adabkb_service.engine.threds import config as threds
 from adabkb_service.engine.threds.policy import gp_threds
 from tests.engine.drive import hills, record
 from tests.engine.strategies import unit_space

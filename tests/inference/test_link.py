@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advance, Advanced, Lost, Message, Reply
-from adabkb_service.inference.pool import InProcess, Receive
+from adabkb_service.inference.pool import Receive
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe as telling
 from adabkb_service.operations.service import Service

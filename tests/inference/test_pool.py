@@ -82,6 +82,13 @@ def ends(pid: int) -> bool:
     return not is_alive(pid)
 
 
+def test_the_server_itself_loads_no_engine() -> None:
+    """Its models are in other processes. Compiled code and scipy would double the time until it serves."""
+    program = "import sys, adabkb_service.app; print({'llvmlite', 'numba', 'scipy'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("profile", ["auto", "paper"])
 def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(

@@ -12,9 +12,9 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.inference import host, store
+from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Advanced, Reply
 from adabkb_service.inference.model import Model
-from adabkb_service.inference.pool import InProcess
 from adabkb_service.inference.store import ModelStore, size_of
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create

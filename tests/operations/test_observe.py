@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adabkb_service.errors import Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
+from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Message
-from adabkb_service.inference.pool import InProcess, Receive
+from adabkb_service.inference.pool import Receive
 from adabkb_service.operations import read
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service

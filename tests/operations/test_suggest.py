@@ -10,8 +10,9 @@ import sqlalchemy as sa
 
 from adabkb_service.contract.answers import Trial
 from adabkb_service.errors import StudyNotFound
+from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Message, Reply
-from adabkb_service.inference.pool import InProcess, Receive
+from adabkb_service.inference.pool import Receive
 from adabkb_service.operations import read
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create, delete

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from adabkb_service.inference.pool import InProcess
+from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database

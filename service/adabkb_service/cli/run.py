@@ -87,36 +87,43 @@ def run(
         Client(checked(url), token) if server is None else Client.local(server.database) as client,
         _lines_on_standard_error(),
         programs.passing_signals_on(),
+        _explained(study, max_failures),
     ):
-        try:
-            found = client.study(study)
-            check_placeholders(program, [parameter["name"] for parameter in found.info().parameters])
-            report = found.run(
-                programs,
-                workers=jobs,
-                n_trials=count,
-                pass_trial=True,
-                max_failures=max_failures,
-                lease_seconds=lease_seconds,
-                fixed=parse_point(fixed or []),
-                progress=False,
-            )
-            if report.reason == "stopped":
-                programs.check_running()
-        except WrongPlaceholder as mistake:
-            fail(str(mistake))
-        except ProgramFailed as error:
-            fail(
-                f"stopped by {max_failures} failures in a row, this is the last: {error}\n"
-                f"Remove the cause, then have the failed trials handed out again: adabkb retry {study}"
-            )
-        except NoTrialAvailable as none:
-            fail(no_trial(study, none.reason))
-        except Stopped as stopped:
-            if isinstance(stopped.code, str):
-                fail(f"{stopped.code}. The trial is given back.")
-            raise
+        found = client.study(study)
+        check_placeholders(program, [parameter["name"] for parameter in found.info().parameters])
+        report = found.run(
+            programs,
+            workers=jobs,
+            n_trials=count,
+            pass_trial=True,
+            max_failures=max_failures,
+            lease_seconds=lease_seconds,
+            fixed=parse_point(fixed or []),
+            progress=False,
+        )
+        if report.reason == "stopped":
+            programs.check_running()
     show(asdict(report), _summary(study, report), as_json=as_json)
+
+
+@contextmanager
+def _explained(study: str, max_failures: int) -> Iterator[None]:
+    """End the command with a sentence for what can end a run before its time."""
+    try:
+        yield
+    except WrongPlaceholder as mistake:
+        fail(str(mistake))
+    except ProgramFailed as error:
+        fail(
+            f"stopped by {max_failures} failures in a row, this is the last: {error}\n"
+            f"Remove the cause, then have the failed trials handed out again: adabkb retry {study}"
+        )
+    except NoTrialAvailable as none:
+        fail(no_trial(study, none.reason))
+    except Stopped as stopped:
+        if isinstance(stopped.code, str):
+            fail(f"{stopped.code}. The trial is given back.")
+        raise
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str] | None:

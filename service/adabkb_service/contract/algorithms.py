@@ -32,14 +32,12 @@ from adabkb_service.contract.constants import (
     per_axis,
 )
 from adabkb_service.contract.parameters import Body, Constant, Count, Whole
-from adabkb_service.engine.auto import policy as auto_module
-from adabkb_service.engine.auto.policy import Auto, auto
+from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.paper.variation import Chaining
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.threds import policy as gp_threds_policy
-from adabkb_service.engine.threds import state as gp_threds_module
+from adabkb_service.engine.threds import config as gp_threds_module
 from adabkb_service.engine.wording import nearest
 
 
@@ -51,7 +49,7 @@ class AutoProfile(Body):
     delta: Annotated[float, Field(gt=0, lt=1, description="the gap holds with probability 1 - delta")] = (
         auto_module.Config.delta
     )
-    policy: ClassVar[Auto] = auto
+    takes_slices: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
         """The configuration of the engine."""
@@ -157,7 +155,6 @@ class GPThreDS(KernelFields):
         float, Field(ge=0, le=1e30, description="how far below the threshold a cell must be to be rejected")
     ] = 0.2
     max_depth: Annotated[int, Field(ge=1, le=MAX_HALVINGS, description="halvings of the box"), Whole] = 12
-    policy: ClassVar[gp_threds_policy.GPThreDS] = gp_threds_policy.gp_threds
 
     @field_validator("highest")
     @classmethod

@@ -19,7 +19,6 @@ from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Constant, 
 from adabkb_service.engine.candidates import grid_size
 from adabkb_service.engine.cells import LONGEST_KEY
 from adabkb_service.engine.paper.config import Config, Problem
-from adabkb_service.engine.paper.policy import AdaBKB, ada_bkb
 from adabkb_service.engine.space import Space
 
 MAX_DEPTH = 900
@@ -45,6 +44,8 @@ Index = Annotated[
 class KernelFields(Body):
     """The kernel."""
 
+    takes_slices: ClassVar[bool] = False
+    """Whether the system suggests points of a slice of the space: ``Policy.suggestions_within``."""
     kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
     smoothness: Annotated[
         float,
@@ -86,7 +87,6 @@ class ConstantsFields(KernelFields):
     outputs: Annotated[
         Literal["standardized", "raw"] | None, Field(description="by default raw where the coordinates are raw")
     ] = None
-    policy: ClassVar[AdaBKB] = ada_bkb
     exchanged: ClassVar[Mapping[str, Any]] = {}
     """Constants of the engine that are fixed for this system, and distinguish it from Ada-BKB."""
     own: ClassVar[set[str]] = {"kind", "profile", "lengthscale"}

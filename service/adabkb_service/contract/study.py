@@ -23,11 +23,10 @@ from adabkb_service.contract.parameters import (
     Tags,
     Whole,
 )
-from adabkb_service.engine.auto import policy as auto_module
+from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.paper.config import Config
-from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.threds import state as gp_threds_module
+from adabkb_service.engine.threds import config as gp_threds_module
 
 FAILURE_LIMIT = 10
 CHANGEABLE = (
@@ -149,11 +148,6 @@ class StudyDefinition(Body):
         """The configuration of the engine, for a study that follows the rules of this engine revision."""
         config = self.algorithm.config(self.noise_std, self.sign)
         return replace(config, revision=engine_revision) if isinstance(config, auto_module.Config) else config
-
-    @property
-    def policy(self) -> Policy[Any, Any]:
-        """The system that decides. The types of its configuration and state depend on the definition."""
-        return self.algorithm.policy
 
     @property
     def sign(self) -> float:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ROOT = "0"
+NEW_TREE = {ROOT: "leaf"}
+"""The cells of a study in which nothing has happened, key -> status."""
 # Largest number of characters of a key: PostgreSQL indexes at most 2700 bytes.
 LONGEST_KEY = 2000
 

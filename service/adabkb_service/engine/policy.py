@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ S = TypeVar("S")
 
 class Policy(ABC, Generic[C, S]):
     """A system whose configurations are of type C and whose states are of type S."""
-
-    takes_slices: ClassVar[bool] = False
-    """Whether it suggests points of a slice: ``suggestions_within``."""
 
     @abstractmethod
     def start(self, space: Space, config: C, seed: int) -> S:
@@ -76,7 +73,7 @@ class Policy(ABC, Generic[C, S]):
     def suggestions_within(
         self, state: S, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
     ) -> Iterator[Suggestion[S]]:
-        """As ``suggestions``, but of points of a slice of the space; there if ``takes_slices`` says so.
+        """As ``suggestions``, but of points of a slice of the space.
 
         Raises:
             NotImplementedError: by default.

@@ -15,7 +15,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from adabkb_service.errors import AdaBKBError, StudyNotFound
-from adabkb_service.inference.messages import Advance, Advanced, Answered, Ask, Forget, Message, Reply, Superseded
+from adabkb_service.inference.messages import (
+    Advance,
+    Advanced,
+    Answered,
+    Ask,
+    Forget,
+    Message,
+    OutOfOrder,
+    Reply,
+    Superseded,
+)
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
@@ -35,10 +45,6 @@ TOLD_WHEN_NEEDED = (AdaBKBError, ArithmeticError, ValueError)
 
 Tell = Callable[[int, Reply], None]
 """Sends the reply to a message, by its number."""
-
-
-class OutOfOrder(Exception):
-    """The model cannot follow its log; the text says why."""
 
 
 class ModelHost:

@@ -75,6 +75,10 @@ class Answered:
     error: Exception | None = None
 
 
+class OutOfOrder(Exception):
+    """Instead of an answer: the model cannot follow its log. The text says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Forget:
     """The study is gone, or its rows were replaced."""

@@ -17,17 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.contract.study import StudyDefinition, definition_of
-from adabkb_service.engine.cells import ROOT
+from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
+from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
 from adabkb_service.inference.proposals import Decision, Expected, Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 Array = NDArray[np.float64]
-
-NEW_TREE = {ROOT: "leaf"}
-"""The cells of a study in which nothing has happened."""
 
 
 @dataclass
@@ -35,6 +33,8 @@ class Model:
     """The engine's state and what it was made of."""
 
     definition: StudyDefinition
+    policy: Policy[Any, Any]
+    """Who decides."""
     incarnation: str
     seq: int
     """The last event folded."""
@@ -66,11 +66,6 @@ class Model:
     """The dictionary as stored; None if it must be read."""
     diverged: list[int] = field(default_factory=list)
     """Trials whose point, decided on again, came out different from what the log says was handed out."""
-
-    @property
-    def policy(self) -> Policy[Any, Any]:
-        """Who decides."""
-        return self.definition.policy
 
     @property
     def sign(self) -> float:
@@ -243,10 +238,13 @@ class Model:
 def start(study: StudyRow) -> Model:
     """The model of a study in which nothing has happened."""
     definition = definition_of(study.definition)
-    space = definition.space()
-    state = definition.policy.start(space, definition.config(study.engine_revision), study.seed)
+    space, config = definition.space(), definition.config(study.engine_revision)
+    policy = policy_of(config)
+    state = policy.start(space, config, study.seed)
     dataset = Dataset(space, definition.sign, counts_moved=study.engine_revision >= COUNTS_MOVED_SINCE)
-    model = Model(definition, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset())
+    model = Model(
+        definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
+    )
     model.has_moved = study.model is None
     return model
 

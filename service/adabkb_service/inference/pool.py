@@ -17,10 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adabkb_service.inference import worker
-from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Lost, Message, Reply
-from adabkb_service.inference.store import ModelStore
 from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
@@ -63,34 +60,12 @@ class Inference(Protocol):
         """No more messages will come."""
 
 
-class InProcess:
-    """Models in this process; a message is worked on before ``post`` returns."""
+def in_this_process(database: Database, capacity: int = CACHE_BYTES) -> Inference:
+    """Models in this process: see ``InProcess``."""
+    # The engine, which a server with processes for its models has no use for.
+    from adabkb_service.inference.inprocess import InProcess  # noqa: PLC0415
 
-    def __init__(self, database: Database, capacity: int = CACHE_BYTES) -> None:
-        self._receivers: dict[int, Receive] = {}
-        self._numbers = itertools.count()
-        self._host = ModelHost(ModelStore(database, capacity), self._tell)
-        self._turn = threading.RLock()
-
-    def open(self) -> None:
-        """Nothing to do."""
-
-    def post(self, message: Message, receive: Receive) -> None:
-        """Do it, and what can be done ahead."""
-        number = next(self._numbers)
-        self._receivers[number] = receive
-        self._host.post(number, message)
-        with self._turn:
-            while self._host.step(message.study_id):
-                pass
-        self._receivers.pop(number, None)
-
-    def close(self) -> None:
-        """Store what is ahead of the rows."""
-        self._host.save_all()
-
-    def _tell(self, number: int, reply: Reply) -> None:
-        self._receivers[number](reply)
+    return InProcess(database, capacity)
 
 
 class WorkerPool:
@@ -240,9 +215,16 @@ class _WorkerProcess:
 def _start(pipe: Pipe, *arguments: Any) -> Any:
     """A process that has begun to work at the other end of a pipe."""
     with pipe:
-        process = _PROCESSES.Process(target=worker.main, args=(pipe, *arguments), daemon=True, name="models")
+        process = _PROCESSES.Process(target=_work, args=(pipe, *arguments), daemon=True, name="models")
         process.start()
     return process
+
+
+def _work(pipe: Pipe, *arguments: Any) -> None:
+    """What a process does. It has imported the engine before it was forked; the server never does."""
+    from adabkb_service.inference import worker  # noqa: PLC0415
+
+    worker.main(pipe, *arguments)
 
 
 def _send(pipe: Pipe, outbox: queue.SimpleQueue[tuple[int, Message] | None]) -> None:

@@ -6,7 +6,7 @@ import gc
 import logging
 
 from adabkb_service.engine.warm import warm
-from adabkb_service.inference import worker  # noqa: F401 - all that a model process imports
+from adabkb_service.inference import pool, worker  # noqa: F401 - all that a model process imports
 
 try:
     warm()

@@ -9,9 +9,8 @@ from typing import Any, get_args
 from sqlalchemy import Connection, text
 
 from adabkb_service.contract.study import CHANGEABLE, definition_of
-from adabkb_service.engine.cells import ROOT
+from adabkb_service.engine.cells import NEW_TREE, ROOT
 from adabkb_service.errors import Invalid, shown
-from adabkb_service.inference.model import NEW_TREE
 from adabkb_service.storage import events, observations, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database

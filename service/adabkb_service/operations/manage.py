@@ -12,6 +12,7 @@ from typing import Any
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.study import CHANGEABLE, Stop, StudyDefinition, definition_of
+from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.errors import (
     Contention,
     FieldError,
@@ -21,7 +22,6 @@ from adabkb_service.errors import (
     shortened,
     shown,
 )
-from adabkb_service.inference.model import NEW_TREE
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, idempotency, studies
 from adabkb_service.storage.model import write_cells

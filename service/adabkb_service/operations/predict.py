@@ -13,7 +13,6 @@ import numpy as np
 from adabkb_service.contract import answers
 from adabkb_service.contract.study import definition_of
 from adabkb_service.errors import Unavailable
-from adabkb_service.inference import model as models
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
@@ -74,9 +73,17 @@ def model(service: Service, study_id: str) -> answers.Model:
         study, figures = service.ask(study_id, "figures")
     except Unavailable:
         study = _row(service, study_id)
-        figures = {**(study.model or models.start(study).figures()), "learned": study.checkpoint}
+        figures = {**(study.model or _first_figures(study)), "learned": study.checkpoint}
     summary, algorithm = dict(render.model_summary(study)), definition_of(study.definition).algorithm
     return answers.Model(**{**summary, **figures}, algorithm=algorithm, seed=study.seed)
+
+
+def _first_figures(study: StudyRow) -> dict[str, Any]:
+    """The figures of a study in which nothing has happened."""
+    # The engine, which a server seldom needs in its own process.
+    from adabkb_service.inference.model import start  # noqa: PLC0415
+
+    return start(study).figures()
 
 
 def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:

@@ -12,9 +12,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from adabkb_service.errors import AdaBKBError, ModelOutOfOrder, StudyNotFound, Unavailable
-from adabkb_service.inference.host import OutOfOrder
-from adabkb_service.inference.messages import Answered, Reply
-from adabkb_service.inference.pool import Inference, InProcess
+from adabkb_service.inference.messages import Answered, OutOfOrder, Reply
+from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.clock import Clock, utc_now
@@ -46,7 +45,7 @@ class Service:
         self.database = database
         self.clock = clock
         self.metrics = Metrics()
-        self.inference = inference or InProcess(database)
+        self.inference = inference or in_this_process(database)
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""
         self.scheduler = Scheduler(self._serve, threads)

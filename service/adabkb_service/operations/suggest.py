@@ -89,7 +89,7 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     fixed = checked_fixed(draft.space, body.fixed or {}, "/fixed")
     if not fixed:
         return None
-    if not definition_of(draft.study.definition).policy.takes_slices:
+    if not definition_of(draft.study.definition).algorithm.takes_slices:
         raise Invalid([FieldError("/fixed", CANNOT_FIX, "fixed_not_supported")])
     return Slice(draft.space, fixed)
 

@@ -91,8 +91,6 @@ def test_the_first_points_in_a_slice_need_no_result() -> None:
 
 
 def test_other_systems_say_that_they_cannot() -> None:
-    assert auto.takes_slices
-    assert not ada_bkb.takes_slices
     space: Space = unit_space(1)
     with pytest.raises(NotImplementedError, match="AdaBKB cannot hold parameters fixed"):
         ada_bkb.suggestions_within(None, Slice(space, {"x0": 0.5}), np.zeros((0, 1)))  # type: ignore[arg-type]

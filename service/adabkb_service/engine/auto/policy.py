@@ -248,7 +248,6 @@ def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
 class Auto(Policy[Config, State]):
     """The ``auto`` profile; it never stops by itself."""
 
-    takes_slices = True
     start = staticmethod(start)
     restore = staticmethod(restore)
     suggestions = staticmethod(suggestions)

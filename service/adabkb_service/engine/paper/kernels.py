@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 Array = NDArray[np.float64]
 
@@ -50,7 +49,7 @@ class Gaussian:
     def __call__(self, X: Array, Y: Array) -> Array:
         """Gram matrix of scaled points. Squared distances are sums of squared differences, which are accurate for near
         points."""
-        K: Array = np.exp(-0.5 * cdist(X, Y, "sqeuclidean"))
+        K: Array = np.exp(-0.5 * _between(X, Y, "sqeuclidean"))
         return K
 
     def at(self, r: Array) -> Array:
@@ -75,7 +74,7 @@ class Matern:
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Gram matrix of scaled points."""
-        return self.at(cdist(X, Y))
+        return self.at(_between(X, Y, "euclidean"))
 
     def at(self, r: Array) -> Array:
         """k at scaled distances r."""
@@ -83,3 +82,12 @@ class Matern:
         polynomial = 1.0 if self.nu == 0.5 else 1.0 + a if self.nu == 1.5 else 1.0 + a + a * a / 3.0
         K: Array = polynomial * np.exp(-a)
         return K
+
+
+def _between(X: Array, Y: Array, metric: str) -> Array:
+    """The distances, (n, m), between points X (n, d) and Y (m, d)."""
+    # A third of a second, which the server and the commands, that need only the constants of a system, do without.
+    from scipy.spatial.distance import cdist  # noqa: PLC0415
+
+    found: Array = cdist(X, Y, metric)
+    return found

@@ -44,7 +44,8 @@ from adabkb_service.engine.paper.state import absorb, add_points, summarize
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
-from adabkb_service.engine.threds.state import Config, State, Test
+from adabkb_service.engine.threds.config import Config
+from adabkb_service.engine.threds.state import State, Test
 
 Array = NDArray[np.float64]
 

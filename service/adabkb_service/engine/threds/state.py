@@ -1,38 +1,14 @@
-"""The configuration and the state of GP-ThreDS."""
+"""The state of GP-ThreDS."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from adabkb_service.engine.paper import config as constants
 from adabkb_service.engine.paper.state import State as TestStudy
 from adabkb_service.engine.record import Record
-
-
-@dataclass(frozen=True)
-class Config:
-    """The constants of GP-ThreDS. Outputs are in the user's units, with the engine's sign."""
-
-    model: constants.Config
-    """The constants of a test, from ``of_a_test``."""
-    lowest: float
-    highest: float
-    """The interval in which the optimum of the objective is expected."""
-    grid: int
-    """Number of points per axis of the grid of a cell."""
-    patience: int
-    """Number of results of a test without a decision after which a child is accepted."""
-    slack: float
-    """The remaining children are rejected if all upper bounds are below tau by this times the side of the cell."""
-    max_depth: int
-    """Depth of the last level of the tree."""
-
-
-def of_a_test(given: constants.Config) -> constants.Config:
-    """The constants of a test: those given, with the ones replaced that make it GP-UCB on fixed points."""
-    return replace(given, qbar=math.inf, beta="igp", outputs="raw", max_depth=0, prunes=False)
+from adabkb_service.engine.threds.config import Config
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,29 @@
+"""Which system a configuration belongs to.
+
+Configurations are cheap to import. The systems need compiled code and scipy, so the server and the commands, which
+decide on no point themselves, leave this module to the processes of the models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adabkb_service.engine.auto import config as auto_module
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.paper import config as ada_bkb_module
+from adabkb_service.engine.paper.policy import ada_bkb
+from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.threds import config as gp_threds_module
+from adabkb_service.engine.threds.policy import gp_threds
+
+_SYSTEMS: Mapping[type, Policy[Any, Any]] = {
+    auto_module.Config: auto,
+    ada_bkb_module.Config: ada_bkb,
+    gp_threds_module.Config: gp_threds,
+}
+
+
+def policy_of(config: object) -> Policy[Any, Any]:
+    """The system that decides under a configuration. The type of its states depends on it."""
+    return _SYSTEMS[type(config)]

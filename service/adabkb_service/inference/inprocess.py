@@ -1,0 +1,42 @@
+"""Models in the process of those who ask them: for commands, tests, and a server that is set up without processes."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.messages import Message, Reply
+from adabkb_service.inference.pool import CACHE_BYTES, Receive
+from adabkb_service.inference.store import ModelStore
+from adabkb_service.storage.database import Database
+
+
+class InProcess:
+    """A message is worked on before ``post`` returns."""
+
+    def __init__(self, database: Database, capacity: int = CACHE_BYTES) -> None:
+        self._receivers: dict[int, Receive] = {}
+        self._numbers = itertools.count()
+        self._host = ModelHost(ModelStore(database, capacity), self._tell)
+        self._turn = threading.RLock()
+
+    def open(self) -> None:
+        """Nothing to do."""
+
+    def post(self, message: Message, receive: Receive) -> None:
+        """Do it, and what can be done ahead."""
+        number = next(self._numbers)
+        self._receivers[number] = receive
+        self._host.post(number, message)
+        with self._turn:
+            while self._host.step(message.study_id):
+                pass
+        self._receivers.pop(number, None)
+
+    def close(self) -> None:
+        """Store what is ahead of the rows."""
+        self._host.save_all()
+
+    def _tell(self, number: int, reply: Reply) -> None:
+        self._receivers[number](reply)
