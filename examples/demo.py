@@ -35,6 +35,7 @@ def main() -> None:
             "htru2", htru2.SPACE, direction="minimize", budget=choice.budget, seed=1, lease_seconds=60
         )
         print(f"Server at {url}, study 'htru2': 8 lengthscales, {choice.budget} trials, {WORKERS} workers")
+        print(f"Watch it in a browser: {url}/studies/htru2")
         command = [sys.executable, str(Path(htru2.__file__)), url]
         workers = [
             running.enter_context(process(command, choice.folder / f"worker-{number}.log"))
@@ -120,7 +121,8 @@ Everything is still in the database. Look at it with
   curl http://127.0.0.1:8000/v1/studies/htru2/recommendation
   curl http://127.0.0.1:8000/v1/studies/htru2/tree
   curl "http://127.0.0.1:8000/v1/studies/htru2/export?format=csv"
-and in a browser http://127.0.0.1:8000/docs. The client is explained in docs/client.md."""
+The client is explained in docs/client.md, the calls at http://127.0.0.1:8000/docs, and the page of the study is
+  http://127.0.0.1:8000/studies/htru2"""
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from adabkb_service.settings import Settings
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """A uvicorn in a thread on a free port; yields its address once it answers."""
-    listener = socket.create_server(("127.0.0.1", 0))
+def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
+    """A uvicorn in a thread, on a free port unless one is given; yields its address once it answers."""
+    listener = socket.create_server(("127.0.0.1", port))
     config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1)
     server = _Announcing(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -19,8 +19,10 @@ from adabkb_service.api.document import document
 from adabkb_service.api.middleware import BodyLimitMiddleware, HeadMiddleware, RequestMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Inference, WorkerPool, in_this_process
+from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
+from adabkb_service.page import assets, views
 from adabkb_service.settings import Settings
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import HOLDER_SECONDS, Database
@@ -28,7 +30,8 @@ from adabkb_service.study.clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 
-ROUTES = [route for module in (studies, trials, observations, model, events, system) for route in module.router.routes]
+ROUTERS = [module.router for module in (studies, trials, observations, model, events, system)]
+ROUTES = [route for router in (*ROUTERS, views.data, views.pages, assets.router) for route in router.routes]
 """Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
 
 KEYS_SECONDS = 60.0
@@ -78,6 +81,7 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = running
+    app.state.overview = Overview(running)
     app.state.routes = ROUTES
     problems.install(app)
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)

@@ -69,7 +69,8 @@ def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(demo: Dem
         paths = re.findall(r"http://127.0.0.1:8000(/[^\s\"]+)", output)
         assert len(paths) >= 4
         for path in paths:
-            assert httpx.get(f"{address}{path.rstrip('.')}").status_code == 200
+            answer = httpx.get(f"{address}{path.rstrip('.,')}", headers={"Accept": "*/*, text/html"})
+            assert answer.status_code == 200, path
 
 
 def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> None:

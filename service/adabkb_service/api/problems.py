@@ -227,7 +227,8 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     kind = HTTP.get(error.status_code) or Kind(error.status_code, f"http_{error.status_code}", error.detail)
     if error.status_code == 404:
-        near = meant(request.app.state.routes, request.scope)
+        calls = [route for route in request.app.state.routes if route.include_in_schema]  # programs want no pages
+        near = meant(calls, request.scope)
         suggestion = "" if near is None else f"; did you mean {near}?"
         return problem(request, kind, f"There is no {_path(request)} here{suggestion or '.'}")
     if error.status_code == 405:

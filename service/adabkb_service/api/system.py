@@ -1,11 +1,10 @@
-"""/, /healthz, /readyz, /version, /metrics"""
+"""/healthz, /readyz, /version, /metrics"""
 
 from __future__ import annotations
 
 from importlib.metadata import version
 
 from fastapi import APIRouter, Response
-from fastapi.responses import RedirectResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from adabkb_service.api.deps import ServiceDep
@@ -15,12 +14,6 @@ from adabkb_service.errors import Unavailable
 from adabkb_service.storage import migration
 
 router = APIRouter(tags=["system"])
-
-
-@router.get("/", include_in_schema=False)
-async def get_start() -> RedirectResponse:
-    """Lead a browser to the page that explains the calls."""
-    return RedirectResponse("docs")
 
 
 @router.get("/healthz", operation_id="getHealth")

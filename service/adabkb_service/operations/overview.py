@@ -1,0 +1,136 @@
+"""What the page shows beyond the answers of the API: lists with search and order, and a study's results thinned to what
+a chart can show."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cachetools import LRUCache
+from sqlalchemy import Connection
+
+from adabkb_service.contract import answers
+from adabkb_service.contract.study import definition_of
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import observations, overview, studies
+from adabkb_service.storage.rows import StudyRow, StudyState, TrialState
+from adabkb_service.study import lifecycle, render
+
+MOST_RESULTS = 1500
+"""Of a study with more results, a chart gets about so many."""
+RECENT = 300
+"""Trials of the timeline."""
+
+Records = list[tuple[int, float]]
+"""Number and value of each result that was better than all before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyLine:
+    """A study in the list."""
+
+    study: answers.Study
+    records: Records
+
+
+@dataclass(frozen=True, slots=True)
+class StudyList:
+    """Some studies, and how many there are of each state."""
+
+    lines: list[StudyLine]
+    counts: dict[StudyState, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialList:
+    """Some trials, and how many there are."""
+
+    trials: list[answers.Trial]
+    count: int
+
+
+class Overview:
+    """The lists and the history of a service's studies. What takes a look at all results of a study is kept until the
+    study changes."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._records: LRUCache[tuple[str, int], Records] = LRUCache(1000)
+        self._guard = threading.Lock()
+
+    def studies(self, text: str, state: StudyState | None, offset: int, limit: int) -> StudyList:
+        """Studies with a text in the id or the tags, the one that changed last first."""
+        with self._service.database.reading() as connection:
+            rows = overview.page_of_studies(connection, text, state, offset, limit)
+            counts = overview.count_studies(connection, text)
+            lines = [StudyLine(lifecycle.full(row), self._records_of(connection, row)) for row in rows]
+        return StudyList(lines, counts)
+
+    def trials(
+        self, study_id: str, state: TrialState | None, worker: str, sort: str, descending: bool, offset: int, limit: int
+    ) -> TrialList:
+        """Trials in an order of ``overview.SORTED_BY``.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            studies.get(connection, study_id)
+            rows, count = overview.page_of_trials(
+                connection,
+                study_id,
+                state=state,
+                worker=worker,
+                sort=sort,
+                descending=descending,
+                offset=offset,
+                limit=limit,
+            )
+        return TrialList([render.trial(row) for row in rows], count)
+
+    def history(self, study_id: str) -> dict[str, Any]:
+        """The results of a study, thinned if they are many, with what was known of each when it was suggested.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            study = studies.get(connection, study_id)
+            rows = overview.thinned(connection, study_id, study.observations, MOST_RESULTS)
+            best = self._records_of(connection, study)
+        return {"count": study.observations, "results": [_result(row) for row in rows], "records": best}
+
+    def timeline(self, study_id: str) -> list[answers.Trial]:
+        """The trials that were leased last, by number.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            studies.get(connection, study_id)
+            rows = overview.recent_trials(connection, study_id, RECENT)
+        return [render.trial(row) for row in rows]
+
+    def results_of(self, study_id: str, trial: int) -> Sequence[answers.Observation]:
+        """The observations of a trial, in order."""
+        with self._service.database.reading() as connection:
+            return [render.observation(row) for row in observations.of_trial(connection, study_id, trial)]
+
+    def _records_of(self, connection: Connection, study: StudyRow) -> Records:
+        key = (study.incarnation, study.head)
+        with self._guard:
+            known = self._records.get(key)
+        if known is not None:
+            return known
+        maximize = definition_of(study.definition).direction == "maximize"
+        found = overview.records(connection, study.id, maximize=maximize) if study.observations else []
+        with self._guard:
+            self._records[key] = found
+        return found
+
+
+def _result(row: overview.ResultRow) -> dict[str, Any]:
+    view = render.observation(row.observation).model_dump(mode="json")
+    return {**view, "phase": row.phase, "expected": row.expected, "worker": row.worker, "cell": row.cell}

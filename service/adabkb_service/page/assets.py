@@ -1,0 +1,45 @@
+"""The files that the page loads: all of them in the package, since a lab's machines may not reach another host."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
+
+FOLDER = Path(__file__).parent / "assets"
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+FOR_EVER = "public, max-age=31536000, immutable"
+
+router = APIRouter(include_in_schema=False)
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    """Content of each file by name."""
+    return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in MEDIA_TYPES}
+
+
+@cache
+def digest() -> str:
+    """Of all files. It is part of their address, so that browsers keep them until one of them changes."""
+    found = hashlib.sha256()
+    for name, content in _files().items():
+        found.update(f"{name}\0{len(content)}\0".encode() + content)
+    return found.hexdigest()[:12]
+
+
+@router.get("/assets/{version}/{name}")
+def get_asset(version: str, name: str) -> Response:
+    """A file. One of another version than asked for is not to be kept."""
+    content = _files().get(name)
+    if content is None:
+        raise HTTPException(404)
+    keep = FOR_EVER if version == digest() else "no-store"
+    return Response(content, media_type=MEDIA_TYPES[Path(name).suffix], headers={"Cache-Control": keep})

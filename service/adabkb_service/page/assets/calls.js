@@ -1,0 +1,65 @@
+// Requests to this server, in one place: whatever they need besides, such as a token, is added here.
+
+export const root = document.documentElement.dataset.root;
+
+/** A refusal by the server, as a problem of RFC 9457. */
+export class Refused extends Error {
+  constructor(status, problem) {
+    super(problem.detail ?? `The server answered ${status}.`);
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+/** A key for a request that has an effect, so that its repetition has none. (crypto.randomUUID needs HTTPS.) */
+function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Send a request and answer the JSON it gets. A write that did not arrive is sent again, which is safe by its key. */
+export async function call(method, path, body) {
+  const options = { method, headers: { Accept: "application/json" }, cache: "no-store" };
+  if (method !== "GET") {
+    options.headers["Content-Type"] = "application/json";
+    options.headers["Idempotency-Key"] = newKey();
+    options.body = JSON.stringify(body ?? {});
+  }
+  const answer = await sent(path, options, method === "GET" ? 0 : 2);
+  const type = answer.headers.get("Content-Type") ?? "";
+  const content = type.includes("json") ? await answer.json() : {};
+  if (!answer.ok) throw new Refused(answer.status, content);
+  return content;
+}
+
+async function sent(path, options, retries) {
+  try {
+    const answer = await fetch(path, options);
+    reachable(true);
+    return answer;
+  } catch (error) {
+    if (retries === 0) {
+      reachable(false);
+      throw new Error("The server does not answer.", { cause: error });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return sent(path, options, retries - 1);
+  }
+}
+
+/** Show or hide that the server is gone. */
+export function reachable(isThere) {
+  document.getElementById("offline").hidden = isThere;
+}
+
+/** All items of a list of the API, page by page, up to a number. */
+export async function listed(path, most) {
+  const items = [];
+  let cursor = null;
+  do {
+    const separator = path.includes("?") ? "&" : "?";
+    const page = await call("GET", `${path}${separator}limit=1000${cursor ? `&cursor=${cursor}` : ""}`);
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor && items.length < most);
+  return { items, isAll: cursor === null };
+}

@@ -1,0 +1,176 @@
+// A frame around every chart: it is drawn when it comes into view, drawn again when the study has changed, says what it
+// has nothing to show of, and is saved as SVG or CSV.
+
+/* global echarts */
+
+import { figure } from "./words.js";
+
+/** The colours of the page, as they are now: light or dark. */
+export function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const names = ["paper", "surface", "ink", "muted", "line", "accent", "good", "warn", "bad"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+/** From low to high (viridis); the same for everybody, also for people who do not see all colours. */
+export const RAMP = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
+
+/** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element. */
+export function common(ink) {
+  return {
+    animation: false,
+    backgroundColor: "transparent",
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: ink.ink },
+    tooltip: {
+      renderMode: "richText",
+      confine: true,
+      backgroundColor: ink.surface,
+      borderColor: ink.line,
+      textStyle: { color: ink.ink, fontSize: 13, fontWeight: "normal" },
+    },
+    legend: { textStyle: { color: ink.muted }, inactiveColor: ink.line, top: 0, left: 0, itemHeight: 10 },
+  };
+}
+
+/** An axis of plain numbers. */
+export function numbers(ink, more = {}) {
+  return {
+    type: "value",
+    axisLabel: { color: ink.muted, hideOverlap: true },
+    axisLine: { onZero: false, lineStyle: { color: ink.line } },
+    splitLine: { lineStyle: { color: ink.line, opacity: 0.6 } },
+    nameTextStyle: { color: ink.muted },
+    ...more,
+  };
+}
+
+/** The scale of colours beside a chart. */
+export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name = "" }) {
+  const finite = values.filter(Number.isFinite);
+  const [min, max] = [Math.min(...finite), Math.max(...finite)];
+  return {
+    type: "continuous",
+    min,
+    max: max > min ? max : min + 1,
+    dimension,
+    seriesIndex,
+    inRange: { color: isReversed ? [...RAMP].reverse() : RAMP },
+    orient: "horizontal",
+    left: "center",
+    bottom: 0,
+    itemHeight: 140,
+    itemWidth: 12,
+    text: [`${figure(max, 4)} ${name}`, figure(min, 4)],
+    calculable: false,
+    textStyle: { color: ink.muted },
+    precision: 4,
+  };
+}
+
+const LEAST_MILLISECONDS = 2500;
+
+/** A chart on the page.
+ *
+ * make() answers {option, header, rows, said, height?} or {empty: a sentence}; option goes to ECharts, header and rows
+ * are the chart as a table, said is the chart in words.
+ */
+export class Chart {
+  constructor(name, make, { select } = {}) {
+    this.frame = document.getElementById(name);
+    this.plot = this.frame.querySelector(".plot");
+    this.told = this.frame.querySelector(".said");
+    this.make = make;
+    this.select = select;
+    this.isDue = true;
+    this.isVisible = false;
+    this.drawnAt = 0;
+    for (const button of this.frame.querySelectorAll("[data-save]")) {
+      button.addEventListener("click", () => this.save(button.dataset.save));
+    }
+    this.frame.querySelector(".controls").addEventListener("change", () => this.due(true));
+    new IntersectionObserver(([entry]) => {
+      this.isVisible = entry.isIntersecting;
+      if (this.isVisible) this.due();
+    }, { rootMargin: "300px" }).observe(this.frame);
+    new ResizeObserver(() => this.chart?.resize()).observe(this.plot);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.due(true));
+  }
+
+  /** What is drawn is out of date: draw it as soon as it is seen, but not too often. */
+  due(now = false) {
+    if (now || this.drawnAt === 0) this.isDue = true;
+    if (!this.isDue || !this.isVisible || this.timer) return;
+    const wait = now ? 0 : Math.max(0, this.drawnAt + LEAST_MILLISECONDS - Date.now());
+    this.timer = setTimeout(() => this.draw(), wait);
+  }
+
+  /** The study has changed. */
+  changed() {
+    this.isDue = true;
+    this.due();
+  }
+
+  async draw() {
+    this.isDue = false;
+    this.drawnAt = Date.now();
+    try {
+      const made = await this.make();
+      this.made = made;
+      if (made.empty) this.tell("empty", made.empty);
+      else this.show(made);
+    } catch (error) {
+      console.debug(error);
+      if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} It is tried again when the study changes.`);
+    }
+    this.timer = null;
+    if (this.isDue) this.due();
+  }
+
+  tell(state, text) {
+    this.frame.dataset.state = state;
+    this.told.textContent = text;
+  }
+
+  show({ option, said, height }) {
+    this.tell("shown", said);
+    if (height) this.plot.style.height = `${height}px`;
+    if (!this.chart) {
+      this.chart = echarts.init(this.plot);
+      if (this.select) this.chart.on("click", this.select);
+    }
+    this.chart.resize();
+    const replaced = ["series", "xAxis", "yAxis", "grid", "visualMap", "parallelAxis"];
+    this.chart.setOption(option, { replaceMerge: replaced.filter((part) => part in option) });
+  }
+
+  save(kind) {
+    if (!this.made || this.made.empty) return;
+    const name = `${document.getElementById("study").dataset.study}-${this.frame.id}.${kind}`;
+    download(name, kind === "csv" ? csv(this.made) : this.svg(), kind === "csv" ? "text/csv" : "image/svg+xml");
+  }
+
+  svg() {
+    const { width, height } = this.plot.getBoundingClientRect();
+    const drawn = echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
+    drawn.setOption({ ...this.made.option, backgroundColor: colours().surface });
+    const text = drawn.renderToSVGString();
+    drawn.dispose();
+    return text;
+  }
+}
+
+function csv({ header, rows }) {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+function download(name, content, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

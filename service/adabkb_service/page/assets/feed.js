@@ -1,0 +1,83 @@
+// The events of a study as they happen, by server-sent events.
+
+import { reachable } from "./calls.js";
+import { figure, shown, tellTimes } from "./words.js";
+
+const MOST_LINES = 200;
+const KINDS = ["created", "suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "paused", "resumed", "updated", "completed", "corrected", "model_failed", "model_recovered"];
+
+const by = (worker) => (worker ? ` to ${worker}` : "");
+const because = (reason) => (reason ? `: ${reason}` : "");
+
+const SENTENCES = {
+  created: () => "The study was created",
+  suggested: (payload) => `was suggested${by(payload.worker)}`,
+  queued: () => "was queued",
+  leased: (payload) => `was handed out${by(payload.worker)}, attempt ${payload.attempt}`,
+  expired: () => "lost its lease",
+  released: () => "was given back",
+  observed: (payload) => `gave ${figure(payload.value, 6)}`,
+  failed: (payload) => `failed${because(payload.reason)}`,
+  retried: (payload) => `is tried again${because(payload.reason)}`,
+  annotated: () => "has new attributes",
+  paused: (payload) => `The study was paused${because(payload.reason)}`,
+  resumed: () => "The study was resumed",
+  updated: (payload) => `Changed: ${Object.entries(payload.changes).map(([name, value]) => `${name} = ${shown(value)}`).join(", ")}`,
+  completed: (payload) => `The study is complete${because(payload.reason)}`,
+  corrected: (payload) => `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${figure(payload.value, 6)}`}${because(payload.reason)}`,
+  model_failed: (payload) => `The model cannot follow${because(payload.error)}`,
+  model_recovered: () => "The model follows again",
+};
+
+const OF_TRIALS = new Set(["suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated"]);
+
+/** Follow the log of a study, and say when something has happened. */
+export function follow(data, cursor, changed) {
+  const feed = document.getElementById("feed");
+  const live = document.getElementById("live");
+  const source = new EventSource(`${data.api}/events?cursor=${cursor}`);
+  const tell = (text, isOn) => {
+    live.textContent = text;
+    live.classList.toggle("on", isOn);
+  };
+  const known = Number(document.getElementById("figures").dataset.revision);
+  let isLost = false;
+  source.addEventListener("open", () => {
+    tell("live", true);
+    reachable(true);
+    if (isLost) changed();
+    isLost = false;
+  });
+  source.addEventListener("error", () => {
+    const isOver = source.readyState === EventSource.CLOSED;
+    tell(isOver ? "the stream has ended; load the page again" : "not connected; trying again", false);
+    reachable(false);
+    isLost = true;
+  });
+  for (const kind of KINDS) {
+    source.addEventListener(kind, ({ data: text }) => {
+      const event = JSON.parse(text);
+      feed.prepend(line(event, data));
+      while (feed.children.length > MOST_LINES) feed.lastChild.remove();
+      if (event.seq > known) changed();
+    });
+  }
+}
+
+function line(event, data) {
+  const item = document.createElement("li");
+  const told = SENTENCES[event.kind](event.payload);
+  if (OF_TRIALS.has(event.kind) && event.trial !== null) {
+    const link = document.createElement("a");
+    link.href = data.trialPage(event.trial);
+    link.textContent = `Trial ${event.trial}`;
+    item.append(link, ` ${told}`);
+  } else {
+    item.append(event.kind === "observed" ? `A result of somebody's own: ${figure(event.payload.value, 6)}` : told);
+  }
+  const time = document.createElement("time");
+  time.dateTime = event.created_at;
+  item.append(" ", time);
+  tellTimes(item);
+  return item;
+}

@@ -1,0 +1,79 @@
+// Forms as JSON: what a form says, and what is wrong with it by the server's answer.
+
+/** What is wrong with what somebody typed in. */
+class Mistyped extends Error {
+  constructor(element, message) {
+    super(message);
+    this.element = element;
+  }
+}
+
+function labelOf(element) {
+  return element.labels?.[0]?.firstChild?.textContent?.trim() || element.name;
+}
+
+function read(element) {
+  if (element.type === "checkbox") return element.checked;
+  const text = element.value.trim();
+  if (text === "") return element.dataset.empty === "null" ? null : undefined;
+  if (element.dataset.type === "json") return JSON.parse(text);
+  if (element.dataset.type !== "number") return text;
+  const value = Number(text.replace("−", "-").replace(/^([^.]*),([^.,]*)$/, "$1.$2"));
+  if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a number.`);
+  return value;
+}
+
+/** The object that a form describes; fields that are left empty are left out. */
+export function body(form) {
+  const made = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
+  for (const element of form.elements) {
+    if (!element.name || unchanged(element)) continue;
+    const value = read(element);
+    if (value === undefined) continue;
+    const group = element.dataset.group;
+    const holder = group ? (made[group] ??= Object.create(null)) : made;
+    holder[element.name] = value;
+  }
+  return made;
+}
+
+/** Whether an element belongs to a group of fields that counts only if one of them was changed. */
+function unchanged(element) {
+  const group = element.closest("[data-if-changed]");
+  if (!group) return false;
+  return [...group.querySelectorAll("input, select")].every((field) => {
+    if (field.tagName === "INPUT") return field.value === field.defaultValue;
+    return [...field.options].every((option) => option.selected === option.defaultSelected);
+  });
+}
+
+/** Say what is wrong with a form, above its buttons and at the fields. */
+export function tellProblem(form, error) {
+  const told = form.querySelector(".problem");
+  const faults = error.problem?.errors ?? [];
+  const fields = new Map(faults.map((fault) => [fault, fieldOf(form, fault.pointer)]));
+  const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${fault.detail}`.trim());
+  told.textContent = (lines.length ? lines : [error.message]).concat(error.problem?.remedy ?? []).join("\n");
+  told.hidden = false;
+  for (const element of [error.element, ...fields.values()]) element?.setAttribute("aria-invalid", "true");
+  (form.querySelector('[aria-invalid="true"]') ?? told).focus?.();
+}
+
+/** The field that a fault points to, if there is one. A form may know its fields itself. */
+function fieldOf(form, pointer) {
+  const paths = (element) => (element.dataset.group ? `/${element.dataset.group}/${escaped(element.name)}` : `/${element.name}`);
+  return form.fieldOf?.(pointer) ?? [...form.elements].find((element) => element.name && paths(element) === pointer);
+}
+
+function nameOf(field, pointer) {
+  if (field) return `${labelOf(field)}:`;
+  return pointer.replace(/^\//, "").replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+const escaped = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
+
+/** Take back what was said of a form. */
+export function clearProblem(form) {
+  form.querySelector(".problem").hidden = true;
+  for (const element of form.elements) element.removeAttribute("aria-invalid");
+}

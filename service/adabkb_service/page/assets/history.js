@@ -1,0 +1,112 @@
+// The results in order, the best so far, what the model recommends, and how much better a point may still be.
+
+import { Chart, colours, common, numbers } from "./charts.js";
+import { figure, plusMinus, shown } from "./words.js";
+
+/** For each phase: its name, a symbol and a colour that stays apart from the others for everybody. */
+const PHASES = {
+  start: ["first points", "circle", "#8b9199"],
+  search: ["search", "circle", "#2f7fc1"],
+  polish: ["polish", "diamond", "#13a07a"],
+  explore: ["explore", "triangle", "#dd8f00"],
+  restart: ["restart", "rect", "#c66a9b"],
+  null: ["own point", "pin", "#9a8cf0"],
+};
+
+export function historyChart(data) {
+  const isLog = document.getElementById("history-log");
+  const hasExpected = document.getElementById("history-expected");
+  const make = async () => {
+    const [study, history, recommendation] = await Promise.all([
+      data.study(), data.history(), data.recommendation().catch(() => null),
+    ]);
+    if (!history.count) return { empty: "No results yet. The chart begins with the first one." };
+    const ink = colours();
+    const counting = history.results.filter((each) => !each.excluded);
+    const canBeLog = counting.every((each) => each.value > 0);
+    isLog.disabled = !canBeLog;
+    const option = {
+      ...common(ink),
+      grid: { left: 8, right: 16, top: 44, bottom: history.count > 60 ? 56 : 28, containLabel: true },
+      xAxis: numbers(ink, { name: "result", nameLocation: "middle", nameGap: 26, min: 0, max: history.count + 1, minInterval: 1, splitLine: { show: false } }),
+      yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
+      dataZoom: history.count > 60 ? [{ type: "inside" }, { type: "slider", height: 16, bottom: 4, borderColor: ink.line, textStyle: { color: ink.muted } }] : [],
+      series: [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink), bestSoFar(study, history, recommendation, ink)],
+    };
+    option.legend.data = option.series.filter((each) => each.type !== "custom").map((each) => each.name);
+    option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point?.result) };
+    const header = ["result", "trial", "value", "std_error", "excluded", "phase", "worker", "expected_mean", "expected_lcb", "expected_ucb", "observed_at"];
+    const rows = history.results.map((each) => [each.seq, each.trial, each.value, each.std_error, each.excluded, each.phase, each.worker,
+      each.expected?.mean, each.expected?.lcb, each.expected?.ucb, each.observed_at]);
+    return { option, header, rows, said: said(study, history) };
+  };
+  return new Chart("history", make, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
+}
+
+function results(history, ink) {
+  const groups = Object.entries(PHASES).map(([phase, [name, symbol, color]]) => {
+    const found = history.results.filter((each) => !each.excluded && String(each.phase) === phase);
+    return { type: "scatter", name, symbol, symbolSize: phase === "null" ? 12 : 8, itemStyle: { color, opacity: 0.85 }, data: found.map(point) };
+  });
+  const excluded = history.results.filter((each) => each.excluded);
+  groups.push({ type: "scatter", name: "excluded", symbol: "path://M0 0L10 10M10 0L0 10", symbolSize: 9, itemStyle: { color: "none", borderColor: ink.muted, borderWidth: 1.5 }, data: excluded.map(point) });
+  return groups.filter((group) => group.data.length);
+}
+
+const point = (result) => ({ value: [result.seq, result.value], result });
+
+function bestSoFar(study, { records, count }, recommendation, ink) {
+  const line = records.map(([seq, value]) => [seq, value]);
+  const best = line.at(-1)?.[1];
+  if (line.length) line.push([count, best]);
+  const areas = [];
+  const far = study.direction === "minimize" ? best - study.gap : best + study.gap;
+  if (study.gap !== null && best !== undefined) areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: far }]);
+  const model = recommendation?.model;
+  if (model) areas.push([{ yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } }, { yAxis: model.mean + model.std }]);
+  return {
+    type: "line", name: "best so far", step: "end", symbol: "none", silent: true, z: 3, lineStyle: { width: 2.5, color: ink.accent }, itemStyle: { color: ink.accent }, data: line,
+    markArea: { silent: true, data: areas },
+  };
+}
+
+/** Bars from one value to another at each result. */
+function bars(name, color, width, found, low, high) {
+  return {
+    type: "custom", name, silent: true, z: 1, itemStyle: { color }, encode: { x: 0, y: [1, 2] },
+    data: found.map((each) => [each.seq, low(each), high(each)]),
+    renderItem: (_, api) => {
+      const [x, bottom] = api.coord([api.value(0), api.value(1)]);
+      const [, top] = api.coord([api.value(0), api.value(2)]);
+      return { type: "line", shape: { x1: x, y1: bottom, x2: x, y2: top }, style: { stroke: color, lineWidth: width, opacity: 0.45 } };
+    },
+  };
+}
+
+function expected(found, ink) {
+  const known = found.filter((each) => each.expected);
+  return known.length ? [bars("expected", ink.muted, 3, known, (each) => each.expected.lcb, (each) => each.expected.ucb)] : [];
+}
+
+function errors(found) {
+  const known = found.filter((each) => each.std_error);
+  return known.length ? [bars("standard error", "#2f7fc1", 1.5, known, (each) => each.value - each.std_error, (each) => each.value + each.std_error)] : [];
+}
+
+function told(result) {
+  if (!result) return "";
+  const lines = [`result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`];
+  lines.push(`${plusMinus(result.value, result.std_error)}${result.excluded ? " (excluded)" : ""}`);
+  if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std)}`);
+  const parameters = Object.entries(result.parameters).slice(0, 12);
+  return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");
+}
+
+function said(study, { count, records, results: drawn }) {
+  const best = records.at(-1);
+  const parts = [`${count} results`];
+  if (best) parts.push(`the best is ${figure(best[1])}, result ${best[0]}`);
+  if (study.gap !== null) parts.push(`shaded: a point may be better by ${figure(study.gap, 3)} at most`);
+  if (drawn.length < count) parts.push(`${drawn.length} are drawn, the smallest and the largest of each run`);
+  return `${parts.join("; ")}.`;
+}

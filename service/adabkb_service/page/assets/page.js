@@ -1,0 +1,128 @@
+// Every page: times, dialogs, and forms that are sent to the API as JSON.
+//
+// A form or a button with data-api="METHOD path" sends its fields (or data-body); data-action names what follows.
+
+import { call, reachable, root } from "./calls.js";
+import { body, clearProblem, tellProblem } from "./forms.js";
+import { saidBefore, say, sayThere } from "./toasts.js";
+import { span, tellTimes } from "./words.js";
+
+const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
+
+/** The former values of the fields that a form has changed. */
+function before(element, sent) {
+  const was = JSON.parse(element.dataset.before);
+  return Object.fromEntries(Object.keys(sent).filter((name) => name in was).map((name) => [name, was[name]]));
+}
+
+/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element. */
+const ACTIONS = {
+  create: { goto: (answer) => studyPage(answer.id) },
+  ask: {
+    goto: (answer) => answer.trials.length && `${studyPage(answer.study.id)}/trials/${answer.trials[0].number}`,
+    says: (answer) => (answer.trials.length ? "This point is yours to evaluate." : `No point now: ${answer.reason.replaceAll("_", " ")}.`),
+  },
+  tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
+  result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
+  queue: { says: (answer) => `Trial ${answer.number} is queued.` },
+  limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  pause: { says: () => "Paused: no new points are handed out.", undo: () => ({ method: "PATCH", body: { state: "running" } }) },
+  resume: { says: () => "Resumed.", undo: () => ({ method: "PATCH", body: { state: "paused" } }) },
+  exclude: { says: () => "The result no longer counts.", undo: () => ({ method: "PATCH", body: { excluded: false } }), goto: stay },
+  include: { says: () => "The result counts again.", undo: () => ({ method: "PATCH", body: { excluded: true } }), goto: stay },
+  correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  release: { says: () => "The trial is given back.", goto: stay },
+  fail: { says: () => "The trial has failed.", goto: stay },
+  retry: { says: () => "The trial is handed out again.", goto: stay },
+};
+
+function stay() {
+  return location.href;
+}
+
+function exclusion(answer, _, element) {
+  const path = element.dataset.api.split(" ")[1].replace(/observe$/, `observations/${answer.observation.seq}`);
+  return { method: "PATCH", path, body: { excluded: true } };
+}
+
+async function perform(element, sent) {
+  const [method, path] = element.dataset.api.split(" ");
+  const answer = await call(method, path, sent);
+  const { says, undo, goto } = ACTIONS[element.dataset.action];
+  const text = says?.(answer, sent, element);
+  const back = undo && { path, ...undo(answer, sent, element) };
+  const target = goto?.(answer);
+  element.closest("dialog")?.close();
+  if (target) {
+    if (text) sayThere(text, back);
+    if (target === location.href) location.reload();
+    else location.assign(target);
+    return;
+  }
+  if (text) say(text, back && (() => takeBack(back)));
+  changed();
+}
+
+async function takeBack({ method, path, body: sent }, isElsewhere = false) {
+  try {
+    await call(method, path, sent);
+    if (isElsewhere) location.reload();
+    else changed();
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+/** What the page shows of the study is out of date. */
+function changed() {
+  document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
+}
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.dataset.api) return;
+  event.preventDefault();
+  const button = form.querySelector("[type=submit]");
+  clearProblem(form);
+  button.disabled = true;
+  try {
+    for (const field of form.querySelectorAll("[data-remember]")) localStorage.setItem(field.dataset.remember, field.value);
+    await perform(form, form.made ? form.made() : body(form));
+  } catch (error) {
+    tellProblem(form, error);
+  } finally {
+    button.disabled = false;
+  }
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
+  if ("closes" in button.dataset) button.closest("dialog").close();
+  if (button.dataset.api) {
+    button.disabled = true;
+    try {
+      await perform(button, JSON.parse(button.dataset.body));
+    } catch (error) {
+      say(error.message);
+    } finally {
+      button.disabled = false;
+    }
+  }
+});
+
+function freshen(element) {
+  tellTimes(element);
+  for (const each of element.querySelectorAll("[data-origin]")) each.textContent = location.origin + root;
+  for (const each of element.querySelectorAll("[data-duration]")) each.textContent = span(Number(each.dataset.duration));
+}
+
+document.addEventListener("htmx:afterSettle", () => freshen(document.body));
+document.addEventListener("htmx:sendError", () => reachable(false));
+document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
+setInterval(() => tellTimes(document.body), 5000);
+for (const field of document.querySelectorAll("[data-remember]")) field.value ||= localStorage.getItem(field.dataset.remember) ?? "";
+freshen(document.body);
+const said = saidBefore();
+if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

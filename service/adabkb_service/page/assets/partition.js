@@ -1,0 +1,121 @@
+// The partition of the space: the cells that a plane through the recommended point meets, and their replay.
+
+import { Chart, colours, ramp } from "./charts.js";
+import { aboutResult, chosen, plane, points, rectangles } from "./learned.js";
+import { figure, plusMinus, shown } from "./words.js";
+
+const PLAY_MILLISECONDS = 140;
+const NAMES = { index: "index", mean: "posterior mean", std: "uncertainty", depth: "depth" };
+
+export function partitionChart(data) {
+  const [across, up, colour, withPoints, step, output, play] = ["x", "y", "colour", "points", "step", "shown", "play"].map((id) => document.getElementById(`partition-${id}`));
+  let isAtEnd = true;
+  const chart = new Chart("partition", async () => {
+    const [study, scales, history, { items, isAll }, recommendation] = await Promise.all([
+      data.study(), data.scales(), data.history(), data.cells(), data.recommendation(),
+    ]);
+    if (items.length < 2) return { empty: "The space is one cell until the model has refined it." };
+    const end = history.count;
+    step.max = String(end);
+    if (isAtEnd) step.value = String(end);
+    const now = Number(step.value);
+    output.textContent = now === end ? `${end}, now` : String(now);
+    const ink = colours();
+    const [x, y] = scales.length > 1 ? chosen(scales, across, up) : [scales[0], null];
+    const through = recommendation.model?.parameters ?? items[0].centroid;
+    const others = scales.filter((scale) => scale !== x && scale !== y);
+    const met = tree(items, history.results, now, end).filter((cell) => others.every((scale) => scale.holds(cell.low[scale.name], cell.high[scale.name], through[scale.name])));
+    const value = (cell) => cell[colour.value] ?? NaN;
+    const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));
+    const blank = met.filter((cell) => cell.status === "pruned" || (cell.status === "leaf" && !Number.isFinite(value(cell))));
+    const box = (cell) => {
+      const [bottom, top] = y ? y.box(cell.low[y.name], cell.high[y.name]) : [0, 1];
+      return [...x.box(cell.low[x.name], cell.high[x.name]), bottom, top, value(cell)];
+    };
+    const isReversed = study.direction === "minimize" && (colour.value === "mean" || colour.value === "index");
+    const option = plane(x, y ?? flat(), ink);
+    option.series = [
+      { ...rectangles(leaves.map(box), () => ({ stroke: ink.surface, lineWidth: 0.6 })), name: "leaves" },
+      { ...rectangles(blank.map((cell) => [...box(cell).slice(0, 4), 0]), () => ({ fill: ink.line, stroke: ink.muted, lineWidth: 0.6, decal: { symbol: "rect", color: ink.muted, dashArrayX: [1, 0], dashArrayY: [1, 6], rotation: 0.8 } })), name: "pruned" },
+    ];
+    if (leaves.length) option.visualMap = ramp(ink, leaves.map(value), { dimension: 4, isReversed, name: NAMES[colour.value] });
+    if (!leaves.length) option.visualMap = [];
+    const seen = history.results.filter((each) => each.seq <= now);
+    if (withPoints.checked && y) option.series.push(points(seen, x, y, ink), star(through, x, y, ink, now === end && recommendation.model));
+    option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, dataIndex, data: point }) => (seriesIndex < 2 ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], [x, y].filter(Boolean)) : point.result ? aboutResult(point.result) : "recommended point") };
+    const header = ["key", "status", "depth", "mean", "std", "index", ...scales.flatMap((scale) => [`${scale.name} low`, `${scale.name} high`])];
+    const rows = items.map((cell) => [cell.key, cell.status, cell.depth, cell.mean, cell.std, cell.index, ...scales.flatMap((scale) => [cell.low[scale.name], cell.high[scale.name]])]);
+    return { option, header, rows, height: y ? 460 : 200, said: said(met, items, isAll, others, through, colour.value, now < end) };
+  }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
+
+  step.addEventListener("input", () => {
+    isAtEnd = step.value === step.max;
+    chart.due(true);
+  });
+  let playing = null;
+  const stop = () => {
+    clearInterval(playing);
+    playing = null;
+    play.textContent = "▶";
+    play.setAttribute("aria-label", "Replay");
+  };
+  play.addEventListener("click", () => {
+    if (playing) return stop();
+    if (step.value === step.max) step.value = "0";
+    play.textContent = "❚❚";
+    play.setAttribute("aria-label", "Pause the replay");
+    const stride = Math.max(1, Math.round(Number(step.max) / 200));
+    playing = setInterval(() => {
+      step.value = String(Number(step.value) + stride);
+      isAtEnd = step.value === step.max;
+      chart.due(true);
+      if (isAtEnd) stop();
+    }, PLAY_MILLISECONDS);
+  });
+  return chart;
+}
+
+/** The cells as they were after a number of results: those created no later than the newest cell that one of the trials
+ * until then was suggested from. Cells are listed in order of creation, children of a cell together. What was pruned when
+ * is not known, so only the last step shows it; colours are what the model says now. */
+function tree(cells, results, now, end) {
+  if (now === end) return cells;
+  const place = new Map(cells.map((cell, i) => [cell.key, i]));
+  let last = 0;
+  for (const each of results) if (each.seq <= now && each.cell) last = Math.max(last, place.get(each.cell) ?? 0);
+  const parent = (cell) => cell.key.slice(0, cell.key.lastIndexOf("."));
+  while (last > 0 && last + 1 < cells.length && family(cells[last + 1]) === family(cells[last])) last += 1;
+  const known = cells.slice(0, last + 1);
+  const divided = new Set(known.map(parent));
+  return known.filter((cell) => !divided.has(cell.key)).map((cell) => ({ ...cell, status: "leaf" }));
+}
+
+/** What siblings have in common: the parent and, where a cut names its axis, the axis. */
+const family = (cell) => cell.key.replace(/\d+$/, "");
+
+/** A scale without values, across which a single parameter's cells are drawn. */
+function flat() {
+  return { axis: () => ({ type: "value", show: false, min: 0, max: 1 }), position: () => 0.5, label: () => "", name: "" };
+}
+
+function star(through, x, y, ink, isThere) {
+  const data = isThere ? [[x.position(through[x.name]), y.position(through[y.name])]] : [];
+  return { type: "scatter", z: 5, symbol: "path://M5 0L6.5 3.4 10 3.8 7.4 6.2 8.1 10 5 8 1.9 10 2.6 6.2 0 3.8 3.5 3.4Z", symbolSize: 20, itemStyle: { color: "#ffb545", borderColor: "#1b1e21", borderWidth: 1.2 }, data };
+}
+
+function aboutCell(cell, drawn) {
+  const sides = drawn.map((scale) => `${scale.name} ${shown(cell.low[scale.name])} to ${shown(cell.high[scale.name])}`);
+  const bound = cell.index === null ? [] : [`index ${figure(cell.index, 4)}`];
+  return [`${cell.status === "leaf" ? "leaf" : "pruned"}, depth ${cell.depth}`, plusMinus(cell.mean, cell.std), ...bound, ...sides].join("\n");
+}
+
+function said(met, cells, isAll, others, through, colour, isPast) {
+  const count = (status) => cells.filter((cell) => cell.status === status).length;
+  const leaves = met.filter((cell) => cell.status === "leaf").length;
+  const parts = [`${leaves} of ${count("leaf")} leaves meet this plane; ${count("pruned")} cells are pruned (hatched)`];
+  if (others.length) parts.push(`others at ${others.slice(0, 6).map((scale) => `${scale.name} = ${shown(through[scale.name])}`).join(", ")}${others.length > 6 ? ", …" : ""}`);
+  if (!isAll) parts.push(`the first ${cells.length} cells are read`);
+  if (colour === "index" && cells.every((cell) => cell.index === null)) parts.push("no cell has an index yet: choose another colour");
+  if (isPast) parts.push("replayed: the cells until then, in the colours of now");
+  return `${parts.join("; ")}.`;
+}

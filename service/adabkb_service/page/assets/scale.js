@@ -1,0 +1,83 @@
+// How a parameter is drawn along an axis: numbers on its own scale, choices side by side in the order of the study.
+
+import { figure, shown } from "./words.js";
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** The scale of a parameter, from its declaration in the API. */
+export class Scale {
+  constructor(parameter) {
+    this.parameter = parameter;
+    this.name = parameter.name;
+    this.isNumeric = parameter.kind === "float" || parameter.kind === "int";
+    this.isLog = parameter.scale === "log";
+    this.isContinuous = parameter.kind === "float" && !parameter.step;
+    this.choices = parameter.kind === "bool" ? [false, true] : (parameter.choices ?? parameter.values ?? []);
+  }
+
+  /** Where a value is drawn: a number at itself, a choice at its place in the list; NaN for a value that is absent. */
+  position(value) {
+    if (value === undefined) return NaN;
+    if (this.isNumeric) return Number(value);
+    const place = this.choices.findIndex((choice) => same(choice, value));
+    return place < 0 ? NaN : place;
+  }
+
+  /** The extent of a run of values: half a step beyond both ends where values are apart from each other. */
+  box(low, high) {
+    const [first, last] = [this.position(low), this.position(high)].sort((a, b) => a - b);
+    if (this.isContinuous) return [first, last];
+    const half = this.isNumeric ? (this.parameter.step || 1) / 2 : 0.5;
+    return [this.isLog ? Math.max(first - half, first / 2) : first - half, last + half];
+  }
+
+  get ends() {
+    if (!this.isNumeric) return [-0.5, this.choices.length - 0.5];
+    return this.box(this.parameter.low, this.parameter.high);
+  }
+
+  holds(low, high, value) {
+    const position = this.position(value);
+    const [first, last] = this.box(low, high);
+    return Number.isNaN(position) || (first <= position && position <= last);
+  }
+
+  /** The middles between neighbouring values, and the ends. */
+  edges(values) {
+    const places = values.map((value) => this.position(value));
+    const middle = (a, b) => (this.isLog ? Math.sqrt(a * b) : (a + b) / 2);
+    const inner = places.slice(1).map((place, i) => middle(places[i], place));
+    const [low, high] = this.ends;
+    return [low, ...inner, high];
+  }
+
+  label(position) {
+    return this.isNumeric ? figure(position, 3) : shown(this.choices[position] ?? "");
+  }
+
+  /** The options of an axis of ECharts. */
+  axis(colours) {
+    const [min, max] = this.ends;
+    return {
+      type: this.isLog ? "log" : "value",
+      name: this.name + (this.isLog ? " (log)" : ""),
+      nameTruncate: { maxWidth: 220 },
+      min,
+      max,
+      axisTick: { customValues: this.ticks },
+      axisLabel: { color: colours.muted, hideOverlap: true, customValues: this.ticks, showMinLabel: this.isContinuous || !this.isNumeric, showMaxLabel: this.isContinuous || !this.isNumeric, formatter: (at) => this.tick(at) },
+      axisLine: { onZero: false, lineStyle: { color: colours.line } },
+      splitLine: { show: false },
+    };
+  }
+
+  /** Where choices are named; numbers find places of their own. */
+  get ticks() {
+    return this.isNumeric ? undefined : this.choices.map((_, i) => i);
+  }
+
+  tick(at) {
+    if (this.isNumeric) return figure(at, 3);
+    return Number.isInteger(at) && this.choices[at] !== undefined ? shown(this.choices[at]).slice(0, 16) : "";
+  }
+}

@@ -1,0 +1,71 @@
+// The page of a study: its charts, its recommended point, and what happens while it is open.
+
+import { StudyData } from "./data.js";
+import { follow } from "./feed.js";
+import { historyChart } from "./history.js";
+import { contourChart, importanceChart, parallelChart, slicesChart } from "./learned.js";
+import { partitionChart } from "./partition.js";
+import { timelineChart } from "./workers.js";
+import { figure, plusMinus, shown } from "./words.js";
+
+const SETTLE_MILLISECONDS = 600;
+const TRIALS_MILLISECONDS = 3000;
+
+const page = document.getElementById("study");
+const data = new StudyData(page.dataset.study);
+
+/** Give the selects of parameters their options: the study's parameters that vary. */
+async function offerParameters() {
+  const scales = await data.scales();
+  for (const select of document.querySelectorAll("select[data-parameters]")) {
+    scales.forEach((scale, i) => select.add(new Option(scale.name, String(i))));
+    select.value = String(Math.min(Number(select.dataset.parameters), scales.length - 1));
+    select.closest("label").hidden = scales.length < 2;
+  }
+}
+
+/** Write what is recommended beside the best observed point. */
+async function recommend() {
+  const table = document.getElementById("recommendation");
+  const { model, observed } = await data.recommendation();
+  for (const row of table.querySelectorAll("[data-parameter]")) {
+    const name = row.dataset.parameter;
+    row.querySelector("[data-by=model]").textContent = shown(model?.parameters[name]);
+    row.querySelector("[data-by=observed]").textContent = shown(observed?.parameters[name]);
+  }
+  const value = table.querySelector("[data-value]");
+  value.querySelector("[data-by=model]").textContent = model ? plusMinus(model.mean, model.std) : "–";
+  value.querySelector("[data-by=observed]").textContent = figure(observed?.value);
+  table.removeAttribute("aria-busy");
+}
+
+await offerParameters();
+const charts = [historyChart, importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+recommend().catch(() => {});
+
+let settling = null;
+let listing = null;
+let listedAt = 0;
+
+/** Bring the table of trials up to date, but not too often. */
+function listAgain() {
+  listing ??= setTimeout(() => {
+    [listing, listedAt] = [null, Date.now()];
+    document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
+  }, Math.max(0, listedAt + TRIALS_MILLISECONDS - Date.now()));
+}
+
+/** Something has happened: wait for what comes with it, then show all of it at once. */
+function changed() {
+  settling ??= setTimeout(() => {
+    settling = null;
+    data.changed();
+    for (const chart of charts) chart.changed();
+    recommend().catch(() => {});
+    document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
+    listAgain();
+  }, SETTLE_MILLISECONDS);
+}
+
+document.body.addEventListener("study-changed", (event) => event.detail?.isFollowed || changed());
+follow(data, page.dataset.cursor, changed);

@@ -1,0 +1,36 @@
+// Short messages at the edge of the page, some of them with a way back.
+
+const SECONDS = 12;
+
+/** Say something; with ``undo``, offer to take back what was done. */
+export function say(text, undo) {
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  const told = document.createElement("span");
+  told.textContent = text;
+  toast.append(told);
+  if (undo) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Undo";
+    button.addEventListener("click", () => {
+      toast.remove();
+      undo();
+    });
+    toast.append(button);
+  }
+  document.getElementById("toasts").append(toast);
+  setTimeout(() => toast.remove(), SECONDS * 1000);
+}
+
+/** Say it on the page that is loaded next. */
+export function sayThere(text, undo) {
+  sessionStorage.setItem("said", JSON.stringify({ text, undo }));
+}
+
+/** What the page before wanted to be said: the text, and the request that takes it back. */
+export function saidBefore() {
+  const said = sessionStorage.getItem("said");
+  sessionStorage.removeItem("said");
+  return said ? JSON.parse(said) : null;
+}

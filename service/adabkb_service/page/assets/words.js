@@ -1,0 +1,56 @@
+// Numbers, values and times as people read them.
+
+/** A number with as many digits as are of use. */
+export function figure(value, digits = 5) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e6 || size < 1e-4)) return value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("-", "−");
+  return String(Number(value.toPrecision(digits))).replace("-", "−");
+}
+
+/** A mean with its standard deviation: as many digits as the deviation lets mean anything. */
+export function plusMinus(mean, std) {
+  if (!(std > 0)) return figure(mean);
+  const digits = Math.ceil(Math.log10(Math.abs(mean) / std || 1)) + 2;
+  return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
+}
+
+/** A value of a parameter. */
+export function shown(value) {
+  if (typeof value === "number") return figure(value, 6);
+  if (Array.isArray(value)) return `[${value.map(shown).join(", ")}]`;
+  return value === undefined ? "–" : String(value);
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+/** A time as the browser's zone has it. */
+export const atClock = (text) => clock.format(new Date(text));
+
+/** How long ago, or in how long. */
+export function fromNow(text) {
+  const seconds = (new Date(text) - Date.now()) / 1000;
+  const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[3];
+  return relative.format(Math.round(seconds / size), unit);
+}
+
+/** Write the times in an element in words: how long ago, up to a day; the whole time is its tooltip. */
+export function tellTimes(element) {
+  for (const time of element.querySelectorAll("time[datetime]")) {
+    const isNear = Math.abs(new Date(time.dateTime) - Date.now()) < 86400e3;
+    const told = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
+    if (time.textContent !== told) time.textContent = told;
+    time.title = zoned.format(new Date(time.dateTime));
+  }
+}
+
+const SPANS = [["days", 86400], ["hours", 3600], ["minutes", 60]];
+
+/** A duration in words. */
+export function span(seconds) {
+  const [name, size] = SPANS.find(([, length]) => seconds >= 2 * length) ?? ["seconds", 1];
+  return `${figure(seconds / size, 3)} ${name}`;
+}

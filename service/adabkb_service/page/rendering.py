@@ -1,0 +1,87 @@
+"""Templates and the headers of what is made of them. Jinja is loaded with the first page, not with the server."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+
+from adabkb_service.page import wording
+from adabkb_service.page.assets import digest
+from adabkb_service.page.sparkline import sparkline
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Nothing inline is run, and nothing comes from another host: a text that a user wrote cannot become a script."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "same-origin",
+    "Vary": "Accept, HX-Request",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    """A template as an answer."""
+    root = request.scope.get("root_path", "")
+    text = _environment().get_template(template).render(root=root, assets=f"{root}/assets/{digest()}", **context)
+    return HTMLResponse(text, status, headers=HEADERS)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (takes a while)
+
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"figure": figure, "shown": shown, "iso": iso, "json": json.dumps, "segment": _segment}
+    made.globals |= {"sparkline": sparkline, "wording": wording}
+    return made
+
+
+def _segment(text: str) -> str:
+    """A text as a part of an address."""
+    return quote(text, safe="")
+
+
+def figure(value: float | None, digits: int = 5) -> str:
+    """A number with as many digits as are of use; a dash for none."""
+    if value is None:
+        return "–"
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
+        return f"{int(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+
+
+def shown(value: Any) -> str:
+    """A value of a parameter as a person writes it."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, int | float):
+        return figure(value, 6)
+    return "[" + ", ".join(map(shown, value)) + "]" if isinstance(value, list | tuple) else str(value)
+
+
+def iso(moment: datetime) -> str:
+    """A time for ``<time datetime>``; a script shows it in the zone of the browser."""
+    return moment.isoformat(timespec="milliseconds")

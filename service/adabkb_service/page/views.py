@@ -1,0 +1,136 @@
+"""/, /new, /studies/{id}, /studies/{id}/trials, /studies/{id}/trials/{n}: the pages, and what their charts read.
+
+What the API answers, scripts read from the API. These routes have what it does not: lists in any order, and results
+thinned to what a chart can show.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
+from adabkb_service.contract import answers
+from adabkb_service.operations import manage, read
+from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.why import why
+from adabkb_service.page.rendering import HEADERS, page
+from adabkb_service.page.route import PageRoute, wants_page
+from adabkb_service.storage.rows import StudyState, TrialState
+
+STUDIES_PER_PAGE = 25
+TRIALS_PER_PAGE = 50
+WORKING = 50
+"""Active trials that are listed."""
+FEED = 40
+"""Events of the past that the feed begins with."""
+
+pages = APIRouter(include_in_schema=False, route_class=PageRoute)
+data = APIRouter(include_in_schema=False)
+
+
+async def _overview(request: Request) -> Overview:
+    overview: Overview = request.app.state.overview
+    return overview
+
+
+OverviewDep = Annotated[Overview, Depends(_overview)]
+PageNumber = Annotated[int, Query(alias="page", ge=1, le=10**6)]
+Sort = Literal["number", "value", "state", "worker", "started", "finished"]
+
+
+@data.get("/")
+def get_studies(
+    request: Request,
+    overview: OverviewDep,
+    text: Annotated[str, Query(max_length=200)] = "",
+    state: StudyState | Literal[""] = "",
+    number: PageNumber = 1,
+) -> Response:
+    """The studies. A program is led to the page that explains the calls."""
+    if not wants_page(request):
+        return RedirectResponse("docs", headers={"Vary": "Accept"})
+    text = text.replace("\0", "")
+    offset = (number - 1) * STUDIES_PER_PAGE
+    found = overview.studies(text, state or None, offset, STUDIES_PER_PAGE)
+    count = sum(found.counts.values()) if not state else found.counts.get(state, 0)
+    context: dict[str, Any] = {
+        "text": text,
+        "state": state,
+        "number": number,
+        "count": count,
+        "per_page": STUDIES_PER_PAGE,
+    }
+    return page(request, "studies.html", lines=found.lines, counts=found.counts, **context)
+
+
+@pages.get("/new")
+async def get_form(request: Request) -> Response:
+    """The form for a new study."""
+    return page(request, "new.html")
+
+
+@pages.get("/studies/{study_id}")
+def get_study(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
+    """A study."""
+    study = service.do(manage.get(study_id)).view
+    active = read.list_trials(service, study_id, state="active", attributes=(), after=0, limit=WORKING)
+    cursor = encoded(max(study.revision - FEED, 0))
+    return page(request, "study.html", study=study, active=active, cursor=cursor)
+
+
+@pages.get("/studies/{study_id}/trials")
+def get_trials(
+    request: Request,
+    study_id: StudyId,
+    service: ServiceDep,
+    overview: OverviewDep,
+    state: TrialState | Literal[""] = "",
+    worker: Annotated[str, Query(max_length=200)] = "",
+    sort: Sort = "number",
+    order: Literal["asc", "desc"] = "desc",
+    number: PageNumber = 1,
+) -> Response:
+    """The trials of a study as a table."""
+    offset, worker = (number - 1) * TRIALS_PER_PAGE, worker.replace("\0", "")
+    found = overview.trials(study_id, state or None, worker, sort, order == "desc", offset, TRIALS_PER_PAGE)
+    study = service.do(manage.get(study_id)).view
+    chosen = {"state": state, "worker": worker, "sort": sort, "order": order}
+    return page(
+        request, "trials.html", study=study, found=found, chosen=chosen, number=number, per_page=TRIALS_PER_PAGE
+    )
+
+
+@pages.get("/studies/{study_id}/trials/{number}")
+def get_trial(
+    request: Request, study_id: StudyId, number: Number, service: ServiceDep, overview: OverviewDep
+) -> Response:
+    """A trial: why this point, and what became of it."""
+    study = service.do(manage.get(study_id)).view
+    explained = why(service, study_id, number)
+    results = overview.results_of(study_id, number)
+    return page(request, "trial.html", study=study, explained=explained, trial=explained.trial, results=results)
+
+
+@data.get("/studies/{study_id}/history.json")
+def get_history(study_id: StudyId, overview: OverviewDep) -> Response:
+    """What the charts of results show."""
+    return _json(overview.history(study_id))
+
+
+@data.get("/studies/{study_id}/timeline.json")
+def get_timeline(study_id: StudyId, overview: OverviewDep) -> Response:
+    """What the chart of workers shows."""
+    return _json([_lease(trial) for trial in overview.timeline(study_id)])
+
+
+def _lease(trial: answers.Trial) -> dict[str, Any]:
+    shown = {"number", "state", "worker", "attempt", "started_at", "finished_at", "leased_until", "value"}
+    return trial.model_dump(mode="json", include=shown)
+
+
+def _json(value: Any) -> Response:
+    return Response(json.dumps(value), media_type="application/json", headers=HEADERS)

@@ -1,0 +1,56 @@
+"""What the page calls things, and what it says of a study in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adabkb_service.contract.answers import Study
+
+STATES: Mapping[str, str] = {
+    "running": "running",
+    "paused": "paused",
+    "complete": "complete",
+    "active": "being evaluated",
+    "queued": "queued",
+    "released": "given back",
+    "expired": "lease ran out",
+    "completed": "completed",
+    "failed": "failed",
+}
+PHASES: Mapping[str | None, str] = {
+    "start": "first points",
+    "search": "search",
+    "polish": "polish",
+    "explore": "explore",
+    "restart": "restart",
+    None: "own point",
+}
+REASONS: Mapping[str | None, str] = {
+    "budget": "The budget is used up; a larger one lets the study go on.",
+    "exhausted": "Every point of the space has been handed out.",
+    "converged": "The study has reached its tolerance: no point is better than the best one by more.",
+    "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
+    "gain_unlikely": "A further gain has become as unlikely as the study's rule says, so it stopped.",
+    "failures": "Paused, since trials failed one after the other. Find the cause, then resume.",
+    "pending_limit": "No new point until an unfinished trial has its result.",
+    "paused": "Paused: no new points are handed out. Results are still accepted.",
+}
+
+
+def verdict(study: Study) -> str:
+    """How a study stands, in a sentence."""
+    if study.model.status == "degraded":
+        return "The model cannot follow the log, so new points are quasi-random. The event feed says why."
+    if study.reason is not None:
+        return REASONS[study.reason]
+    if not study.counts.observations:
+        return "No results yet."
+    if study.counts.active:
+        return "Running. Results are coming in."
+    return "Running, but nobody is working on it now."
+
+
+def confidence(study: Study) -> str | None:
+    """With which probability the gap holds, in percent; None if the system promises none."""
+    delta = getattr(study.algorithm, "delta", None)
+    return None if delta is None else f"{100.0 * (1.0 - delta):.4g}%"

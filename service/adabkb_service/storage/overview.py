@@ -1,0 +1,151 @@
+"""Queries of the page: lists that are searched and sorted, and results thinned to what a chart can show.
+
+They look at whole studies, unlike those of the hot path, and nobody waits for them who asks for a trial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, or_, select
+
+from adabkb_service.storage.rows import ObservationRow, StudyRow, StudyState, TrialRow, TrialState
+from adabkb_service.storage.tables import observations, studies, trials
+
+SORTED_BY = {
+    "number": trials.c.number,
+    "value": trials.c.value,
+    "state": trials.c.state,
+    "worker": trials.c.worker,
+    "started": trials.c.started_at,
+    "finished": trials.c.finished_at,
+}
+"""What trials can be sorted by."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """An observation, and what is known of its trial; all of that is None for a point that nobody suggested."""
+
+    observation: ObservationRow
+    phase: str | None
+    expected: dict[str, float] | None
+    worker: str | None
+    cell: str | None
+
+
+def _sought(text: str) -> ColumnElement[bool]:
+    """Studies with the text in the id, or in the name or the value of a tag."""
+    tags = cast(studies.c.tags, Text)
+    return or_(studies.c.id.icontains(text, autoescape=True), tags.icontains(text, autoescape=True))
+
+
+def count_studies(connection: Connection, text: str) -> dict[StudyState, int]:
+    """How many studies of each state there are with a text in the id or the tags."""
+    query = select(studies.c.state, func.count().label("studies")).where(_sought(text)).group_by(studies.c.state)
+    return {row.state: row.studies for row in connection.execute(query)}
+
+
+def page_of_studies(
+    connection: Connection, text: str, state: StudyState | None, offset: int, limit: int
+) -> list[StudyRow]:
+    """Studies with a text in the id or the tags, the one that changed last first."""
+    query = select(studies).where(_sought(text)).order_by(studies.c.updated_at.desc(), studies.c.id)
+    if state is not None:
+        query = query.where(studies.c.state == state)
+    return [StudyRow(*row) for row in connection.execute(query.offset(offset).limit(limit))]
+
+
+def page_of_trials(
+    connection: Connection,
+    study_id: str,
+    *,
+    state: TrialState | None,
+    worker: str,
+    sort: str,
+    descending: bool,
+    offset: int,
+    limit: int,
+) -> tuple[list[TrialRow], int]:
+    """Some trials of a study in an order of ``SORTED_BY``, those without a value there last; and how many there are.
+
+    Args:
+        connection: to the database.
+        study_id: which study.
+        state: of the trials; None for any.
+        worker: a text in the worker's name; empty for any.
+        sort: a name of ``SORTED_BY``.
+        descending: whether the largest comes first.
+        offset: how many are left out at the beginning.
+        limit: how many at most.
+    """
+    conditions = [trials.c.study_id == study_id]
+    if state is not None:
+        conditions.append(trials.c.state == state)
+    if worker:
+        conditions.append(trials.c.worker.icontains(worker, autoescape=True))
+    count = connection.execute(select(func.count()).select_from(trials).where(*conditions)).scalar_one()
+    column: ColumnElement[Any] = SORTED_BY[sort]
+    order = column.desc() if descending else column.asc()
+    query = select(trials).where(*conditions).order_by(column.is_(None), order, trials.c.number)
+    return [TrialRow(*row) for row in connection.execute(query.offset(offset).limit(limit))], count
+
+
+def thinned(connection: Connection, study_id: str, count: int, most: int) -> list[ResultRow]:
+    """All results if they are at most ``most``; otherwise the smallest and the largest of each run of results, so that
+    the outline stays.
+
+    Args:
+        connection: to the database.
+        study_id: whose results.
+        count: how many there are.
+        most: how many are wanted, about.
+    """
+    step = max(1, -(-2 * count // most))
+    runs = (observations.c.seq - 1) // step
+    ranked = (
+        select(
+            observations.c.seq,
+            func.row_number().over(partition_by=runs, order_by=observations.c.value).label("rising"),
+            func.row_number().over(partition_by=runs, order_by=observations.c.value.desc()).label("falling"),
+        )
+        .where(observations.c.study_id == study_id)
+        .subquery()
+    )
+    kept = select(ranked.c.seq).where(or_(ranked.c.rising == 1, ranked.c.falling == 1))
+    return _results(connection, study_id, kept if step > 1 else None)
+
+
+def _results(connection: Connection, study_id: str, kept: Select[tuple[int]] | None) -> list[ResultRow]:
+    theirs = (trials.c.study_id == observations.c.study_id) & (trials.c.number == observations.c.trial)
+    columns = trials.c.phase, trials.c.expected, trials.c.worker, trials.c.cell
+    query = select(*observations.c, *columns).select_from(observations.outerjoin(trials, theirs))
+    query = query.where(observations.c.study_id == study_id).order_by(observations.c.seq)
+    if kept is not None:
+        query = query.where(observations.c.seq.in_(kept))
+    width = len(observations.c)
+    return [ResultRow(ObservationRow(*row[:width]), *row[width:]) for row in connection.execute(query)]
+
+
+def records(connection: Connection, study_id: str, *, maximize: bool) -> list[tuple[int, float]]:
+    """Number and value of each result that was better than all before it; excluded ones do not count."""
+    value = observations.c.value
+    best = func.max(value) if maximize else func.min(value)
+    before = best.over(order_by=observations.c.seq, rows=(None, -1)).label("before")
+    counting = observations.c.study_id == study_id, observations.c.excluded.is_(False)
+    found = select(observations.c.seq, value, before).where(*counting).subquery()
+    better = found.c.value > found.c.before if maximize else found.c.value < found.c.before
+    query = select(found.c.seq, found.c.value).where(or_(found.c.before.is_(None), better)).order_by(found.c.seq)
+    return [(seq, value) for seq, value in connection.execute(query)]
+
+
+def recent_trials(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
+    """The trials that were leased last, by number."""
+    query = (
+        select(trials)
+        .where(trials.c.study_id == study_id, trials.c.started_at.is_not(None))
+        .order_by(trials.c.number.desc())
+        .limit(limit)
+    )
+    return [TrialRow(*row) for row in connection.execute(query)][::-1]

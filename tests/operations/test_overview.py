@@ -1,0 +1,105 @@
+"""What the page shows beyond the answers of the API: search, order, thinned results."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+
+import pytest
+
+from adabkb_service.contract.requests import PointValueBody, SuggestBody, TrialValueBody
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.errors import StudyNotFound
+from adabkb_service.operations import overview
+from adabkb_service.operations.correct import correct
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.observe import observe
+from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.suggest import suggest
+
+SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+"""Values rise and fall, so that there are several records and each run of results has an inside."""
+VALUES = [round(math.sin(3.0 * i) + 3.0 / (1 + i), 6) for i in range(40)]
+
+
+def records(values: list[float]) -> list[tuple[int, float]]:
+    """Number and value of each that is smaller than all before it."""
+    before = [math.inf, *accumulate(values, min)]
+    return [(i, value) for i, value in enumerate(values, 1) if value < before[i - 1]]
+
+
+def studied(running: Service, name: str, values: list[float], **more: object) -> str:
+    definition = {
+        "id": name,
+        "direction": "minimize",
+        "parameters": SPACE,
+        "algorithm": {"profile": "paper"},
+        "seed": 1,
+    }
+    create(running, StudyDefinition.model_validate({**definition, **more}))
+    for i, value in enumerate(values):
+        running.do(observe(name, PointValueBody(parameters={"x": i / 100}, value=value)))
+    return name
+
+
+def test_the_records_are_those_of_the_results_that_count(running: Service) -> None:
+    study, page = studied(running, "s", VALUES), Overview(running)
+    assert page.history(study)["records"] == records(VALUES)
+    best = VALUES.index(min(VALUES))
+    running.do(correct(study, best + 1, {"excluded": True}, None))
+    without = [math.inf if i == best else value for i, value in enumerate(VALUES)]
+    assert page.history(study)["records"] == records(without), "kept until the study changes, no longer"
+
+
+def test_many_results_are_thinned_to_their_outline(running: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = studied(running, "s", VALUES)
+    page = Overview(running)
+    assert [each["value"] for each in page.history(study)["results"]] == VALUES
+    monkeypatch.setattr(overview, "MOST_RESULTS", 10)
+    thinned = page.history(study)
+    kept = [each["value"] for each in thinned["results"]]
+    runs = [VALUES[start : start + 8] for start in range(0, 40, 8)]
+    assert set(kept) == {extreme for run in runs for extreme in (min(run), max(run))}
+    assert thinned["count"] == len(VALUES)
+
+
+def test_studies_are_found_by_id_tag_and_state_the_latest_first(running: Service) -> None:
+    page = Overview(running)
+    for name, tags in (("alpha", {"owner": "Anna"}), ("beta", {"owner": "ben"}), ("gamma_1", {})):
+        studied(running, name, [1.0], tags=tags)
+        running.clock.advance(1)  # type: ignore[attr-defined]
+
+    def found(text: str = "", state: str | None = None, offset: int = 0, limit: int = 10) -> list[str]:
+        return [line.study.id for line in page.studies(text, state, offset, limit).lines]  # type: ignore[arg-type]
+
+    assert found() == ["gamma_1", "beta", "alpha"]
+    assert found(offset=1, limit=1) == ["beta"]
+    assert found("ANNA") == ["alpha"]
+    assert found("a_") == ["gamma_1"], "no character of a search has a meaning of its own"
+    assert found("%") == []
+    assert found(state="paused") == []
+    assert page.studies("a", None, 0, 10).counts == {"running": 3}
+
+
+def test_trials_come_in_any_order_those_without_a_value_last(running: Service) -> None:
+    study, page = studied(running, "s", []), Overview(running)
+    for worker in ("anna", "ben", "anna"):
+        running.do(suggest(study, SuggestBody(worker=worker)))
+    for trial, value in ((1, 5.0), (2, 7.0)):
+        running.do(observe(study, TrialValueBody(trial=trial, value=value)))
+
+    def found(sort: str, *, descending: bool = False, state: str | None = None, worker: str = "") -> list[int]:
+        listed = page.trials(study, state, worker, sort, descending, 0, 10)  # type: ignore[arg-type]
+        return [trial.number for trial in listed.trials]
+
+    assert found("value") == [1, 2, 3]
+    assert found("value", descending=True) == [2, 1, 3]
+    assert found("number", descending=True) == [3, 2, 1]
+    assert found("worker", worker="ANN") == [1, 3]
+    assert found("number", state="active") == [3]
+    assert page.trials(study, None, "", "number", False, 1, 1).count == 3
+    assert [trial.number for trial in page.timeline(study)] == [1, 2, 3]
+    assert [result.value for result in page.results_of(study, 2)] == [7.0]
+    with pytest.raises(StudyNotFound):
+        page.history("nowhere")

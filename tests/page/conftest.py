@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.page.browser import FLAGS, chromium
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium, for one module: while Playwright runs, no other test of the process can have an event loop."""
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=chromium(), args=FLAGS) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def database(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A SQLite database with the present schema, for all tests of a module."""
+    path = tmp_path_factory.mktemp("page") / "adabkb.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    return f"sqlite:///{path}"

@@ -1,0 +1,64 @@
+"""Studies for the tests of the page, made by a real client of a real server."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import httpx
+
+HOSTILE = """<img src=x onerror=alert(1)>"'{{7*7}}</script><script>alert(2)</script>"""
+"""What must be shown as the text that it is, wherever it stands."""
+
+PARAMETERS: list[dict[str, Any]] = [
+    {"name": "rate", "kind": "float", "low": 1e-4, "high": 1.0, "scale": "log"},
+    {"name": "width", "kind": "int", "low": 1, "high": 64},
+    {"name": "activation", "kind": "categorical", "choices": ["relu", "tanh", "gelu"]},
+    {"name": "data", "kind": "fixed", "value": "digits"},
+]
+WORKERS = ("anna", "node-7")
+
+
+def loss(point: dict[str, Any]) -> float:
+    bend = {"relu": 0.0, "tanh": 0.05, "gelu": 0.02}[point["activation"]]
+    found: float = round((math.log10(point["rate"]) + 2.2) ** 2 / 10 + (point["width"] - 40) ** 2 / 4000 + bend, 4)
+    return found
+
+
+def tuned(api: httpx.Client, study: str = "digits", results: int = 24) -> None:
+    """A study that goes well: two workers, a failure, an excluded result, and a trial under way."""
+    definition = {"id": study, "direction": "minimize", "parameters": PARAMETERS, "budget": 40, "seed": 5}
+    tags = {"owner": "anna", "project": "vision"}
+    checked(api.post("/v1/studies", json={**definition, "tags": tags}))
+    for number in range(results):
+        worker = WORKERS[number % 2]
+        (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": worker}))["trials"]
+        told: dict[str, Any] = {"value": loss(trial["parameters"]), "std_error": 0.01}
+        if number == 7:
+            told = {"status": "failed", "reason": "out of memory"}
+        checked(api.post(f"/v1/studies/{study}/observe", json={"trial": trial["number"], **told}))
+    checked(api.request("DELETE", f"/v1/studies/{study}/observations/3", params={"reason": "spilt"}))
+    checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": "anna"}))
+
+
+def hostile(api: httpx.Client) -> None:
+    """A study with markup in every text that a user gives."""
+    parameters = [
+        {"name": HOSTILE, "kind": "float", "low": 0, "high": 1},
+        {"name": "b" + HOSTILE, "kind": "categorical", "choices": [HOSTILE, "plain"]},
+    ]
+    definition = {"id": "hostile", "direction": "maximize", "parameters": parameters, "tags": {HOSTILE: HOSTILE}}
+    checked(api.post("/v1/studies", json={**definition, "seed": 1}))
+    for number in range(1, 7):
+        checked(api.post("/v1/studies/hostile/suggest", json={"worker": HOSTILE}))
+        told = {"value": number} if number < 6 else {"status": "failed", "reason": HOSTILE}
+        checked(api.post("/v1/studies/hostile/observe", json={"trial": number, **told}))
+    checked(api.patch("/v1/studies/hostile/trials/1", json={"attributes": {HOSTILE: HOSTILE}}))
+    checked(api.patch("/v1/studies/hostile/observations/2", json={"value": 2.5, "reason": HOSTILE}))
+
+
+def checked(answer: httpx.Response) -> dict[str, Any]:
+    """The body of an answer that is no refusal."""
+    assert answer.status_code < 400, answer.text
+    body: dict[str, Any] = answer.json()
+    return body

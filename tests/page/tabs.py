@@ -1,0 +1,43 @@
+"""A tab of the browser that tells on the page: whatever the console says, what fails, what asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Browser, Dialog, Page
+
+PHONE = {"width": 375, "height": 760}
+REFUSAL = "the server responded with a status of 422"
+DESKTOP = {"width": 1280, "height": 860}
+
+
+@contextmanager
+def tab(
+    browser: Browser, address: str, *, size: dict[str, int] = DESKTOP, refused: bool = False, **options: Any
+) -> Iterator[Page]:
+    """A tab of a fresh profile. At its end, nothing may have gone wrong in it, except what the server ``refused``."""
+    troubles: list[str] = []
+    context = browser.new_context(base_url=address, viewport=size, **options)  # type: ignore[arg-type]
+    context.set_default_timeout(15_000)
+    page = context.new_page()
+    page.on("console", lambda line: troubles.append(f"console: {line.text}") if line.type == "error" else None)
+    page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+
+    def dismiss(dialog: Dialog) -> None:
+        troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    yield page
+    context.close()
+    found = [each for each in troubles if not (refused and REFUSAL in each)]
+    assert not found, found
+
+
+def drawn(page: Page, *charts: str) -> None:
+    """Wait until charts are drawn."""
+    for chart in charts:
+        page.locator(f"#{chart}").scroll_into_view_if_needed()
+        page.locator(f"#{chart}[data-state=shown]").wait_for()

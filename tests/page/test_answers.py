@@ -1,0 +1,87 @@
+"""What the page's routes answer, without a browser: to people pages, to programs what they got before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from adabkb_service.page.rendering import figure, shown
+from adabkb_service.page.sparkline import sparkline
+from tests.page.studies import tuned
+from tests.servers import server_on
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml"}
+
+
+@pytest.fixture(scope="module")
+def api(database: str) -> Iterator[httpx.Client]:
+    with server_on(database) as address, httpx.Client(base_url=address, timeout=60) as api:
+        tuned(api, results=3)
+        yield api
+
+
+def test_people_get_pages_that_run_nothing_inline(api: httpx.Client) -> None:
+    for path in (
+        "/",
+        "/?text=x&state=paused&page=2",
+        "/new",
+        "/studies/digits",
+        "/studies/digits/trials?sort=value",
+        "/studies/digits/trials/1",
+    ):
+        answer = api.get(path, headers=BROWSER)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"].startswith("text/html")
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", answer.text), path
+
+
+def test_programs_are_not_led_to_pages(api: httpx.Client) -> None:
+    assert api.get("/").headers["location"] == "docs"
+    answer = api.get("/studies/digits")
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "There is no /studies/digits here; did you mean /v1/studies/digits?"
+    assert not any(
+        "/studies/" in path and not path.startswith("/v1") for path in api.get("/openapi.json").json()["paths"]
+    )
+
+
+def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
+    for path in (
+        "/studies/nowhere",
+        "/studies/digits/trials/99",
+        "/studies/nowhere/trials",
+        "/studies/digits/trials/x",
+    ):
+        answer = api.get(path, headers=BROWSER)
+        assert answer.status_code == 404, path
+        assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_what_pages_load_is_kept_until_it_changes(api: httpx.Client) -> None:
+    text = api.get("/new", headers=BROWSER).text
+    loaded = re.findall(r'(?:src|href)="(/assets/[^"]+)"', text)
+    assert len(loaded) >= 4
+    for path in loaded:
+        answer = api.get(path)
+        assert answer.status_code == 200, path
+        assert "immutable" in answer.headers["cache-control"]
+    assert "no-store" in api.get(re.sub(r"/assets/\w+/", "/assets/older/", loaded[0])).headers["cache-control"]
+    assert api.get("/assets/older/nothing.js").status_code == 404
+    assert api.get("/assets/older/..%2Fviews.py").status_code == 404
+
+
+def test_figures_have_the_digits_that_are_of_use() -> None:
+    told = [figure(value) for value in (None, 0.1 + 0.2, 1e-9, 12, 12.0, -3.5, 1234567.0, 123456789)]
+    assert told == ["–", "0.3", "1e−09", "12", "12", "−3.5", "1.2346e+06", "123\u202f456\u202f789"]
+    assert [shown(value) for value in (True, None, [1, "a"], "text")] == ["true", "null", "[1, a]", "text"]
+
+
+def test_a_sparkline_steps_down_to_the_best_result() -> None:
+    assert sparkline([(1, 5.0)], 9) == ""
+    assert sparkline([(1, 5.0), (3, 1.0)], 5) == "M2.0 2.0H60.0V26.0H118.0"

@@ -1,0 +1,307 @@
+"""The page in a real Chromium, on a real server: every path that a person takes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from tests.page.browser import axe
+from tests.page.studies import HOSTILE, checked, hostile, tuned
+from tests.page.tabs import DESKTOP, PHONE, drawn, tab
+from tests.servers import server_on, serving
+
+CHARTS = ("history", "importance", "parallel", "slices", "contour", "partition", "timeline")
+SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
+"""A folder to write pictures of the pages to, such as docs/images, which has those that the documentation shows."""
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    with server_on(database) as address:
+        with httpx.Client(base_url=address, timeout=60) as api:
+            tuned(api)
+            hostile(api)
+        yield address
+
+
+@pytest.fixture(scope="module")
+def api(site: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=site, timeout=60) as api:
+        yield api
+
+
+def picture(page: Page, name: str, height: int = 1240) -> None:
+    """Its upper part, for the documentation."""
+    if SCREENSHOTS and page.viewport_size:
+        there = min(height, page.evaluate("document.documentElement.scrollHeight"))
+        area = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": there}
+        page.screenshot(path=Path(SCREENSHOTS) / f"page-{name}.png", full_page=True, clip=area)  # type: ignore[arg-type]
+
+
+def accessible(page: Page) -> list[str]:
+    """What axe-core finds that is serious."""
+    page.evaluate(axe())
+    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]} {each['nodes'][0].get('failureSummary', '')}"
+        for each in serious
+    ]
+
+
+PAGES = {
+    "studies": "/",
+    "new": "/new",
+    "study": "/studies/digits",
+    "trials": "/studies/digits/trials?sort=value&order=asc",
+    "trial": "/studies/digits/trials/20",
+}
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
+def test_every_page_fits_is_accessible_and_says_nothing_to_the_console(
+    browser: Browser, site: str, size: dict[str, int], scheme: str
+) -> None:
+    with tab(browser, site, size=size, color_scheme=scheme) as page:
+        for name, path in PAGES.items():
+            page.goto(path)
+            if name == "study":
+                drawn(page, *CHARTS)
+                page.locator("#trials table").wait_for()
+                page.evaluate("scrollTo(0, 0)")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
+            assert accessible(page) == [], name
+            if size is DESKTOP:
+                picture(page, name)
+            elif name == "study":
+                picture(page, "phone", 900)
+
+
+def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        for path in (
+            "/",
+            "/studies/hostile",
+            "/studies/hostile/trials",
+            "/studies/hostile/trials/1",
+            "/studies/hostile/trials/6",
+        ):
+            page.goto(path)
+            if path.endswith("/hostile"):
+                drawn(page, *CHARTS)
+                expect(page.locator("#recommendation")).to_contain_text(HOSTILE)
+                expect(page.locator("#feed")).to_contain_text(HOSTILE)
+            expect(page.locator("main")).to_contain_text(HOSTILE)
+            assert page.locator("img[onerror], script:not([src])").count() == 0
+
+
+def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=True) as page:
+        page.goto("/new")
+        page.get_by_label("Name", exact=True).first.fill("bread")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="From: is required")).to_be_visible()
+        page.get_by_label("The result is to be").select_option("maximize")
+        page.get_by_label("Budget, in trials").fill("4")
+        row = page.get_by_role("group", name="Parameter 1")
+        row.get_by_label("Name").fill("minutes")
+        row.get_by_label("From").fill("20")
+        row.get_by_label("to", exact=True).fill("60")
+        page.get_by_role("button", name="Add a parameter").click()
+        row = page.get_by_role("group", name="Parameter 2")
+        row.get_by_label("Name").fill("flour")
+        row.get_by_label("Kind").select_option("categorical")
+        row.get_by_role("textbox", name="Values").fill("rye, wheat")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/bread")
+
+        page.get_by_role("button", name="Next experiment").click()
+        page.get_by_label("Your name").fill("berta")
+        page.get_by_role("button", name="Get the next point").click()
+        page.wait_for_url("**/trials/1")
+        expect(page.get_by_role("heading", name="Trial 1")).to_contain_text("being evaluated")
+        page.get_by_label("Result", exact=True).fill("not good")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("alert").filter(has_text="is not a number")).to_be_visible()
+        page.get_by_label("Result", exact=True).fill("7,5")
+        page.get_by_label("Standard error, if known").fill("0.5")
+        page.get_by_text("Something else was really run").click()
+        page.get_by_label("minutes").fill("41")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_text("The result of trial 1 is stored.")).to_be_visible()
+        expect(page.get_by_text("Really run: minutes = 41")).to_be_visible()
+        (result,) = checked(api.get("/v1/studies/bread/observations"))["items"]
+        assert (result["value"], result["std_error"], result["parameters"]["minutes"]) == (7.5, 0.5, 41)
+
+        page.get_by_role("button", name="Correct").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Result", exact=True).fill("8")
+        dialog.get_by_label("Why, for the log").fill("misread")
+        dialog.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_label("Result 1").locator("strong")).to_have_text("8")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_label("Result 1").locator("strong")).to_have_text("7.5")
+        page.get_by_role("button", name="Exclude").click()
+        expect(page.get_by_role("button", name="Include again")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("button", name="Exclude")).to_be_visible()
+
+        page.goto("/studies/bread")
+        page.get_by_role("button", name="Queue a point").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("minutes").fill("70")
+        dialog.get_by_label("flour").select_option("rye")
+        dialog.get_by_role("button", name="Queue the point").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("minutes:")
+        dialog.get_by_label("minutes").fill("30")
+        dialog.get_by_role("button", name="Queue the point").click()
+        expect(page.get_by_text("Trial 2 is queued.")).to_be_visible()
+
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("#figures .pill").first).to_have_text("paused")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#figures .pill").first).to_have_text("running")
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator("#figures .pill").first).to_have_text("running")
+        page.get_by_role("button", name="Limits").click()
+        dialog.get_by_label("Budget, in trials").fill("9")
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.locator("#figures")).to_contain_text("of 9")
+
+        page.get_by_role("button", name="Add a result").click()
+        dialog.get_by_label("minutes").fill("25")
+        dialog.get_by_label("flour").select_option("wheat")
+        dialog.get_by_label("Result", exact=True).fill("3")
+        dialog.get_by_role("button", name="Add the result").click()
+        expect(page.get_by_text("Result 2 is stored.")).to_be_visible()
+        expect(page.locator("#feed")).to_contain_text("A result of somebody's own: 3")
+
+        page.goto("/studies/bread")
+        page.get_by_role("button", name="Next experiment").click()
+        expect(page.get_by_label("Your name")).to_have_value("berta")
+        page.get_by_role("button", name="Get the next point").click()
+        page.wait_for_url("**/trials/2")
+        page.get_by_role("button", name="Give back").click()
+        page.get_by_role("button", name="Give it back").click()
+        expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("given back")
+        page.get_by_role("button", name="It failed").first.click()
+        dialog.get_by_label("Why").fill("burnt")
+        dialog.get_by_role("button", name="It failed").click()
+        expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("failed")
+        page.get_by_role("button", name="Try again").first.click()
+        dialog.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("given back")
+
+
+def test_tabs_follow_what_workers_do(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Without being loaded again: the figures, the feed, the trials; the list of studies too."""
+    definition = {
+        "id": "live",
+        "direction": "minimize",
+        "parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}],
+    }
+    checked(api.post("/v1/studies", json={**definition, "seed": 1}))
+    with tab(browser, site) as one, tab(browser, site) as other:
+        one.goto("/studies/live")
+        expect(one.locator("#history")).to_have_attribute("data-state", "empty")
+        expect(one.locator("#live")).to_have_text("live")
+        other.goto("/?text=live")
+        for worker in ("w1", "w2", "w3"):
+            (trial,) = checked(api.post("/v1/studies/live/suggest", json={"worker": worker}))["trials"]
+            checked(
+                api.post("/v1/studies/live/observe", json={"trial": trial["number"], "value": 0.25 + trial["number"]})
+            )
+        expect(one.locator("#figures .main strong")).to_have_text("1.25")
+        expect(one.locator("#feed li").first).to_contain_text("Trial 3 gave 3.25")
+        expect(one.locator("#history")).to_have_attribute("data-state", "shown")
+        expect(one.locator("#trials tbody tr")).to_have_count(3)
+        expect(other.locator("#list")).to_contain_text("1.25")
+
+
+def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site) as page:
+        page.goto("/")
+        page.get_by_label("Search").press_sequentially("vision")
+        expect(page.locator("#list tbody tr")).to_have_count(1)
+        assert "text=vision" in page.url
+        page.get_by_label("State").select_option("complete")
+        expect(page.get_by_text("Nothing found")).to_be_visible()
+        page.goto("/studies/digits")
+        page.locator("#trials th a").first.wait_for()
+        page.get_by_role("link", name="Result", exact=True).click()
+        page.locator('#trials [aria-sort="descending"] #by-value').click()
+        best = checked(api.get("/v1/studies/digits"))["best"]["trial"]
+        expect(page.locator("#trials tbody th").first).not_to_have_text("25")
+        expect(page.locator('#trials [aria-sort="ascending"]')).to_have_text("Result")
+        assert best or page.locator("#trials tbody tr").count() == 25
+        page.get_by_label("State").select_option("failed")
+        expect(page.locator("#trials tbody tr")).to_have_count(1)
+
+
+def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/studies/digits")
+        drawn(page, "partition", "history")
+        now = page.locator("#partition .said").inner_text()
+        assert re.match(r"\d+ of \d+ leaves meet this plane", now)
+        page.get_by_label("after result").fill("3")
+        expect(page.locator("#partition .said")).to_contain_text("replayed")
+        for colour in ("mean", "std", "depth"):
+            page.locator("#partition-colour").select_option(colour)
+        expect(page.locator("#partition")).to_have_attribute("data-state", "shown")
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save Results and the best so far as CSV").click()
+        table = Path(saved.value.path()).read_text().splitlines()
+        assert table[0].startswith("result,trial,value,std_error")
+        assert len(table) == 24
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save Results and the best so far as SVG").click()
+        assert Path(saved.value.path()).read_text().startswith("<svg")
+
+
+def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
+    """The skip link comes first, a dialog takes the focus and gives it back."""
+    with tab(browser, site) as page:
+        page.goto("/studies/digits")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+        button = page.get_by_role("button", name="Limits")
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_be_hidden()
+        expect(button).to_be_focused()
+
+
+def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
+    """It says that the server is gone, keeps what it knew, and goes on by itself once the server is back."""
+    settings = Settings(database=database, model_processes=0)
+    with serving(create_app(settings)) as address:
+        context = browser.new_context(base_url=address)
+        page = context.new_page()
+        page.goto("/studies/digits")
+        expect(page.locator("#live")).to_have_text("live")
+    expect(page.locator("#offline")).to_be_visible()
+    expect(page.locator("#figures .main strong")).not_to_have_text("–")
+    with serving(create_app(settings), port=int(address.rpartition(":")[2])):
+        expect(page.locator("#offline")).to_be_hidden()
+        expect(page.locator("#live")).to_have_text("live")
+    context.close()
+
+
+def test_nothing_there_yet_says_how_to_begin(browser: Browser, other_sqlite: str) -> None:
+    with server_on(other_sqlite) as address, tab(browser, address) as page:
+        page.goto("/")
+        expect(page.get_by_role("heading", name="No studies yet")).to_be_visible()
+        expect(page.locator("pre")).to_contain_text(f'Client("{address}")')
