@@ -80,6 +80,10 @@ def test_every_page_fits_is_accessible_and_says_nothing_to_the_console(
                 page.evaluate("scrollTo(0, 0)")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
             assert accessible(page) == [], name
+            if name == "study":
+                page.get_by_role("button", name="Next experiment").click()
+                assert accessible(page) == [], "a dialog"
+                page.keyboard.press("Escape")
             if size is DESKTOP:
                 picture(page, name)
             elif name == "study":
@@ -185,6 +189,21 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
         dialog.get_by_role("button", name="Add the result").click()
         expect(page.get_by_text("Result 2 is stored.")).to_be_visible()
         expect(page.locator("#feed")).to_contain_text("A result of somebody's own: 3")
+
+        page.get_by_role("button", name="Add a result").click()
+        page.get_by_role("button", name="Paste a table instead").click()
+        dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n99\twheat\t6\n")
+        dialog.get_by_role("button", name="Add the results").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("Row 2: minutes is 99")
+        dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n39\twheat\t6\n")
+        dialog.get_by_role("button", name="Add the results").click()
+        expect(page.get_by_text("2 results are stored.")).to_be_visible()
+        assert [each["value"] for each in checked(api.get("/v1/studies/bread/observations"))["items"]] == [
+            7.5,
+            3,
+            5.5,
+            6,
+        ]
 
         page.goto("/studies/bread")
         page.get_by_role("button", name="Next experiment").click()

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, Text, cast, func, or_, select
 
 from adabkb_service.storage.rows import ObservationRow, StudyRow, StudyState, TrialRow, TrialState
 from adabkb_service.storage.tables import observations, studies, trials
 
-SORTED_BY = {
+SORTED_BY: dict[str, Column[Any]] = {
     "number": trials.c.number,
     "value": trials.c.value,
     "state": trials.c.state,
@@ -86,9 +86,10 @@ def page_of_trials(
     if worker:
         conditions.append(trials.c.worker.icontains(worker, autoescape=True))
     count = connection.execute(select(func.count()).select_from(trials).where(*conditions)).scalar_one()
-    column: ColumnElement[Any] = SORTED_BY[sort]
+    column = SORTED_BY[sort]
     order = column.desc() if descending else column.asc()
-    query = select(trials).where(*conditions).order_by(column.is_(None), order, trials.c.number)
+    last = [column.is_(None)] if column.nullable else []  # numbers come in the order of their index
+    query = select(trials).where(*conditions).order_by(*last, order, trials.c.number)
     return [TrialRow(*row) for row in connection.execute(query.offset(offset).limit(limit))], count
 
 

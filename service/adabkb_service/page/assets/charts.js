@@ -68,6 +68,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
 }
 
 const LEAST_MILLISECONDS = 2500;
+const SHARE_OF_TIME = 0.1;
 
 /** A chart on the page.
  *
@@ -84,6 +85,7 @@ export class Chart {
     this.isDue = true;
     this.isVisible = false;
     this.drawnAt = 0;
+    this.pause = LEAST_MILLISECONDS;
     for (const button of this.frame.querySelectorAll("[data-save]")) {
       button.addEventListener("click", () => this.save(button.dataset.save));
     }
@@ -100,7 +102,7 @@ export class Chart {
   due(now = false) {
     if (now || this.drawnAt === 0) this.isDue = true;
     if (!this.isDue || !this.isVisible || this.timer) return;
-    const wait = now ? 0 : Math.max(0, this.drawnAt + LEAST_MILLISECONDS - Date.now());
+    const wait = now ? 0 : Math.max(0, this.drawnAt + this.pause - Date.now());
     this.timer = setTimeout(() => this.draw(), wait);
   }
 
@@ -123,6 +125,8 @@ export class Chart {
       if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} It is tried again when the study changes.`);
     }
     this.timer = null;
+    // What takes the server long, because the study is large, is asked for less often.
+    this.pause = Math.max(LEAST_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
     if (this.isDue) this.due();
   }
 

@@ -23,6 +23,7 @@ const ACTIONS = {
     says: (answer) => (answer.trials.length ? "This point is yours to evaluate." : `No point now: ${answer.reason.replaceAll("_", " ")}.`),
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
+  paste: { says: (answer) => `${answer.items.length} results are stored.` },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: { says: (answer) => `Trial ${answer.number} is queued.` },
   limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
@@ -87,7 +88,7 @@ document.addEventListener("submit", async (event) => {
   button.disabled = true;
   try {
     for (const field of form.querySelectorAll("[data-remember]")) localStorage.setItem(field.dataset.remember, field.value);
-    await perform(form, form.made ? form.made() : body(form));
+    await perform(form, form.made ? await form.made() : body(form));
   } catch (error) {
     tellProblem(form, error);
   } finally {
@@ -98,8 +99,8 @@ document.addEventListener("submit", async (event) => {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
   if ("closes" in button.dataset) button.closest("dialog").close();
+  if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
   if (button.dataset.api) {
     button.disabled = true;
     try {

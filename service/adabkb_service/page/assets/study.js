@@ -5,6 +5,7 @@ import { follow } from "./feed.js";
 import { historyChart } from "./history.js";
 import { contourChart, importanceChart, parallelChart, slicesChart } from "./learned.js";
 import { partitionChart } from "./partition.js";
+import { takeTables } from "./paste.js";
 import { timelineChart } from "./workers.js";
 import { figure, plusMinus, shown } from "./words.js";
 
@@ -42,6 +43,7 @@ async function recommend() {
 await offerParameters();
 const charts = [historyChart, importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
 recommend().catch(() => {});
+takeTables(document.getElementById("paste-form"), data);
 
 let settling = null;
 let listing = null;
