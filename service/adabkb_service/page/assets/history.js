@@ -1,7 +1,7 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
 import { Chart, colours, common, numbers } from "./charts.js";
-import { figure, plusMinus, shown } from "./words.js";
+import { counted, figure, plusMinus, shown } from "./words.js";
 
 /** For each phase: its name, a symbol and a colour that stays apart from the others for everybody. */
 const PHASES = {
@@ -104,7 +104,7 @@ function told(result) {
 
 function said(study, { count, records, results: drawn }) {
   const best = records.at(-1);
-  const parts = [`${count} results`];
+  const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${figure(best[1])}, result ${best[0]}`);
   if (study.gap !== null) parts.push(`shaded: a point may be better by ${figure(study.gap, 3)} at most`);
   if (drawn.length < count) parts.push(`${drawn.length} are drawn, the smallest and the largest of each run`);

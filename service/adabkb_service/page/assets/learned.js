@@ -1,7 +1,7 @@
 // What the model has found out: importances, slices with bands, two parameters at once, and all results in parallel.
 
 import { Chart, colours, common, numbers, ramp } from "./charts.js";
-import { figure, plusMinus, shown } from "./words.js";
+import { counted, figure, plusMinus, shown } from "./words.js";
 
 const MOST_SLICES = 6;
 const MOST_BARS = 20;
@@ -75,7 +75,7 @@ export function parallelChart(data) {
     };
     option.tooltip = { show: false };
     return { option, header: [...scales.map((scale) => scale.name), "value"], rows: found.map((each) => [...scales.map((scale) => each.parameters[scale.name]), each.value]),
-      said: `${found.length} results across ${scales.length} parameters; bright lines are the better ones.` };
+      said: `${counted(found.length, "result")} across ${counted(scales.length, "parameter")}; bright lines are the better ones.` };
   });
 }
 

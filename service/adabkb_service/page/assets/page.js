@@ -5,7 +5,7 @@
 import { call, reachable, root } from "./calls.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
-import { span, tellTimes } from "./words.js";
+import { counted, span, tellTimes } from "./words.js";
 
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 
@@ -23,7 +23,7 @@ const ACTIONS = {
     says: (answer) => (answer.trials.length ? "This point is yours to evaluate." : `No point now: ${answer.reason.replaceAll("_", " ")}.`),
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
-  paste: { says: (answer) => `${answer.items.length} results are stored.` },
+  paste: { says: (answer) => `Stored: ${counted(answer.items.length, "result")}.` },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: { says: (answer) => `Trial ${answer.number} is queued.` },
   limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },

@@ -25,27 +25,29 @@ export function partitionChart(data) {
     const through = recommendation.model?.parameters ?? items[0].centroid;
     const others = scales.filter((scale) => scale !== x && scale !== y);
     const met = tree(items, history.results, now, end).filter((cell) => others.every((scale) => scale.holds(cell.low[scale.name], cell.high[scale.name], through[scale.name])));
-    const value = (cell) => cell[colour.value] ?? NaN;
+    const hasIndex = items.some((cell) => cell.index !== null);
+    const coloured = colour.value === "index" && !hasIndex ? "mean" : colour.value;
+    const value = (cell) => cell[coloured] ?? NaN;
     const leaves = met.filter((cell) => cell.status === "leaf" && Number.isFinite(value(cell)));
     const blank = met.filter((cell) => cell.status === "pruned" || (cell.status === "leaf" && !Number.isFinite(value(cell))));
     const box = (cell) => {
       const [bottom, top] = y ? y.box(cell.low[y.name], cell.high[y.name]) : [0, 1];
       return [...x.box(cell.low[x.name], cell.high[x.name]), bottom, top, value(cell)];
     };
-    const isReversed = study.direction === "minimize" && (colour.value === "mean" || colour.value === "index");
+    const isReversed = study.direction === "minimize" && (coloured === "mean" || coloured === "index");
     const option = plane(x, y ?? flat(), ink);
     option.series = [
       { ...rectangles(leaves.map(box), () => ({ stroke: ink.surface, lineWidth: 0.6 })), name: "leaves" },
       { ...rectangles(blank.map((cell) => [...box(cell).slice(0, 4), 0]), () => ({ fill: ink.line, stroke: ink.muted, lineWidth: 0.6, decal: { symbol: "rect", color: ink.muted, dashArrayX: [1, 0], dashArrayY: [1, 6], rotation: 0.8 } })), name: "pruned" },
     ];
-    if (leaves.length) option.visualMap = ramp(ink, leaves.map(value), { dimension: 4, isReversed, name: NAMES[colour.value] });
+    if (leaves.length) option.visualMap = ramp(ink, leaves.map(value), { dimension: 4, isReversed, name: NAMES[coloured] });
     if (!leaves.length) option.visualMap = [];
     const seen = history.results.filter((each) => each.seq <= now);
     if (withPoints.checked && y) option.series.push(points(seen, x, y, ink), star(through, x, y, ink, now === end && recommendation.model));
     option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, dataIndex, data: point }) => (seriesIndex < 2 ? aboutCell((seriesIndex ? blank : leaves)[dataIndex], [x, y].filter(Boolean)) : point.result ? aboutResult(point.result) : "recommended point") };
     const header = ["key", "status", "depth", "mean", "std", "index", ...scales.flatMap((scale) => [`${scale.name} low`, `${scale.name} high`])];
     const rows = items.map((cell) => [cell.key, cell.status, cell.depth, cell.mean, cell.std, cell.index, ...scales.flatMap((scale) => [cell.low[scale.name], cell.high[scale.name]])]);
-    return { option, header, rows, height: y ? 460 : 200, said: said(met, items, isAll, others, through, colour.value, now < end) };
+    return { option, header, rows, height: y ? 460 : 200, said: said(met, items, isAll, others, through, coloured !== colour.value, now < end) };
   }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
 
   step.addEventListener("input", () => {
@@ -109,13 +111,13 @@ function aboutCell(cell, drawn) {
   return [`${cell.status === "leaf" ? "leaf" : "pruned"}, depth ${cell.depth}`, plusMinus(cell.mean, cell.std), ...bound, ...sides].join("\n");
 }
 
-function said(met, cells, isAll, others, through, colour, isPast) {
+function said(met, cells, isAll, others, through, lacksIndex, isPast) {
   const count = (status) => cells.filter((cell) => cell.status === status).length;
   const leaves = met.filter((cell) => cell.status === "leaf").length;
-  const parts = [`${leaves} of ${count("leaf")} leaves meet this plane; ${count("pruned")} cells are pruned (hatched)`];
+  const parts = [`${leaves} of ${count("leaf")} leaves meet this plane; pruned, hatched: ${count("pruned")}`];
   if (others.length) parts.push(`others at ${others.slice(0, 6).map((scale) => `${scale.name} = ${shown(through[scale.name])}`).join(", ")}${others.length > 6 ? ", …" : ""}`);
   if (!isAll) parts.push(`the first ${cells.length} cells are read`);
-  if (colour === "index" && cells.every((cell) => cell.index === null)) parts.push("no cell has an index yet: choose another colour");
+  if (lacksIndex) parts.push("no cell has an index yet, so the mean is shown");
   if (isPast) parts.push("replayed: the cells until then, in the colours of now");
   return `${parts.join("; ")}.`;
 }

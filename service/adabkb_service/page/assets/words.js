@@ -15,6 +15,9 @@ export function plusMinus(mean, std) {
   return `${figure(mean, Math.min(Math.max(digits, 2), 8))} ± ${figure(std, 2)}`;
 }
 
+/** So many things. */
+export const counted = (count, thing) => `${figure(count, 9)} ${thing}${count === 1 ? "" : "s"}`;
+
 /** A value of a parameter. */
 export function shown(value) {
   if (typeof value === "number") return figure(value, 6);

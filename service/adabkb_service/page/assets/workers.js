@@ -1,7 +1,7 @@
 // Who evaluated what, and when.
 
 import { Chart, colours, common } from "./charts.js";
-import { atClock, figure, span } from "./words.js";
+import { atClock, counted, figure, span } from "./words.js";
 
 const MOST_WORKERS = 40;
 
@@ -38,7 +38,7 @@ export function timelineChart(data) {
     const header = ["trial", "worker", "attempt", "state", "started_at", "finished_at", "value"];
     const rows = trials.map((trial) => [trial.number, ...header.slice(1).map((name) => trial[name])]);
     const active = trials.filter((trial) => trial.state === "active").length;
-    return { option, header, rows, height: Math.max(120, 50 + 30 * workers.length), said: `${workers.length} workers, ${trials.length} trials, ${active} under way. Blue-green: under way; green: completed; red: failed; amber: lost or given back.` };
+    return { option, header, rows, height: Math.max(120, 50 + 30 * workers.length), said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} under way. Blue-green: under way; green: completed; red: failed; amber: lost or given back.` };
   }, { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) });
 }
 
