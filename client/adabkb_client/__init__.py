@@ -1,5 +1,6 @@
 """Python client of the Ada-BKB optimization service."""
 
+from adabkb_client.access import Access, Deletion, Link
 from adabkb_client.analysis import Importance, ParameterImportance, Slice, SliceAxis
 from adabkb_client.async_client import AsyncClient
 from adabkb_client.async_study import AsyncLeasedTrial, AsyncStudy
@@ -46,6 +47,7 @@ from adabkb_client.study import Study
 
 __all__ = [
     "APIError",
+    "Access",
     "AdaBKBError",
     "Answer",
     "AsyncClient",
@@ -60,6 +62,7 @@ __all__ = [
     "Conflict",
     "ConnectionFailed",
     "Counts",
+    "Deletion",
     "Delivery",
     "Estimate",
     "Event",
@@ -72,6 +75,7 @@ __all__ = [
     "Invalid",
     "KeptResult",
     "LeasedTrial",
+    "Link",
     "Misfit",
     "NoTrialAvailable",
     "NotFound",

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from adabkb_client import client_calls
+from adabkb_client.access import Deletion
 from adabkb_client.async_study import AsyncStudy
 from adabkb_client.async_transport import AsyncTransport
 from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
@@ -107,10 +108,19 @@ class AsyncClient:
         """Yield all studies."""
         return self._transport.each(client_calls.studies())
 
-    async def delete_study(self, id: str) -> None:
-        """Delete a study and everything in it.
+    async def delete_study(self, id: str, *, purge: bool = False) -> None:
+        """Delete a study and everything in it: see ``Client.delete_study``."""
+        await self._transport.perform(StudyCalls(id).delete(purge=purge))
 
-        Raises:
-            NotFound: there is no study of this name.
-        """
-        await self._transport.perform(StudyCalls(id).delete())
+    def trash(self) -> AsyncIterator[Deletion]:
+        """Yield the deleted studies that can be restored, those deleted last first."""
+        return self._transport.each(client_calls.trash())
+
+    async def restore_study(self, id: str, deletion: int | None = None) -> AsyncStudy:
+        """Bring a deleted study back: see ``Client.restore_study``."""
+        info = await self._transport.perform(client_calls.restore_study(id, deletion))
+        return AsyncStudy(self._transport, info.id)
+
+    async def purge_study(self, deletion: int) -> None:
+        """Delete a study in the trash for good: see ``Client.purge_study``."""
+        await self._transport.perform(client_calls.purge_study(deletion))

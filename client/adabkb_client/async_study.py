@@ -64,6 +64,13 @@ class AsyncStudy:
     resume = awaited(StudyCalls.resume)
     delete = awaited(StudyCalls.delete)
 
+    access = awaited(StudyCalls.access)
+    share = awaited(StudyCalls.share)
+    unshare = awaited(StudyCalls.unshare)
+    give = awaited(StudyCalls.give)
+    link = awaited(StudyCalls.link)
+    unlink = awaited(StudyCalls.unlink)
+
     observe = awaited(StudyCalls.observe)
     observe_point = awaited(StudyCalls.observe_point)
     observe_many = awaited(StudyCalls.observe_many)

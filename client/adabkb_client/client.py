@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from adabkb_client import client_calls
+from adabkb_client.access import Deletion
 from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
 from adabkb_client.local import LocalServer
 from adabkb_client.models import Direction, StudyInfo
@@ -152,10 +153,36 @@ class Client:
         """Yield all studies."""
         return self._transport.each(client_calls.studies())
 
-    def delete_study(self, id: str) -> None:
-        """Delete a study and everything in it.
+    def delete_study(self, id: str, *, purge: bool = False) -> None:
+        """Delete a study and everything in it: for good with ``purge``, else it is in the trash for 30 days.
 
         Raises:
             NotFound: there is no study of this name.
+            Unauthorized: it is somebody else's.
         """
-        self._transport.perform(StudyCalls(id).delete())
+        self._transport.perform(StudyCalls(id).delete(purge=purge))
+
+    def trash(self) -> Iterator[Deletion]:
+        """Yield the deleted studies that can be restored, those deleted last first."""
+        return self._transport.each(client_calls.trash())
+
+    def restore_study(self, id: str, deletion: int | None = None) -> Study:
+        """Bring a deleted study back: it goes on where it was.
+
+        Args:
+            id: its name.
+            deletion: which of several, as ``trash`` numbers them; None is the last.
+
+        Raises:
+            NotFound: there is none of this name in the trash.
+            Conflict: there is a study of this name again.
+        """
+        return Study(self._transport, self._transport.perform(client_calls.restore_study(id, deletion)).id)
+
+    def purge_study(self, deletion: int) -> None:
+        """Delete a study in the trash for good.
+
+        Raises:
+            NotFound: there is none of this number in the trash.
+        """
+        self._transport.perform(client_calls.purge_study(deletion))

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from adabkb_client.access import Deletion
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.errors import Conflict, Invalid
 from adabkb_client.models import Direction, StudyInfo, decode
 from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.plain import plain
 from adabkb_client.study_calls import StudyCalls
+from adabkb_client.trial_calls import study_path
 
 CHANGEABLE = (
     "budget",
@@ -81,3 +83,19 @@ def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *
 def studies() -> Listing[StudyInfo]:
     """List all studies."""
     return Listing("/studies", lambda study: decode(StudyInfo, study))
+
+
+def trash() -> Listing[Deletion]:
+    """List the studies in the trash."""
+    return Listing("/trash", lambda deletion: decode(Deletion, deletion))
+
+
+def restore_study(id: str, deletion: int | None) -> Steps[StudyInfo]:
+    """Bring a deleted study back: see ``Client.restore_study``."""
+    body = {} if deletion is None else {"deletion": deletion}
+    return decode(StudyInfo, (yield Call("POST", f"{study_path(id)}/restore", body)))
+
+
+def purge_study(deletion: int) -> Steps[None]:
+    """Delete a study in the trash for good."""
+    yield Call("DELETE", f"/trash/{deletion}")

@@ -168,6 +168,9 @@ class Unavailable(APIError):
 
 
 _REMEDIES = {
+    "unauthorized": "Give a token that is good: Client(token=...), or ADABKB_TOKEN in the environment.",
+    "forbidden": 'Use a token that may, or ask the study\'s owner: study.share(user, "work").',
+    "deletion_not_found": "client.trash() yields those that can be restored.",
     "study_not_found": "client.studies() yields those that there are; client.create_study() creates one.",
     "trial_not_found": "study.trials() yields those that there are.",
     "observation_not_found": "study.observations() yields those that there are.",

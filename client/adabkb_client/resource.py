@@ -54,6 +54,13 @@ class StudyResource:
     resume = performed(StudyCalls.resume)
     delete = performed(StudyCalls.delete)
 
+    access = performed(StudyCalls.access)
+    share = performed(StudyCalls.share)
+    unshare = performed(StudyCalls.unshare)
+    give = performed(StudyCalls.give)
+    link = performed(StudyCalls.link)
+    unlink = performed(StudyCalls.unlink)
+
     observe = performed(StudyCalls.observe)
     observe_point = performed(StudyCalls.observe_point)
     observe_many = performed(StudyCalls.observe_many)

@@ -1,8 +1,10 @@
 """The calls of a study, one procedure each: ``resource.py`` performs them and blocks, ``async_study.py`` awaits."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, SupportsFloat
 
+from adabkb_client.access import Access, Link
 from adabkb_client.analysis import Importance, Slice
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.import_report import ImportReport
@@ -49,9 +51,41 @@ class StudyCalls(TrialCalls):
         """Hand out trials again."""
         return self.update(state="running")
 
-    def delete(self) -> Steps[None]:
-        """Delete the study and everything in it."""
-        yield Call("DELETE", self._path)
+    def delete(self, *, purge: bool = False) -> Steps[None]:
+        """Delete the study and everything in it: for good with ``purge``, else ``Client.restore_study`` brings it back
+        for 30 days."""
+        yield Call("DELETE", self._path, params={"purge": "true" if purge else None})
+
+    # Who may do what with it
+
+    def access(self) -> Steps[Access]:
+        """Return whose the study is, and with whom it is shared."""
+        return decode(Access, (yield Call("GET", f"{self._path}/access")))
+
+    def share(self, user: str, right: Literal["read", "work"] = "read") -> Steps[Access]:
+        """Let a user, or everybody who has a token ("*"), read the study or work on it."""
+        return self._change_access({"shared_with": {user: right}})
+
+    def unshare(self, user: str) -> Steps[Access]:
+        """Share the study with a user, or with everybody, no longer."""
+        return self._change_access({"shared_with": {user: None}})
+
+    def give(self, owner: str) -> Steps[Access]:
+        """Give the study to another owner; the former one has no right to it any more."""
+        return self._change_access({"owner": owner})
+
+    def link(self, expires_at: datetime | None = None) -> Steps[Link]:
+        """Make a token that reads this study and nothing else.
+
+        Args:
+            expires_at: until when it is good, with a time zone; None is for good.
+        """
+        body = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
+        return decode(Link, (yield Call("POST", f"{self._path}/links", body)))
+
+    def unlink(self, id: str) -> Steps[None]:
+        """Let a link be of no use any more."""
+        yield Call("DELETE", f"{self._path}/links/{id}")
 
     # Results
 
@@ -168,6 +202,9 @@ class StudyCalls(TrialCalls):
         """Return everything about the study (jsonl) or a table of its observations (csv)."""
         text: str = yield Call("GET", f"{self._path}/export", params={"format": format}, as_text=True)
         return text
+
+    def _change_access(self, changes: Mapping[str, Any]) -> Steps[Access]:
+        return decode(Access, (yield Call("PATCH", f"{self._path}/access", changes)))
 
     def _glance(self) -> Steps[StudyInfo]:
         """The study, if the server answers at once."""

@@ -6,36 +6,51 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.api import events, model, observations, problems, studies, system, trials
+from adabkb_service.access.gate import Gate
+from adabkb_service.api import (
+    events,
+    model,
+    observations,
+    problems,
+    sharing,
+    studies,
+    system,
+    tokens,
+    trash,
+    trials,
+)
 from adabkb_service.api.document import document
 from adabkb_service.api.middleware import BodyLimitMiddleware, HeadMiddleware, RequestMiddleware
+from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Inference, WorkerPool, in_this_process
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
-from adabkb_service.page import assets, views
-from adabkb_service.settings import Settings
+from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, sweep
+from adabkb_service.page import assets, login, views
+from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import HOLDER_SECONDS, Database
 from adabkb_service.study.clock import SteadyClock
 
 logger = logging.getLogger(__name__)
 
-ROUTERS = [module.router for module in (studies, trials, observations, model, events, system)]
-ROUTES = [route for router in (*ROUTERS, views.data, views.pages, assets.router) for route in router.routes]
+ROUTERS = [module.router for module in (studies, sharing, trials, observations, model, events, trash, tokens, system)]
+PAGES = [views.data, views.pages, login.router, assets.router]
+ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
 
-KEYS_SECONDS = 60.0
-"""How often old idempotency keys are looked for."""
+TIDYING_SECONDS = 60.0
+"""How often what is old is looked for, and the last uses of tokens are stored."""
 
 DESCRIPTION = """Ask/tell Gaussian-process optimization: one Ada-BKB study per id.
 
@@ -59,13 +74,16 @@ def create_app(settings: Settings) -> FastAPI:
     inference = _inference(settings, database)
     running = Service(database, clock=SteadyClock(database.now), inference=inference, threads=settings.study_threads)
 
+    gate = Gate(database, running.clock, is_open=settings.is_loopback, stays_open=settings.insecure)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await run_sync(migration.prepare, database)
+        await run_sync(gate.close_if_tokens)
         await run_sync(inference.open)
         await run_sync(running.open)
         await run_sync(cut_leases, running)
-        with threadpool_limits(settings.blas_threads), _sweeping(running, settings):
+        with threadpool_limits(settings.blas_threads), _sweeping(running, gate, settings):
             yield
         await run_sync(running.close)
         await run_sync(inference.close)
@@ -82,10 +100,20 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.service = running
     app.state.overview = Overview(running)
+    app.state.gate = gate
     app.state.routes = ROUTES
     problems.install(app)
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)
     app.add_middleware(HeadMiddleware)
+    app.add_middleware(OriginMiddleware, hosts=listed(settings.hosts), origins=listed(settings.origins))
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=listed(settings.origins),
+            allow_methods=CORS_METHODS,
+            allow_headers=CORS_SENT,
+            expose_headers=CORS_SEEN,
+        )
     app.add_middleware(RequestMiddleware, metrics=running.metrics)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app
@@ -105,19 +133,22 @@ def _inference(settings: Settings, database: Database) -> Inference:
 
 
 @contextmanager
-def _sweeping(running: Service, settings: Settings) -> Iterator[None]:
-    """Expire leases, and forget old idempotency keys, in a thread of its own."""
+def _sweeping(running: Service, gate: Gate, settings: Settings) -> Iterator[None]:
+    """Expire leases, notice the first token and forget what is old, in a thread of its own."""
     stop = threading.Event()
 
     def loop() -> None:
-        forgotten_at = time.monotonic()
+        tidied_at = time.monotonic()
         while not stop.wait(settings.sweep_seconds):
             try:
+                gate.close_if_tokens()
                 sweep(running)
-                since = time.monotonic() - forgotten_at
-                if since > KEYS_SECONDS:
+                since = time.monotonic() - tidied_at
+                if since > TIDYING_SECONDS:
                     forget_keys(running, settings.idempotency_hours, since)
-                    forgotten_at = time.monotonic()
+                    empty_trash(running, since)
+                    gate.store_uses()
+                    tidied_at = time.monotonic()
             except AdaBKBError as error:
                 logger.warning("the sweep is tried again in %s s: %s", settings.sweep_seconds, error)
             except Exception:
@@ -130,3 +161,5 @@ def _sweeping(running: Service, settings: Settings) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
+        with suppress(AdaBKBError):  # the database is away; a server that ends does not wait for it
+            gate.store_uses()

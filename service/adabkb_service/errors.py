@@ -1,8 +1,12 @@
-"""What can go wrong in the domain. No HTTP here: ``api/problems.py`` has the table error -> status.
+"""What can go wrong in the domain. No HTTP here: ``api/kinds.py`` has the table error -> status.
 
 AdaBKBError
+├── Unauthorized              the request has no token that is good
+├── Forbidden                 its token, or its user, may not do this
 ├── NotFound
 │   ├── StudyNotFound
+│   ├── TokenNotFound
+│   ├── DeletionNotFound
 │   ├── TrialNotFound
 │   └── ObservationNotFound
 ├── Invalid                   the request cannot be understood; carries one FieldError per fault
@@ -87,6 +91,24 @@ class AdaBKBError(Exception):
         self.errors = tuple(errors)
 
 
+class Unauthorized(AdaBKBError):
+    """No token was sent, or one that is of no use."""
+
+    def __init__(self, detail: str, reason: str) -> None:
+        """What is wrong, and for the audit log one of "missing", "unknown", "revoked" and "expired"."""
+        super().__init__(detail)
+        self.reason = reason
+
+
+class Forbidden(AdaBKBError):
+    """Somebody is known, and may not do this."""
+
+    def __init__(self, detail: str, scope: str | None = None) -> None:
+        """What is not allowed, and the scope that a token needs for it, if it is a matter of that."""
+        super().__init__(detail)
+        self.scope = scope
+
+
 class NotFound(AdaBKBError):
     """A thing that was named does not exist."""
 
@@ -96,6 +118,17 @@ class StudyNotFound(NotFound):
 
     def __init__(self, study: str) -> None:
         super().__init__(f"There is no study {shown(study)}.")
+
+
+class TokenNotFound(NotFound):
+    """No such token."""
+
+    def __init__(self, token_id: str) -> None:
+        super().__init__(f"There is no token {shown(token_id)}.")
+
+
+class DeletionNotFound(NotFound):
+    """No such study in the trash."""
 
 
 class TrialNotFound(NotFound):

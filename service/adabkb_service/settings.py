@@ -5,11 +5,13 @@ Command line flags beat ``ADABKB_*`` environment variables, which beat ``adabkb.
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -20,8 +22,16 @@ from pydantic_settings import (
 from adabkb_service.contract.wording import sentence, unknown
 
 FILE = "adabkb.toml"
-FLAGS = ("host", "port", "database", "access_log")
+FLAGS = ("host", "port", "database", "access_log", "insecure")
 """The settings that ``adabkb serve`` has options for."""
+LISTS = {
+    "hosts": (re.compile(r"[\w.-]+"), "names without http:// and without a port, such as optimizer.lab.example"),
+    "origins": (
+        re.compile(r"https?://([\w.-]+|\[[0-9a-f:]+\])(:\d+)?"),
+        "scheme, name and port as browsers send them, such as https://notebook.lab.example",
+    ),
+}
+"""Settings that are lists: the pattern of an item, and what it has to be."""
 
 
 class Settings(BaseSettings):
@@ -33,7 +43,18 @@ class Settings(BaseSettings):
         "sqlite:///adabkb.db",
         description="sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host/name",
     )
-    host: str = Field("127.0.0.1", description="address to listen on; there is no authentication yet")
+    host: str = Field("127.0.0.1", description="address to listen on; beyond loopback it takes tokens")
+    hosts: str = Field(
+        "",
+        description="names of the server for browsers, separated by commas, such as optimizer.lab.example; an IP "
+        "address and localhost always do",
+    )
+    origins: str = Field(
+        "",
+        description="other sites whose pages may use the server (CORS), separated by commas, such as "
+        "https://notebook.lab.example",
+    )
+    insecure: bool = Field(False, description="do without tokens, so that whoever reaches the server may do anything")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
     sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
@@ -52,6 +73,23 @@ class Settings(BaseSettings):
     )
     access_log: bool = Field(False, description="log each request as a line of JSON")
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only programs of this machine reach the server."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @field_validator("hosts", "origins")
+    @classmethod
+    def _check_list(cls, value: str, info: ValidationInfo) -> str:
+        pattern, example = LISTS[info.field_name or ""]
+        for item in listed(value):
+            if pattern.fullmatch(item) is None:
+                raise ValueError(f"{item!r} is none; give {example}, several with commas between them")
+        return value
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -64,6 +102,11 @@ class Settings(BaseSettings):
         """Flags first, then the environment, then the file."""
         del dotenv_settings, file_secret_settings
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def listed(value: str) -> list[str]:
+    """The items of a setting that is a list."""
+    return [item.strip() for item in value.split(",") if item.strip()]
 
 
 def load(**flags: Any) -> Settings:

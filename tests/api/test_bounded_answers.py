@@ -77,6 +77,10 @@ SOUND: dict[str, dict[str, Any]] = {
     "observeBatch": {"items": [{"trial": 1, "value": 1}]},
     "correctObservation": {},
     "predict": {"points": [{"x": 0}]},
+    "createToken": {"name": "a", "scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"},  # or it closes the server
+    "changeAccess": {"shared_with": {"bob": "read"}},
+    "createLink": {},
+    "restoreStudy": {"deletion": 1},
 }
 """A body that each operation takes: a hostile field stands in or beside it."""
 
@@ -104,7 +108,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     database = f"sqlite:///{tmp_path_factory.mktemp('bounded')}/adabkb.db"
     made = create_app(Settings(database=database, model_processes=0, sweep_seconds=3600))
     transport = httpx.ASGITransport(app=made, raise_app_exceptions=False)
-    client = httpx.AsyncClient(transport=transport, base_url="http://server")
+    client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(made.router.lifespan_context(made)):
         app = App(portal, client)
         for study in (NARROW, WIDE, VAST):
@@ -210,7 +214,7 @@ def excesses(
 
 
 def path_of(path: str, study: str) -> str:
-    return path.format(study_id=study, number=1, seq=1)
+    return path.format(study_id=study, number=1, seq=1, token_id="0" * 12, deletion=1)
 
 
 def as_json(body: Any) -> dict[str, Any]:
@@ -279,7 +283,7 @@ def test_hostile_parameters_get_a_small_answer_soon(
     """Those of path, query and headers, and headers that all routes have."""
     given = [(known["name"], known["in"]) for known in operation.get("parameters", [])]
     given += [("x-request-id", "header"), ("content-type", "header"), ("accept", "header"), ("more", "query")]
-    sound = {"study_id": "nowhere", "number": "1", "seq": "1"}
+    sound = {"study_id": "nowhere", "number": "1", "seq": "1", "token_id": "0" * 12, "deletion": "1"}
     for name, place in given:
         for text in TEXTS.values():
 

@@ -24,10 +24,10 @@ from adabkb_client.models import decode
 from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """
-    APIError AdaBKBError Answer AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Best Bool Categorical Cell
+    APIError Access AdaBKBError Answer AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Best Bool Categorical Cell
     Client Conflict ConnectionFailed Counts
-    Delivery Estimate Event Fixed Float ImportReport Importance ImportedResult Int Invalid KeptResult LeasedTrial Misfit
-    NoTrialAvailable NotFound
+    Deletion Delivery Estimate Event Fixed Float ImportReport Importance ImportedResult Int Invalid KeptResult
+    LeasedTrial Link Misfit NoTrialAvailable NotFound
     Observation Ordinal Outbox Parameter ParameterImportance PreconditionFailed Prediction Recommendation ResultKept
     RunReport Slice SliceAxis Study StudyComplete StudyInfo StudySummary Trial Unauthorized Unavailable
     UnexpectedAnswer WorkerDied WorkerLost

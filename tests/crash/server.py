@@ -88,7 +88,7 @@ async def running(app: FastAPI, door: ASGIApp | None = None) -> AsyncIterator[Se
     transport = httpx.ASGITransport(app=door or app)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://adabkb") as client,
+        httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
     ):
         yield Server(app.state.service, client)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer.main
 
-from adabkb_service.api.problems import HTTP, TABLE
+from adabkb_service.api.kinds import all_kinds
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.contract.algorithms import SYSTEMS
@@ -51,7 +51,7 @@ def routes() -> str:
 
 def errors() -> str:
     """Every code of a problem, with its remedy."""
-    kinds = {kind.code: kind for kind in [*TABLE.values(), *HTTP.values()]}
+    kinds = {kind.code: kind for kind in all_kinds()}
     rows = [
         f"| {kind.status} | `{code}` | {kind.title} | {'yes' if kind.retryable else ''} | {kind.remedy or ''} |"
         for code, kind in sorted(kinds.items(), key=lambda item: (item[1].status, item[0]))

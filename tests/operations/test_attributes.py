@@ -12,8 +12,9 @@ from adabkb_service.errors import Invalid, TrialNotFound
 from adabkb_service.operations import read
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create, delete
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, annotate, get, observe, queue, suggest

@@ -15,9 +15,10 @@ from adabkb_service.inference.messages import Advance, Message, Reply
 from adabkb_service.inference.pool import Receive
 from adabkb_service.operations import read
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.manage import create, delete
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary
 from tests.operations.conftest import ManualClock, definition

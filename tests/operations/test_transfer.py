@@ -18,9 +18,10 @@ from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create, delete
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
 from adabkb_service.storage import migration
 from adabkb_service.storage.copying import copy, is_empty
 from adabkb_service.storage.database import Database

@@ -8,6 +8,8 @@ from typing import Any
 
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.tokens import TokenRow
+from adabkb_service.storage.trash import TrashRow
 
 NOW = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
@@ -68,3 +70,14 @@ def event(seq: int, study_id: str = "s", **changed: Any) -> EventRow:
 def key(name: str, study_id: str = "s", **changed: Any) -> KeyRow:
     """An idempotency key of a request below a study."""
     return replace(KeyRow(study_id, name, study_id, "f", {}, NOW), **changed)
+
+
+def token(token_id: str, **changed: Any) -> TokenRow:
+    """A token of ann's, for good and for all studies."""
+    row = TokenRow(token_id, "f" * 64, "ann", "laptop", ["work"], None, None, NOW, None, None, None)
+    return replace(row, **changed)
+
+
+def deletion(study_id: str, **changed: Any) -> TrashRow:
+    """A deleted study of ann's."""
+    return replace(TrashRow(None, study_id, "ann", {"ann": "own"}, 3, "ann", NOW), **changed)

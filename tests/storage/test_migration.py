@@ -17,7 +17,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from adabkb_service.errors import SchemaMismatch
-from adabkb_service.storage import events, idempotency, migration, studies
+from adabkb_service.storage import events, horizons, migration, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study.logged import replayed
@@ -151,7 +151,7 @@ def test_an_upgraded_study_has_its_rules_an_identity_and_its_checkpoint_apart(
     migration.upgrade(database)
     with database.reading() as connection:
         upgraded = [studies.get(connection, name) for name in studies.ids(connection)]
-        assert idempotency.horizon(connection) is None
+        assert horizons.find(connection, "idempotency keys") is None
     for old, new in zip(before["studies"], upgraded, strict=True):
         figures = dict(old["model"])
         checkpoint = old["checkpoint"] if "checkpoint" in old else figures.pop("learned", None)

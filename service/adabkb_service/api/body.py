@@ -17,10 +17,10 @@ from typing import Any
 from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
@@ -122,7 +122,7 @@ class StrictRequest(Request):
         return self._json
 
 
-class StrictRoute(APIRoute):
+class StrictRoute(GuardedRoute):
     """A route that reads its body strictly, only as application/json, and takes no unknown query parameters."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

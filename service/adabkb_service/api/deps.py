@@ -45,6 +45,9 @@ async def _service(request: Request) -> Service:
 ServiceDep = Annotated[Service, Depends(_service)]
 
 
+Parts = tuple[str, str, Any] | tuple[str, str, Any, str | None]
+
+
 async def _key(
     request: Request,
     idempotency_key: Annotated[
@@ -59,13 +62,15 @@ async def _key(
     if idempotency_key is None:
         return None
     raw = await request.body()
-    parts = request.method, request.url.path, await request.json() if raw else None
+    parts: Parts = request.method, request.url.path, await request.json() if raw else None
+    if (caller := request.scope["state"].get("caller")) is not None:
+        parts = (*parts, caller.user)
     fingerprint = _fingerprint(parts) if len(raw) < SMALL else await run_sync(_fingerprint, parts)
     return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint)
 
 
-def _fingerprint(parts: tuple[str, str, Any]) -> str:
-    """Of a request's method, path and body: the same whatever the order of names and the spaces are."""
+def _fingerprint(parts: Parts) -> str:
+    """Of a request's method, path, body and user: the same whatever the order of names and the spaces are."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -110,7 +115,7 @@ class Page:
 
     @property
     def after_study(self) -> tuple[datetime, str] | None:
-        """The study that the last page ended with; None for the first page."""
+        """The study, or the token, that the last page ended with; None for the first page."""
         if self.cursor is None:
             return None
         match _decoded(self.cursor):
@@ -140,6 +145,11 @@ PageDep = Annotated[Page, Depends(_page)]
 def encoded(position: Any) -> str:
     """A position in a list as an opaque cursor."""
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+
+
+def encoded_time(position: tuple[datetime, str] | None) -> str | None:
+    """A time and a name as an opaque cursor; None for the end."""
+    return None if position is None else encoded([position[0].isoformat(), position[1]])
 
 
 def _decoded(cursor: str) -> Any:

@@ -11,10 +11,17 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from adabkb_service.api.problems import Problem
+from adabkb_service.api.admission import SCHEME
+from adabkb_service.api.problems import Problem, responses
 
 REFERENCE = "#/components/schemas/{model}"
 JSON = "application/json"
+BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token, as `adabkb token create` prints it. A server on loopback asks for none as long as "
+    "there are none.",
+}
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -31,8 +38,11 @@ def document(app: FastAPI) -> dict[str, Any]:
             for field in schema.get("properties", {}).values():
                 field.pop("title", None)
                 _tell_default(field)
+        made["components"]["securitySchemes"] = {SCHEME: BEARER}
         for operation in _operations(made):
             _give_examples(operation)
+            if "security" in operation:
+                operation["responses"] |= {str(status): answer for status, answer in responses(401, 403).items()}
         app.openapi_schema = made
     return app.openapi_schema
 

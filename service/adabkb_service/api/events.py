@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
 from adabkb_service.api.problems import responses
@@ -32,6 +33,7 @@ STREAM = "text/event-stream"
     response_model=Listing[history.Event],
     responses={200: {"content": {STREAM: {"schema": {"type": "string"}}}}, **responses(404, 422)},
 )
+@needs("read")
 def list_events(
     study_id: StudyId,
     service: ServiceDep,
@@ -86,6 +88,7 @@ async def _stream(
         **responses(404, 422),
     },
 )
+@needs("read")
 def export_study(
     study_id: StudyId, service: ServiceDep, format: Annotated[Literal["jsonl", "csv"], Query()] = "jsonl"
 ) -> StreamingResponse:

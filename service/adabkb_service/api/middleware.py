@@ -14,7 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adabkb_service.api.problems import HTTP, problem
+from adabkb_service.api.kinds import HTTP
+from adabkb_service.api.problems import problem
 from adabkb_service.study.metrics import Metrics
 
 access_log = logging.getLogger("adabkb.access")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded, reply
 from adabkb_service.api.problems import responses
@@ -21,6 +22,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 
 
 @router.get("/recommendation", operation_id="getRecommendation", responses=responses(404, 422))
+@needs("read")
 def get_recommendation(study_id: StudyId, service: ServiceDep) -> views.Recommendation:
     """The best point by the model and by observation, always both."""
     return predict.recommendation(service, study_id)
@@ -32,18 +34,21 @@ def get_recommendation(study_id: StudyId, service: ServiceDep) -> views.Recommen
     response_model=views.Predictions,
     responses=responses(400, 404, 413, 415, 422),
 )
+@needs("read")
 def predict_points(study_id: StudyId, body: PredictBody, service: ServiceDep, key: KeyDep) -> Response:
     """The posterior at some points. The study does not change; with a key, a repeated call gets the same answer."""
     return reply(predict.predict(service, study_id, body.points, key))
 
 
 @router.get("/importance", operation_id="getImportance", responses=responses(404, 422))
+@needs("read")
 def get_importance(study_id: StudyId, service: ServiceDep) -> found.Importance:
     """Which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
     return analysis.importance(service, study_id)
 
 
 @router.get("/slice", operation_id="getSlice", responses=responses(404, 422))
+@needs("read")
 def get_slice(
     study_id: StudyId,
     service: ServiceDep,
@@ -72,12 +77,14 @@ def get_slice(
 
 
 @router.get("/model", operation_id="getModel", responses=responses(404, 422))
+@needs("read")
 def get_model(study_id: StudyId, service: ServiceDep) -> views.Model:
     """The model in numbers."""
     return predict.model(service, study_id)
 
 
 @router.get("/partition", operation_id="listPartition", responses=responses(404, 422))
+@needs("read")
 def list_partition(
     study_id: StudyId,
     service: ServiceDep,
@@ -90,6 +97,7 @@ def list_partition(
 
 
 @router.get("/tree", operation_id="listCells", responses=responses(404, 422))
+@needs("read")
 def list_cells(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.Cell]:
     """Cells of the partition tree in order of creation."""
     cells, last = predict.tree(service, study_id, page.after, page.limit)
@@ -97,6 +105,7 @@ def list_cells(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing
 
 
 @router.get("/dictionary", operation_id="listDictionary", responses=responses(404, 422))
+@needs("read")
 def list_dictionary(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.DictionaryPoint]:
     """Points of the dictionary in order of first observation."""
     # Ordinals begin at 0, so the first page starts after -1.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
 from adabkb_service.api.problems import describe, responses
@@ -24,6 +25,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
     response_model=views.Observed,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
+@needs("work")
 async def observe_result(study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep) -> Response:
     """Store a result; it is durable when the answer arrives. Sending it again changes nothing."""
     with service.metrics.observe_seconds.time():
@@ -36,6 +38,7 @@ async def observe_result(study_id: StudyId, body: ObserveBody, service: ServiceD
     response_model=views.ObservedBatch,
     responses=responses(400, 404, 413, 415, 422),
 )
+@needs("work")
 async def observe_results(study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep) -> Response:
     """Store many results; one that is refused does not affect the others."""
     with service.metrics.observe_seconds.time():
@@ -43,6 +46,7 @@ async def observe_results(study_id: StudyId, body: BatchBody, service: ServiceDe
 
 
 @router.get("/observations", operation_id="listObservations", responses=responses(404, 422))
+@needs("read")
 def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.Observation]:
     """Observations in order."""
     items = read.list_observations(service, study_id, page.after, page.limit)
@@ -55,6 +59,7 @@ def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> 
     response_model=views.Corrected,
     responses=responses(400, 404, 413, 415, 422),
 )
+@needs("work")
 async def correct_observation(
     study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep
 ) -> Response:
@@ -68,6 +73,7 @@ async def correct_observation(
     response_model=views.Corrected,
     responses=responses(404, 422),
 )
+@needs("work")
 async def exclude_observation(
     study_id: StudyId,
     seq: Number,

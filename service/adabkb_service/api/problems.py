@@ -1,10 +1,10 @@
-"""Errors as ``application/problem+json`` (RFC 9457). ``TABLE`` alone decides which status an error gets."""
+"""Errors as ``application/problem+json`` (RFC 9457). Of what kind each is, ``kinds`` says."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -16,6 +16,7 @@ from starlette.routing import Match
 
 from adabkb_service import errors
 from adabkb_service.api.addresses import meant
+from adabkb_service.api.kinds import HTTP, Kind, all_kinds, kind_of
 from adabkb_service.contract.answers import Answer, BatchItem, Fault
 from adabkb_service.contract.faults import MORE
 from adabkb_service.contract.wording import sentence
@@ -26,110 +27,6 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 UNKNOWN = "extra_forbidden"
 """Code of the fault of a field that there is not."""
-
-
-class Kind(NamedTuple):
-    """How an error is answered."""
-
-    status: int
-    code: str
-    title: str
-    retryable: bool = False
-    remedy: str | None = None
-    """What to do, in terms of the API, where the ``detail`` of the error does not say it."""
-
-
-TABLE: dict[type[errors.AdaBKBError], Kind] = {
-    errors.StudyNotFound: Kind(
-        404,
-        "study_not_found",
-        "No such study",
-        remedy="GET /v1/studies lists those that there are, and POST /v1/studies creates one.",
-    ),
-    errors.TrialNotFound: Kind(
-        404, "trial_not_found", "No such trial", remedy="GET .../trials lists those that there are."
-    ),
-    errors.ObservationNotFound: Kind(
-        404,
-        "observation_not_found",
-        "No such observation",
-        remedy="GET .../observations lists those that there are; their seq is the number that is meant.",
-    ),
-    errors.StudyExists: Kind(
-        409,
-        "study_exists",
-        "The id is taken",
-        remedy="Give another id, or the same definition to go on with the study that there is. PATCH /v1/studies/... "
-        "changes its limits, stop and tags; the rest of a definition cannot change.",
-    ),
-    errors.ResultConflict: Kind(
-        409,
-        "result_conflict",
-        "The attempt has another result",
-        remedy="PATCH .../observations/... corrects a result that is stored, and POST .../retry hands out a failed "
-        "trial again.",
-    ),
-    errors.TrialFinished: Kind(
-        409,
-        "trial_finished",
-        "The trial is finished",
-        remedy="There is nothing left to do for this trial. DELETE .../observations/... excludes a wrong result, and "
-        "POST .../retry hands out a failed trial again.",
-    ),
-    errors.LeaseLost: Kind(
-        409,
-        "lease_lost",
-        "The attempt does not hold the trial",
-        remedy="Stop working on the trial and ask for another with POST .../suggest. A result that is there already "
-        "may still be told, with its attempt.",
-    ),
-    errors.StudyComplete: Kind(
-        409,
-        "study_complete",
-        "The study takes no further trials",
-        remedy="PATCH /v1/studies/... with a larger budget lets it go on, if the budget is the reason. A result at a "
-        "point of your own costs no budget: POST .../observe with parameters and value.",
-    ),
-    errors.RequestInProgress: Kind(409, "request_in_progress", "The same request is in progress", retryable=True),
-    errors.PreconditionFailed: Kind(
-        412,
-        "precondition_failed",
-        "The study has changed",
-        remedy="GET the study, decide again, and send If-Match with the ETag of that answer; without If-Match the "
-        "request is performed whatever the revision is.",
-    ),
-    errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
-    errors.Invalid: Kind(422, "invalid", "The request is not valid"),
-    errors.Busy: Kind(503, "busy", "Busy", retryable=True),
-    errors.ModelOutOfOrder: Kind(503, "unavailable", "Unavailable"),
-    errors.Unavailable: Kind(503, "unavailable", "Unavailable", retryable=True),
-}
-
-HTTP: dict[int, Kind] = {
-    400: Kind(
-        400,
-        "malformed_body",
-        "The body is not JSON",
-        remedy="Send JSON in UTF-8: names and texts in double quotation marks, true, false and null in small letters, "
-        "no comma after the last item.",
-    ),
-    404: Kind(404, "not_found", "No such page", remedy="/docs shows all calls, /openapi.json lists them for programs."),
-    405: Kind(
-        405,
-        "method_not_allowed",
-        "Method not allowed",
-        remedy="Use one of the methods that it takes; /docs shows what each does.",
-    ),
-    413: Kind(
-        413,
-        "body_too_large",
-        "The body is too large",
-        remedy="Send less at once, such as results in several batches; the setting body_limit of the server raises the "
-        "limit.",
-    ),
-    415: Kind(415, "unsupported_media_type", "The body is not application/json"),
-    500: Kind(500, "internal", "Internal error"),
-}
 
 
 class Problem(Answer):
@@ -145,11 +42,6 @@ class Problem(Answer):
     retryable: bool = Field(description="whether the same request may succeed later")
     remedy: str | None = Field(description="what to do; null where detail and errors say it")
     errors: list[Fault] = Field(default_factory=list)
-
-
-def kind_of(error: errors.AdaBKBError) -> Kind:
-    """The entry of the table for the class of the error, or for its nearest base class."""
-    return next(TABLE[cls] for cls in type(error).__mro__ if cls in TABLE)
 
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
@@ -169,7 +61,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with, for the OpenAPI document. Every route may answer 503."""
     return {
         status: {
-            "description": "; ".join(sorted({kind.title for kind in _all_kinds() if kind.status == status})),
+            "description": "; ".join(sorted({kind.title for kind in all_kinds() if kind.status == status})),
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
         for status in (*statuses, 503)
@@ -210,17 +102,23 @@ def problem(
     return JSONResponse(body.model_dump(), kind.status, headers={**(headers or {}), **extra}, media_type=MEDIA_TYPE)
 
 
-def _all_kinds() -> list[Kind]:
-    return [*TABLE.values(), *HTTP.values()]
-
-
 def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
     return [Fault(pointer=fault.pointer, detail=fault.detail, code=fault.code) for fault in found]
 
 
 def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AdaBKBError)
-    return problem(request, kind_of(error), error.detail, error.errors)
+    return problem(request, kind_of(error), error.detail, error.errors, _challenge(error))
+
+
+def _challenge(error: errors.AdaBKBError) -> dict[str, str]:
+    """What a client has to bring (RFC 6750)."""
+    if isinstance(error, errors.Unauthorized):
+        invalid = "" if error.reason == "missing" else ' error="invalid_token"'
+        return {"WWW-Authenticate": f'Bearer realm="adabkb"{"," if invalid else ""}{invalid}'}
+    if isinstance(error, errors.Forbidden) and error.scope is not None:
+        return {"WWW-Authenticate": f'Bearer realm="adabkb", error="insufficient_scope", scope="{error.scope}"'}
+    return {}
 
 
 def _on_http_error(request: Request, error: Exception) -> JSONResponse:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, Query, Response
 
+from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded, reply
+from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.operations import manage
+from adabkb_service.operations import manage, trash
 from adabkb_service.operations.suggest import suggest
 
 router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRoute)
@@ -25,21 +26,23 @@ router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRou
     response_model=views.Study,
     responses={200: {"model": views.Study, "description": "It existed already"}, **responses(400, 409, 413, 415, 422)},
 )
-def create_study(body: StudyDefinition, service: ServiceDep, key: KeyDep) -> Response:
+@needs("work")
+def create_study(body: StudyDefinition, service: ServiceDep, key: KeyDep, caller: CallerDep) -> Response:
     """Create a study. The same definition under the same id again answers 200 with the existing one."""
-    outcome = manage.create(service, body, key)
+    outcome = manage.create(service, body, key, caller)
     return reply(outcome, etag=outcome.view.revision)
 
 
 @router.get("", operation_id="listStudies", responses=responses(422))
-def list_studies(service: ServiceDep, page: PageDep) -> Listing[views.Study]:
-    """Studies, newest first."""
-    found = manage.page(service, page.after_study, page.limit)
-    last = None if found.last is None else encoded([found.last[0].isoformat(), found.last[1]])
-    return Listing(items=found.items, next_cursor=last)
+@needs("read")
+def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listing[views.Study]:
+    """Studies, newest first: one's own, and those shared with one."""
+    found = manage.page(service, page.after_study, page.limit, caller)
+    return Listing(items=found.items, next_cursor=encoded_time(found.last))
 
 
 @router.get("/{study_id}", operation_id="getStudy", response_model=views.Study, responses=responses(404, 422))
+@needs("read")
 async def get_study(study_id: StudyId, service: ServiceDep) -> Response:
     """A study; its ETag is its revision."""
     outcome = await done(service, manage.get(study_id))
@@ -52,6 +55,7 @@ async def get_study(study_id: StudyId, service: ServiceDep) -> Response:
     response_model=views.Study,
     responses=responses(400, 404, 412, 413, 415, 422),
 )
+@needs("work")
 async def change_study(
     study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep
 ) -> Response:
@@ -61,9 +65,16 @@ async def change_study(
 
 
 @router.delete("/{study_id}", operation_id="deleteStudy", status_code=204, responses=responses(404, 412, 422))
-def delete_study(study_id: StudyId, service: ServiceDep, revisions: RevisionsDep) -> None:
-    """Delete a study and everything below it."""
-    manage.delete(service, study_id, revisions)
+@needs("own")
+def delete_study(
+    study_id: StudyId,
+    service: ServiceDep,
+    revisions: RevisionsDep,
+    caller: CallerDep,
+    purge: Annotated[bool, Query(description="for good, and not into the trash")] = False,
+) -> None:
+    """Delete a study and everything below it. For 30 days it can be restored from the trash."""
+    trash.delete(service, study_id, revisions, caller, purge=purge)
 
 
 @router.post(
@@ -73,6 +84,7 @@ def delete_study(study_id: StudyId, service: ServiceDep, revisions: RevisionsDep
     response_model=views.Suggested,
     responses=responses(400, 404, 413, 415, 422),
 )
+@needs("work")
 async def suggest_trials(
     study_id: StudyId, service: ServiceDep, key: KeyDep, body: Annotated[SuggestBody, Body(default_factory=SuggestBody)]
 ) -> Response:

@@ -7,22 +7,25 @@ from importlib.metadata import version
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from adabkb_service.api.admission import GuardedRoute, needs, needs_nothing
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
 from adabkb_service.errors import Unavailable
 from adabkb_service.storage import migration
 
-router = APIRouter(tags=["system"])
+router = APIRouter(tags=["system"], route_class=GuardedRoute)
 
 
 @router.get("/healthz", operation_id="getHealth")
+@needs_nothing
 async def get_health() -> Health:
     """The process runs."""
     return Health()  # on the event loop, so that it answers while all threads are busy
 
 
 @router.get("/readyz", operation_id="getReadiness", responses=responses())
+@needs_nothing
 def get_readiness(service: ServiceDep) -> Health:
     """The database answers, has the schema of this version and, after a write that failed, can be written again."""
     with service.database.reading() as connection:
@@ -34,6 +37,7 @@ def get_readiness(service: ServiceDep) -> Health:
 
 
 @router.get("/version", operation_id="getVersion")
+@needs_nothing
 def get_version() -> Version:
     """The versions of the service, of its API and of its schema."""
     return Version(version=version("adabkb-service"), schema_revision=migration.head())
@@ -45,6 +49,7 @@ def get_version() -> Version:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
+@needs("read")
 def get_metrics(service: ServiceDep) -> Response:
     """Prometheus metrics."""
     return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)

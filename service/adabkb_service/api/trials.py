@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
+from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
 from adabkb_service.api.problems import responses
@@ -29,12 +30,14 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
     response_model=views.Trial,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
+@needs("work")
 async def queue_trial(study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep) -> Response:
     """Queue a point of one's own; it is handed out before any new point."""
     return reply(await done(service, queue(study_id, body, key)))
 
 
 @router.get("", operation_id="listTrials", responses=responses(404, 422))
+@needs("read")
 def list_trials(
     study_id: StudyId,
     service: ServiceDep,
@@ -52,12 +55,14 @@ def list_trials(
 
 
 @router.get("/{number}", operation_id="getTrial", responses=responses(404, 422))
+@needs("read")
 def get_trial(study_id: StudyId, number: Number, service: ServiceDep) -> views.Trial:
     """A trial."""
     return read.trial(service, study_id, number)
 
 
 @router.get("/{number}/why", operation_id="explainTrial", responses=responses(404, 422))
+@needs("read")
 def explain_trial(study_id: StudyId, number: Number, service: ServiceDep) -> history.Why:
     """What a trial was decided on, and what became of it."""
     return why(service, study_id, number)
@@ -69,6 +74,7 @@ def explain_trial(study_id: StudyId, number: Number, service: ServiceDep) -> his
     response_model=views.Held,
     responses=responses(400, 404, 413, 415, 422),
 )
+@needs("work")
 async def annotate_trial(
     study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
 ) -> Response:
@@ -82,6 +88,7 @@ async def annotate_trial(
     response_model=views.Held,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
+@needs("work")
 async def heartbeat(
     study_id: StudyId,
     number: Number,
@@ -99,6 +106,7 @@ async def heartbeat(
     response_model=views.Held,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
+@needs("work")
 async def release(
     study_id: StudyId,
     number: Number,
@@ -116,6 +124,7 @@ async def release(
     response_model=views.Held,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
+@needs("work")
 async def retry_trial(
     study_id: StudyId,
     number: Number,

@@ -43,7 +43,7 @@ Local = Annotated[
 Token = Annotated[
     str | None,
     typer.Option(
-        "--token", envvar="ADABKB_TOKEN", help="sent to the server as Authorization: Bearer", show_default=False
+        "--token", envvar="ADABKB_TOKEN", help="that the server knows you by; see adabkb token", show_default=False
     ),
 ]
 RetryFor = Annotated[
@@ -128,9 +128,9 @@ class Server:
         """PATCH a resource, with exactly one effect."""
         return self._answer(Call("PATCH", path, _sendable(body)))
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, **params: Param) -> None:
         """DELETE a resource."""
-        self._answer(Call("DELETE", path))
+        self._answer(Call("DELETE", path, params=params))
 
     def pages(self, path: str, **params: Param) -> Iterator[Json]:
         """Yield the items of a list, page after page."""

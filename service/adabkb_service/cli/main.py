@@ -10,12 +10,12 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from adabkb_service.cli import analysis, importing, outbox, results, studies, trials
+from adabkb_service.cli import analysis, importing, outbox, results, sharing, studies, trash, trials
 from adabkb_service.cli.calling import calling
 from adabkb_service.cli.output import fail, speaking
 from adabkb_service.cli.run import run
 
-SERVER = ("serve", "migrate", "backup", "restore", "doctor", "replay", "import")
+SERVER = ("serve", "migrate", "backup", "restore", "doctor", "replay", "import", "token", "audit")
 """The commands that need the server's packages."""
 
 
@@ -48,7 +48,7 @@ def _need_server() -> None:
 def _server_command(name: str) -> Any:
     """A command that needs the server's packages. Where these are missing, it says what to install."""
     try:
-        from adabkb_service.cli import maintenance, server  # noqa: PLC0415 (a client has not got what they import)
+        from adabkb_service.cli import maintenance, server, tokens  # noqa: PLC0415 (a client has not got what they import)
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("adabkb_service"):
             raise
@@ -62,11 +62,26 @@ def _server_command(name: str) -> Any:
             "doctor": maintenance.doctor,
             "replay": maintenance.replay,
             "import": maintenance.import_,
+            "audit": tokens.show_audit,
         }
+        if name == "token":
+            return _token_commands({"create": tokens.create, "list": tokens.list_tokens, "revoke": tokens.revoke})
         command = commands[name]
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name, context_settings=ANYTHING if command is _need_server else None)(speaking(command))
     return typer.main.get_command(alone)
+
+
+def _token_commands(commands: dict[str, Callable[..., None]]) -> Any:
+    group = typer.Typer(
+        help="Make, list and revoke the tokens of a server, in its database.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for name, command in commands.items():
+        group.command(name)(speaking(command))
+    return typer.main.get_command(group)
 
 
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -105,6 +120,7 @@ CALLS: dict[str, Callable[..., None]] = {
     "resume": studies.resume,
     "update": studies.update,
     "export": studies.export,
+    "whoami": sharing.whoami,
 }
 WITH_VALUES = ("observe", "add", "correct")
 
@@ -114,7 +130,17 @@ for name, command in CALLS.items():
 study.command("create")(speaking(calling(studies.create_study)))
 study.command("list")(speaking(calling(studies.list_studies)))
 study.command("show")(speaking(calling(studies.show_study)))
-study.command("delete")(speaking(calling(studies.delete_study)))
+study.command("delete")(speaking(calling(trash.delete_study)))
+study.command("trash")(speaking(calling(trash.list_trash)))
+study.command("restore")(speaking(calling(trash.restore_study)))
+study.command("purge")(speaking(calling(trash.purge_study)))
+study.command("access")(speaking(calling(sharing.show_access)))
+study.command("share")(speaking(calling(sharing.share)))
+study.command("unshare")(speaking(calling(sharing.unshare)))
+study.command("give")(speaking(calling(sharing.give)))
+study.command("link")(speaking(calling(sharing.link)))
+study.command("links")(speaking(calling(sharing.list_links)))
+study.command("unlink")(speaking(calling(sharing.unlink)))
 kept.command("list")(speaking(outbox.list_kept))
 kept.command("send")(speaking(calling(outbox.send)))
 kept.command("drop")(speaking(outbox.drop))

@@ -15,6 +15,9 @@ MOST_FAULTS = 10
 """Faults that are printed; ``--json`` prints all that the server lists."""
 
 REMEDIES = {
+    "unauthorized": "Give a good token: --token or ADABKB_TOKEN. An administrator makes one: adabkb token create",
+    "forbidden": "Use a token that may, or ask the owner: adabkb study share STUDY USER --work",
+    "deletion_not_found": "See which can be restored: adabkb study trash",
     "study_not_found": WHICH_STUDIES,
     "trial_not_found": "See which there are: adabkb trials STUDY",
     "observation_not_found": "See which there are: adabkb observations STUDY",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import ipaddress
 import logging
 import os
 import socket
@@ -21,7 +20,8 @@ from adabkb_service.app import create_app
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
 from adabkb_service.cli.output import fail
 from adabkb_service.settings import Settings
-from adabkb_service.storage import migration
+from adabkb_service.storage import migration, tokens
+from adabkb_service.storage.database import Database
 
 GRACE_SECONDS = 30
 """How long a server that stops waits for the requests under way. Every request takes less."""
@@ -72,6 +72,9 @@ def serve(
     port: Annotated[int | None, typer.Option(help="port; 0 takes a free one", show_default="8000")] = None,
     database: DatabaseUrl = None,
     access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request as JSON")] = None,
+    insecure: Annotated[
+        bool | None, typer.Option("--insecure", help="do without tokens, also where others reach the server")
+    ] = None,
     while_used: Annotated[
         Path | None,
         typer.Option(
@@ -83,13 +86,12 @@ def serve(
     ] = None,
 ) -> None:
     """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
-    found = settings(host=host, port=port, database=database, access_log=access_log)
+    found = settings(host=host, port=port, database=database, access_log=access_log, insecure=insecure)
     _configure_logging(found)
-    if not _is_loopback(found.host):
-        typer.echo(f"warning: {found.host} is not loopback, and there is no authentication yet.", err=True)
     with closing(_listener(found)) as listener:  # before the database: a server that cannot listen leaves none behind
         with opened(found.database) as prepared:
             migration.prepare(prepared)
+            _check_guarded(found, prepared)
         app = create_app(found)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
@@ -108,11 +110,23 @@ def _listener(settings: Settings) -> socket.socket:
         fail(f"cannot listen on {settings.host} port {settings.port}: {cause}; {remedy}")
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _check_guarded(settings: Settings, database: Database) -> None:
+    """Refuse to serve others without tokens, unless told to."""
+    if settings.insecure:
+        typer.echo(
+            f"warning: this server asks for no tokens: whoever reaches {settings.host} may read, change and delete "
+            "everything (--insecure)",
+            err=True,
+        )
+    elif not settings.is_loopback:
+        with database.reading() as connection:
+            if not tokens.any_exist(connection):
+                fail(
+                    f"others than this machine reach {settings.host}, and the database has no tokens to know them by. "
+                    "Make the first one: adabkb token create admin --scope admin (with the same --database or "
+                    "ADABKB_DATABASE). Or serve this machine alone: --host 127.0.0.1. Or let everybody do everything: "
+                    "--insecure"
+                )
 
 
 def _configure_logging(settings: Settings) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,21 +55,6 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
             "further evaluations"
         )
     show(found, "\n".join(lines), as_json=as_json)
-
-
-def delete_study(
-    server: Server,
-    study: StudyId,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Delete a study and everything below it."""
-    if not yes:
-        if not sys.stdin.isatty():
-            fail(f"there is no terminal to ask whether to delete study {study}; pass --yes")
-        typer.confirm(f"Delete study {study} with all its results?", abort=True)
-    server.delete(path(study))
-    show({"deleted": study}, f"Study {study} is deleted.", as_json=as_json)
 
 
 def pause(server: Server, study: StudyId, as_json: AsJson = False) -> None:

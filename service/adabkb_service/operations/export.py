@@ -45,7 +45,7 @@ def json_lines(service: Service, study_id: str) -> Iterator[str]:
     with suppress(Unavailable):  # then the rows that there are will do
         service.ask(study_id, "stored")
     service.do(replace(manage.get(study_id), stores_figures=True))
-    return _snapshot(service, study_id, _write_json)
+    return _snapshot(service, study_id, write_json)
 
 
 def csv_rows(service: Service, study_id: str) -> Iterator[str]:
@@ -74,7 +74,9 @@ def _sent(spool: SpooledTemporaryFile[str]) -> Iterator[str]:
         yield from spool
 
 
-def _write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
+def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
+    """Write the lines of a study into a file, as ``json_lines`` gives them."""
+
     def line(kind: str, /, **fields: Any) -> None:
         file.write(json.dumps({"type": kind, **fields}, ensure_ascii=False) + "\n")
 

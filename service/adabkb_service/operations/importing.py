@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
+from sqlalchemy import Connection
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
@@ -45,12 +46,17 @@ Lines = dict[str, list[Line]]
 """By ``type``."""
 
 
-def import_study(database: Database, lines: Iterable[str]) -> views.Study:
+def nothing(_: Connection) -> None:
+    """For imports with which nothing else is to be written."""
+
+
+def import_study(database: Database, lines: Iterable[str], also: Callable[[Connection], None] = nothing) -> views.Study:
     """Write a study, in one transaction.
 
     Args:
         database: with this version's schema; studies of other names in it are left alone.
         lines: of an export.
+        also: writes what is to be committed with the study, or raises.
 
     Raises:
         Invalid: a line is not what it should be (the message names it), or the log contradicts the rest.
@@ -92,6 +98,7 @@ def import_study(database: Database, lines: Iterable[str]) -> views.Study:
                     idempotency.add(connection, [KeyRow(study_id=study.id, **dict(kept))])
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
+            also(connection)
     except Contention as error:
         with database.reading() as connection:
             if studies.find(connection, study.id) is not None:  # created this moment

@@ -1,4 +1,4 @@
-"""Studies: create, get, list, change, delete."""
+"""Studies: create, get, list, change. ``trash`` deletes them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from sqlalchemy import ColumnElement, Connection
+
+from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.contract import answers
 from adabkb_service.contract.study import CHANGEABLE, Stop, StudyDefinition, definition_of
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.errors import (
-    Contention,
     FieldError,
+    Forbidden,
     Invalid,
     PreconditionFailed,
     StudyExists,
@@ -23,9 +26,10 @@ from adabkb_service.errors import (
     shown,
 )
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, idempotency, studies
+from adabkb_service.storage import events, grants, idempotency, studies
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.tables import studies as table
 from adabkb_service.study import lifecycle, log
 from adabkb_service.study.contention import again
 from adabkb_service.study.draft import Draft
@@ -44,26 +48,33 @@ class Page:
     last: tuple[datetime, str] | None
 
 
-def create(service: Service, definition: StudyDefinition, key: Key | None = None) -> Outcome[answers.Study]:
-    """Create a study; the same definition under the same id again gives the existing one.
+def create(
+    service: Service, definition: StudyDefinition, key: Key | None = None, caller: Caller = ANYBODY
+) -> Outcome[answers.Study]:
+    """Create a study, which is the caller's; the same definition under the same id again gives the existing one.
 
     Raises:
-        StudyExists: the id is taken by another definition; the message says what differs.
+        StudyExists: the id is taken by another definition; the message says what differs, if the caller may know.
+        Forbidden: the caller's token is for studies of other ids.
     """
-    return again(_create, service, definition, key)
+    return again(_create, service, definition, key, caller)
 
 
-def _create(service: Service, definition: StudyDefinition, key: Key | None) -> Outcome[answers.Study]:
+def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
     with service.database.writing() as connection:
         if known := recall(connection, key, answers.Study):
             return known
         now = service.clock()
         existing = None if definition.id is None else studies.find(connection, definition.id)
         if existing is not None:
+            _check_visible(connection, existing, caller)
             _check_same(existing, definition)
         study = existing or _new(definition, now)
         if existing is None:
+            _check_reached(study.id, caller)
             studies.create(connection, study)
+            if caller.user is not None:
+                grants.replace(connection, study.id, {caller.user: "own"})
             payload = {"definition": study.definition, "seed": study.seed}
             events.add(connection, [EventRow(study.id, 1, "created", None, payload, now)])
             write_cells(connection, study.id, NEW_TREE)
@@ -81,6 +92,19 @@ def _new(definition: StudyDefinition, now: datetime) -> StudyRow:
     }
     study_id = definition.id or f"study-{secrets.token_hex(6)}"
     return log.begin(study_id, EventRow(study_id, 1, "created", None, payload, now))
+
+
+def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
+    """Somebody else's study takes its id, and nothing more is said of it."""
+    rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
+    if not (caller.is_admin or rights):
+        raise StudyExists(f"Study {study.id!r} exists, and is somebody else's.")
+
+
+def _check_reached(study_id: str, caller: Caller) -> None:
+    if not caller.reaches(study_id):
+        allowed = ", ".join(caller.studies or ())
+        raise Forbidden(f"The token is for studies of these ids: {allowed}; {study_id!r} is none of them.")
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
@@ -148,12 +172,20 @@ def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
     return Outcome(lifecycle.full(draft.study))
 
 
-def page(service: Service, after: tuple[datetime, str] | None, limit: int) -> Page:
-    """Studies, newest first."""
+def page(service: Service, after: tuple[datetime, str] | None, limit: int, caller: Caller = ANYBODY) -> Page:
+    """Studies that the caller may read, newest first."""
     with service.database.reading() as connection:
-        rows = studies.page(connection, after, limit)
+        rows = studies.page(connection, after, limit, *readable(caller))
     items = [lifecycle.full(row) for row in rows]
     return Page(items, (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None)
+
+
+def readable(caller: Caller) -> list[ColumnElement[bool]]:
+    """The conditions that a caller may read a study."""
+    if caller.is_admin:
+        return []
+    restriction = [] if caller.studies is None else [grants.named(table.c.id, caller.studies)]
+    return [grants.visible_to(caller.user or ""), *restriction]
 
 
 def change(
@@ -179,7 +211,7 @@ def _change(
     changes: dict[str, Any], revisions: frozenset[int] | None, draft: Draft, _: Points
 ) -> Outcome[answers.Study]:
     study = draft.study
-    _check_revision(study, revisions)
+    check_revision(study, revisions)
     _check_stop(study, changes.get("stop"))
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
@@ -191,33 +223,18 @@ def _change(
     return Outcome(lifecycle.full(draft.study))
 
 
-def delete(service: Service, study_id: str, revisions: frozenset[int] | None = None) -> None:
-    """Delete a study and everything below it.
-
-    Raises:
-        StudyNotFound: there is none.
-        PreconditionFailed: the study is at another revision.
-    """
-    again(_delete, service, study_id, revisions)
-    service.forget(study_id)
-
-
-def _delete(service: Service, study_id: str, revisions: frozenset[int] | None) -> None:
-    with service.database.writing() as connection:
-        study = studies.get(connection, study_id)
-        _check_revision(study, revisions)
-        if not studies.commit_if_unchanged(connection, study):
-            raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
-        studies.remove(connection, study_id)
-
-
 def _check_stop(study: StudyRow, rules: dict[str, Any] | None) -> None:
     detail = None if rules is None else Stop(**rules).misfit(definition_of(study.definition).algorithm)
     if detail is not None:
         raise Invalid([FieldError("/stop", detail, "stop")])
 
 
-def _check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
+def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
+    """Refuse a study that is at none of these revisions; None for any.
+
+    Raises:
+        PreconditionFailed: it is at another one.
+    """
     if revisions is not None and study.head not in revisions:
         raise PreconditionFailed(
             f"Study {study.id!r} is at revision {study.head} by now, not at one that the request names."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cachetools import LRUCache
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.study import definition_of
@@ -60,11 +60,18 @@ class Overview:
         self._records: LRUCache[tuple[str, int], Records] = LRUCache(1000)
         self._guard = threading.Lock()
 
-    def studies(self, text: str, state: StudyState | None, offset: int, limit: int) -> StudyList:
-        """Studies with a text in the id or the tags, the one that changed last first."""
+    def studies(
+        self,
+        text: str,
+        state: StudyState | None,
+        offset: int,
+        limit: int,
+        conditions: Sequence[ColumnElement[bool]] = (),
+    ) -> StudyList:
+        """Studies that meet conditions, with a text in the id or the tags, the one that changed last first."""
         with self._service.database.reading() as connection:
-            rows = overview.page_of_studies(connection, text, state, offset, limit)
-            counts = overview.count_studies(connection, text)
+            rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
+            counts = overview.count_studies(connection, text, *conditions)
             lines = [StudyLine(lifecycle.full(row), self._records_of(connection, row)) for row in rows]
         return StudyList(lines, counts)
 

@@ -1,4 +1,4 @@
-"""What the server does by itself, over and over: expire leases, forget old idempotency keys.
+"""What the server does by itself, over and over: expire leases, forget old idempotency keys, empty the trash.
 
 Any number of servers may do so at once: whoever comes second finds nothing left to do.
 """
@@ -6,13 +6,18 @@ Any number of servers may do so at once: whoever comes second finds nothing left
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
+
+from sqlalchemy import Connection
 
 from adabkb_service.contract.answers import StudySummary
 from adabkb_service.errors import Busy, NotFound, StudyNotFound
+from adabkb_service.operations import audit, trash
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import idempotency, trials
+from adabkb_service.storage import audit as audit_rows
+from adabkb_service.storage import horizons, idempotency, trials
+from adabkb_service.storage import trash as trash_rows
 from adabkb_service.study import leases, lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, Points, Request
@@ -51,12 +56,7 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
     """
     with service.database.writing() as connection:
         span = timedelta(hours=hours)
-        before, known = service.clock() - span, idempotency.horizon(connection)
-        if known is None:
-            oldest = idempotency.oldest(connection)
-            known = before if oldest is None else oldest - span
-        before = min(before, known + timedelta(seconds=CATCHING_UP * seconds_since))
-        idempotency.move_horizon(connection, before)
+        before = _horizon(service, connection, "idempotency keys", span, idempotency.oldest(connection), seconds_since)
     while True:
         with service.database.reading() as connection:
             names = idempotency.outdated(connection, before, KEYS_AT_ONCE)
@@ -64,6 +64,41 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
             return
         with service.database.writing() as connection:
             idempotency.forget(connection, names, before)
+
+
+def empty_trash(service: Service, seconds_since: float) -> None:
+    """Delete for good what has been in the trash for long enough, by the same kind of horizon; and old entries of the
+    audit log."""
+    with service.database.writing() as connection:
+        span = timedelta(days=trash.DAYS)
+        before = _horizon(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
+        trash_rows.forget(connection, before)
+        audit_rows.forget(connection, before - timedelta(days=audit.DAYS - trash.DAYS))
+
+
+def _horizon(
+    service: Service,
+    connection: Connection,
+    name: horizons.Forgotten,
+    span: timedelta,
+    oldest: datetime | None,
+    seconds_since: float,
+) -> datetime:
+    """The time before which things are forgotten now, which is stored.
+
+    Args:
+        service, connection: where.
+        name: what they are.
+        span: for which they are kept.
+        oldest: of them, if there is one.
+        seconds_since: for which the server has really run since it last did this.
+    """
+    before, known = service.clock() - span, horizons.find(connection, name)
+    if known is None:
+        known = before if oldest is None else oldest - span
+    before = min(before, known + timedelta(seconds=CATCHING_UP * seconds_since))
+    horizons.move(connection, name, before)
+    return before
 
 
 def cut_leases(service: Service) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
+from adabkb_service.api.admission import GuardedRoute, needs_nothing
+
 FOLDER = Path(__file__).parent / "assets"
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -17,7 +19,7 @@ MEDIA_TYPES = {
 }
 FOR_EVER = "public, max-age=31536000, immutable"
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=GuardedRoute)
 
 
 @cache
@@ -36,6 +38,7 @@ def digest() -> str:
 
 
 @router.get("/assets/{version}/{name}")
+@needs_nothing
 def get_asset(version: str, name: str) -> Response:
     """A file. One of another version than asked for is not to be kept."""
     content = _files().get(name)

@@ -7,11 +7,12 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
-from adabkb_service.api.problems import kind_of
-from adabkb_service.errors import AdaBKBError
+from adabkb_service.api.admission import GuardedRoute
+from adabkb_service.api.kinds import kind_of
+from adabkb_service.errors import AdaBKBError, Unauthorized
 from adabkb_service.page.rendering import page
 
 HTML = "text/html"
@@ -22,7 +23,30 @@ def wants_page(request: Request) -> bool:
     return HTML in request.headers.get("accept", "") or "hx-request" in request.headers
 
 
-class PageRoute(APIRoute):
+def refusal(request: Request, error: AdaBKBError) -> Response:
+    """An error as a page. Who has no token that is good may log in there."""
+    kind = kind_of(error)
+    if isinstance(error, Unauthorized):
+        detail = None if error.reason == "missing" else error.detail
+        return page(request, "login.html", kind.status, detail=detail)
+    return page(request, "error.html", kind.status, title=kind.title, detail=error.detail)
+
+
+class LoginRoute(GuardedRoute):
+    """A route that shows people a page if they are not admitted. Programs get the refusal."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        try:
+            await super().handle(scope, receive, send)
+        except AdaBKBError as error:
+            request = Request(scope)
+            if not wants_page(request):
+                raise
+            await refusal(request, error)(scope, receive, send)
+
+
+class PageRoute(LoginRoute):
     """A route of the page. Programs are told that there is nothing here, and where the API has it."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -35,8 +59,7 @@ class PageRoute(APIRoute):
             try:
                 return await handler(request)
             except AdaBKBError as error:
-                kind = kind_of(error)
-                return page(request, "error.html", kind.status, title=kind.title, detail=error.detail)
+                return refusal(request, error)
             except RequestValidationError:
                 return page(request, "error.html", 404, title="No such page", detail="Its address is not quite right.")
 

@@ -12,13 +12,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.contract import answers
 from adabkb_service.operations import manage, read
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.why import why
 from adabkb_service.page.rendering import HEADERS, page
-from adabkb_service.page.route import PageRoute, wants_page
+from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
 from adabkb_service.storage.rows import StudyState, TrialState
 
 STUDIES_PER_PAGE = 25
@@ -29,7 +30,7 @@ FEED = 40
 """Events of the past that the feed begins with."""
 
 pages = APIRouter(include_in_schema=False, route_class=PageRoute)
-data = APIRouter(include_in_schema=False)
+data = APIRouter(include_in_schema=False, route_class=LoginRoute)
 
 
 async def _overview(request: Request) -> Overview:
@@ -43,9 +44,11 @@ Sort = Literal["number", "value", "state", "worker", "started", "finished"]
 
 
 @data.get("/")
+@needs("read")
 def get_studies(
     request: Request,
     overview: OverviewDep,
+    caller: CallerDep,
     text: Annotated[str, Query(max_length=200)] = "",
     state: StudyState | Literal[""] = "",
     number: PageNumber = 1,
@@ -55,7 +58,7 @@ def get_studies(
         return RedirectResponse("docs", headers={"Vary": "Accept"})
     text = text.replace("\0", "")
     offset = (number - 1) * STUDIES_PER_PAGE
-    found = overview.studies(text, state or None, offset, STUDIES_PER_PAGE)
+    found = overview.studies(text, state or None, offset, STUDIES_PER_PAGE, manage.readable(caller))
     count = sum(found.counts.values()) if not state else found.counts.get(state, 0)
     context: dict[str, Any] = {
         "text": text,
@@ -68,12 +71,14 @@ def get_studies(
 
 
 @pages.get("/new")
+@needs("work")
 async def get_form(request: Request) -> Response:
     """The form for a new study."""
     return page(request, "new.html")
 
 
 @pages.get("/studies/{study_id}")
+@needs("read")
 def get_study(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
     """A study."""
     study = service.do(manage.get(study_id)).view
@@ -83,6 +88,7 @@ def get_study(request: Request, study_id: StudyId, service: ServiceDep) -> Respo
 
 
 @pages.get("/studies/{study_id}/trials")
+@needs("read")
 def get_trials(
     request: Request,
     study_id: StudyId,
@@ -105,6 +111,7 @@ def get_trials(
 
 
 @pages.get("/studies/{study_id}/trials/{number}")
+@needs("read")
 def get_trial(
     request: Request, study_id: StudyId, number: Number, service: ServiceDep, overview: OverviewDep
 ) -> Response:
@@ -116,12 +123,14 @@ def get_trial(
 
 
 @data.get("/studies/{study_id}/history.json")
+@needs("read")
 def get_history(study_id: StudyId, overview: OverviewDep) -> Response:
     """What the charts of results show."""
     return _json(overview.history(study_id))
 
 
 @data.get("/studies/{study_id}/timeline.json")
+@needs("read")
 def get_timeline(study_id: StudyId, overview: OverviewDep) -> Response:
     """What the chart of workers shows."""
     return _json([_lease(trial) for trial in overview.timeline(study_id)])

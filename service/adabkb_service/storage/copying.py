@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, func, insert, inspect, select, text
+from sqlalchemy import Connection, func, insert, inspect, select
 
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.tables import metadata
+from adabkb_service.storage.tables import audit, cells, metadata, trash
 
+NUMBERED = (cells, trash, audit)
 ROWS = 1000
 """Number of rows that are read and written at a time."""
 
@@ -44,5 +45,7 @@ def is_empty(database: Database) -> bool:
 
 
 def _continue_numbering(connection: Connection) -> None:
-    """Set the sequence of ``cells.id`` to the largest copied id. SQLite numbers new rows from there by itself."""
-    connection.execute(text("SELECT setval(pg_get_serial_sequence('cells', 'id'), (SELECT max(id) FROM cells))"))
+    """Set the sequences of numbers to the largest copied ones. SQLite numbers new rows from there by itself."""
+    for table in NUMBERED:
+        largest = select(func.max(table.c.id)).scalar_subquery()
+        connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "id"), largest)))

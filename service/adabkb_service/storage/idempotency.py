@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
 from adabkb_service.storage.rows import KeyRow, as_values
-from adabkb_service.storage.tables import horizons
 from adabkb_service.storage.tables import idempotency_keys as keys
-
-KEYS = "idempotency keys"
 
 _THIS = keys.c.scope == bindparam("its_scope"), keys.c.key == bindparam("its_key")
 _FIND = select(keys).where(*_THIS)
@@ -47,21 +44,6 @@ def forget(connection: Connection, names: Sequence[tuple[str, str]], before: dat
     connection.execute(delete(keys).where(*_THIS, keys.c.created_at < bindparam("before")), rows)
 
 
-def horizon(connection: Connection) -> datetime | None:
-    """The time up to which keys were forgotten, or None if none ever were."""
-    return connection.execute(select(horizons.c.at).where(horizons.c.name == KEYS)).scalar_one_or_none()
-
-
 def oldest(connection: Connection) -> datetime | None:
     """When the oldest key was stored, or None if there is none."""
     return connection.execute(select(func.min(keys.c.created_at))).scalar_one_or_none()
-
-
-def move_horizon(connection: Connection, at: datetime) -> None:
-    """Store the time up to which keys are about to be forgotten.
-
-    If two servers do so for the first time, one of them ends in ``Contention``; later one waits for the other.
-    """
-    moved = connection.execute(update(horizons).where(horizons.c.name == KEYS), {"at": at})
-    if moved.rowcount == 0:
-        connection.execute(insert(horizons), {"name": KEYS, "at": at})

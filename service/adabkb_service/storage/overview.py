@@ -41,17 +41,23 @@ def _sought(text: str) -> ColumnElement[bool]:
     return or_(studies.c.id.icontains(text, autoescape=True), tags.icontains(text, autoescape=True))
 
 
-def count_studies(connection: Connection, text: str) -> dict[StudyState, int]:
-    """How many studies of each state there are with a text in the id or the tags."""
-    query = select(studies.c.state, func.count().label("studies")).where(_sought(text)).group_by(studies.c.state)
+def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:
+    """How many studies of each state there are that meet conditions, with a text in the id or the tags."""
+    counts = select(studies.c.state, func.count().label("studies"))
+    query = counts.where(_sought(text), *conditions).group_by(studies.c.state)
     return {row.state: row.studies for row in connection.execute(query)}
 
 
 def page_of_studies(
-    connection: Connection, text: str, state: StudyState | None, offset: int, limit: int
+    connection: Connection,
+    text: str,
+    state: StudyState | None,
+    offset: int,
+    limit: int,
+    *conditions: ColumnElement[bool],
 ) -> list[StudyRow]:
-    """Studies with a text in the id or the tags, the one that changed last first."""
-    query = select(studies).where(_sought(text)).order_by(studies.c.updated_at.desc(), studies.c.id)
+    """Studies that meet conditions, with a text in the id or the tags, the one that changed last first."""
+    query = select(studies).where(_sought(text), *conditions).order_by(studies.c.updated_at.desc(), studies.c.id)
     if state is not None:
         query = query.where(studies.c.state == state)
     return [StudyRow(*row) for row in connection.execute(query.offset(offset).limit(limit))]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued"]
@@ -258,7 +258,10 @@ class KeyRow:
     created_at: datetime
 
 
-Row = StudyRow | TrialRow | ObservationRow | EventRow | CellRow | KeyRow
+class Row(Protocol):
+    """Any of these, or of those beside the queries of their tables."""
+
+    __slots__: tuple[str, ...]
 
 
 def as_values(row: Row) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
 from adabkb_service.storage.rows import StudyRow, as_values
@@ -56,9 +56,12 @@ def ids(connection: Connection) -> list[str]:
     return list(connection.execute(select(studies.c.id).order_by(studies.c.id)).scalars())
 
 
-def page(connection: Connection, after: tuple[datetime, str] | None, limit: int) -> list[StudyRow]:
-    """At most ``limit`` studies, newest first; those after the study with (created_at, id) = ``after``, if given."""
-    query = select(studies).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
+def page(
+    connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
+) -> list[StudyRow]:
+    """At most ``limit`` studies that meet conditions, newest first; those after the study with (created_at, id) =
+    ``after``, if given."""
+    query = select(studies).where(*conditions).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
     if after is not None:
         query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
     return [StudyRow(*row) for row in connection.execute(query)]

@@ -20,6 +20,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -60,6 +61,11 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 def _count(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default="0")
+
+
+def _number(name: str) -> Column[int]:
+    """Rising in order of creation."""
+    return Column(name, BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
 
 
 def _study_key() -> Column[str]:
@@ -168,8 +174,7 @@ events = Table(
 cells = Table(
     "cells",
     metadata,
-    # Rising in order of creation, which the engine's tie rule needs to restore a tree.
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    _number("id"),  # in this order the engine's tie rule restores a tree
     Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), nullable=False),
     Column("key", String(2000), nullable=False),
     Column("depth", Integer, nullable=False),
@@ -201,4 +206,58 @@ horizons = Table(
     metadata,
     Column("name", String(50), primary_key=True),
     Column("at", UtcDateTime, nullable=False),  # only what is older is forgotten
+)
+
+# Who may do what.
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(12), primary_key=True),  # the part of the token that is no secret
+    Column("digest", String(64), nullable=False),  # SHA-256 of the token
+    Column("user", String(100), nullable=False),
+    Column("name", String(100), nullable=False),
+    Column("scopes", JSON, nullable=False),
+    Column("studies", JSON(none_as_null=True)),  # ids, and beginnings of ids with a * behind; null for all studies
+    Column("link", String(100), index=True),  # the study that it is a link to
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
+    Column("used_at", UtcDateTime),  # to the minute
+    Index(None, "created_at", "id"),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    _study_key(),
+    Column("user", String(100), primary_key=True),  # "*" for everybody
+    Column("right", String(10), nullable=False),
+)
+
+trash = Table(
+    "trash",
+    metadata,
+    _number("id"),
+    Column("study_id", String(100), nullable=False, index=True),
+    Column("owner", String(100)),
+    Column("rights", JSON, nullable=False),  # the grants of the study, by user
+    Column("results", Integer, nullable=False),
+    Column("deleted_by", String(100)),
+    Column("deleted_at", UtcDateTime, nullable=False, index=True),
+    Column("content", LargeBinary, nullable=False),  # the export, compressed by gzip
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    _number("id"),
+    Column("at", UtcDateTime, nullable=False, index=True),
+    Column("action", String(50), nullable=False),
+    Column("subject", String(200), nullable=False),  # the study, the token or the reason
+    Column("user", String(100)),
+    Column("token", String(12)),  # its id
+    Column("address", String(100), nullable=False),
+    Column("detail", JSON, nullable=False),
+    Column("count", Integer, nullable=False),  # how often since the last row like this
 )

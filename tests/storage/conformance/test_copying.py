@@ -8,12 +8,26 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import events, idempotency, migration, model, observations, studies, trials
+from adabkb_service.storage import (
+    audit,
+    events,
+    grants,
+    horizons,
+    idempotency,
+    migration,
+    model,
+    observations,
+    studies,
+    tokens,
+    trash,
+    trials,
+)
+from adabkb_service.storage.audit import AuditRow
 from adabkb_service.storage.copying import ROWS, copy, is_empty
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.conftest import BACKENDS
-from tests.storage.rows import NOW, event, key, observation, study, trial
+from tests.storage.rows import NOW, deletion, event, key, observation, study, token, trial
 
 
 @pytest.fixture(params=BACKENDS)
@@ -36,7 +50,11 @@ def fill(database: Database) -> None:
             model.write_cells(connection, name, {"0": "expanded", "0.1": "leaf"})
             model.write_dictionary(connection, name, added=[0, 5], removed=[])
         idempotency.add(connection, [key("k", answer={"a": 1}), key("k", scope="")])
-        idempotency.move_horizon(connection, NOW)
+        horizons.move(connection, "idempotency keys", NOW)
+        grants.replace(connection, "t", {"ann": "own", "*": "read"})
+        tokens.add(connection, token("0" * 12, studies=["a*"], expires_at=NOW))
+        trash.add(connection, deletion("u"), b"\x00\xff")
+        audit.add(connection, [AuditRow(NOW, "refused", "missing", None, None, "192.0.2.1", {"a": None}, 7)])
 
 
 def content(database: Database) -> dict[str, list[sa.Row[tuple[object, ...]]]]:
@@ -75,6 +93,14 @@ def test_the_first_cells_after_a_copy_without_any_are_in_order(database: Databas
     with target.writing() as connection:
         model.write_cells(connection, "s", {"0": "leaf", "0.1": "leaf"})
         assert list(model.read_cells(connection, "s")) == ["0", "0.1"]
+
+
+def test_new_deletions_come_after_those_copied(database: Database, target: Database) -> None:
+    fill(database)
+    copy(database, target)
+    with target.writing() as connection:
+        trash.add(connection, deletion("v"), b"")
+        assert [row.study_id for row in trash.page(connection, 0, 10)] == ["v", "u"]
 
 
 def test_a_copy_of_more_than_is_copied_at_a_time_is_whole(database: Database, target: Database) -> None:

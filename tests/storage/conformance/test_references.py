@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import events, idempotency, model, observations, studies, trials
+from adabkb_service.storage import events, grants, horizons, idempotency, model, observations, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.storage.rows import NOW, event, key, observation, study, trial
@@ -21,6 +21,7 @@ BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
     "cells": lambda connection, name: model.write_cells(connection, name, {"0": "leaf"}),
     "dictionary": lambda connection, name: model.write_dictionary(connection, name, added=[1], removed=[]),
     "idempotency_keys": lambda connection, name: idempotency.add(connection, [key("k", name)]),
+    "grants": lambda connection, name: grants.replace(connection, name, {"ann": "own"}),
 }
 """By table, what writes a row of it below a study."""
 
@@ -39,7 +40,7 @@ def rows(connection: sa.Connection) -> dict[str, int]:
 
 
 def test_these_are_all_tables() -> None:
-    assert {*BELOW, "studies", "horizons"} == set(metadata.tables)
+    assert {*BELOW, "studies", "horizons", "tokens", "trash", "audit"} == set(metadata.tables)
 
 
 def test_nothing_can_be_written_below_a_study_that_is_not_there(database: Database) -> None:
@@ -88,9 +89,9 @@ def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connecti
 
 def test_deleting_studies_forgets_no_horizon(connection: sa.Connection) -> None:
     """Which is that of the keys of all studies."""
-    idempotency.move_horizon(connection, NOW)
+    horizons.move(connection, "idempotency keys", NOW)
     studies.remove(connection, "s")
-    assert idempotency.horizon(connection) == NOW
+    assert horizons.find(connection, "idempotency keys") == NOW
 
 
 def test_deleting_a_study_deletes_the_key_it_was_created_with(connection: sa.Connection) -> None:

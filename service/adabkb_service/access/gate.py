@@ -1,0 +1,154 @@
+"""Decides on requests by their tokens. A yes is remembered for some seconds; a no is always asked for anew, so what was
+just allowed works at once, on every server of the database."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from cachetools import TTLCache
+from sqlalchemy import Connection
+
+from adabkb_service.access.caller import SCOPE_FOR, SCOPES, Caller, Need, is_enough
+from adabkb_service.access.refusals import Refusals
+from adabkb_service.access.secrets import digest, id_of, is_same
+from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
+from adabkb_service.storage import audit, grants, tokens
+from adabkb_service.storage.audit import AuditRow
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tokens import TokenRow
+from adabkb_service.study.clock import Clock
+
+REMEMBERED_SECONDS = 5.0
+"""How long a yes is remembered: so long a token that another server revokes, a share that it takes back or a study that
+it deletes is of use here, at most."""
+MOST_REMEMBERED = 10_000
+
+
+class Gate:
+    """The tokens of a database, and what they allow.
+
+    Args:
+        database: where they are.
+        clock: the time, for those that expire.
+        is_open: whether everybody may do everything, as long as there are no tokens.
+        stays_open: and also if there are any.
+        timer: seconds, for what is remembered.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        is_open: bool,
+        stays_open: bool = False,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.is_open = is_open or stays_open
+        """Whether nobody needs a token."""
+        self.refusals = Refusals()
+        self._database = database
+        self._clock = clock
+        self._stays_open = stays_open
+        self._guard = threading.Lock()
+        self._allowed: TTLCache[tuple[str, Need, str | None], Caller] = TTLCache(
+            MOST_REMEMBERED, REMEMBERED_SECONDS, timer
+        )
+        self._used: set[str] = set()
+
+    def close_if_tokens(self) -> None:
+        """Ask for tokens from now on if there are any, whoever made them."""
+        if self.is_open and not self._stays_open:
+            with self._database.reading() as connection:
+                self.is_open = not tokens.any_exist(connection)
+
+    def remembered(self, token: str, need: Need, study_id: str | None) -> Caller | None:
+        """The caller with a token, if it was allowed the same a moment ago."""
+        with self._guard:
+            caller = self._allowed.get((digest(token), need, study_id))
+            if caller is not None and caller.token is not None:
+                self._used.add(caller.token)
+        return caller
+
+    def admit(self, token: str | None, need: Need, study_id: str | None, address: str) -> Caller:
+        """The caller with a token, by what the database says now.
+
+        Args:
+            token: as sent; None if none was.
+            need: what the route needs.
+            study_id: the study that it is about, None if it is about none.
+            address: where the request comes from.
+
+        Raises:
+            Unauthorized: the token is missing, unknown, expired or revoked.
+            Forbidden: it does not allow that much.
+            StudyNotFound: the study is somebody else's.
+        """
+        try:
+            with self._database.reading() as connection:
+                caller = self._caller(connection, token)
+                _check(connection, caller, need, study_id)
+        except Unauthorized as refusal:
+            self.refusals.note(address, refusal.reason, None if token is None else id_of(token))
+            raise
+        with self._guard:
+            self._allowed[digest(token or ""), need, study_id] = caller
+            self._used.add(caller.token or "")
+        return caller
+
+    def rights_changed(self) -> None:
+        """Ask the database again about everybody."""
+        with self._guard:
+            self._allowed.clear()
+        self.close_if_tokens()
+
+    def store_uses(self) -> None:
+        """Store which tokens were used since the last time, and who was refused."""
+        with self._guard:
+            used, self._used = self._used, set()
+        refused = self.refusals.taken(self._clock())
+        if used or refused:
+            self._database.write(lambda connection: _store(connection, used, refused, self._clock()))
+
+    def _caller(self, connection: Connection, token: str | None) -> Caller:
+        if token is None:
+            raise Unauthorized("The request has no token.", "missing")
+        token_id = id_of(token)
+        row = None if token_id is None else tokens.find(connection, token_id)
+        if row is None or not is_same(row.digest, token):
+            raise Unauthorized("There is no such token.", "unknown")
+        return _standing(row, self._clock())
+
+
+def _standing(row: TokenRow, now: datetime) -> Caller:
+    """The caller with a token, if it is still good."""
+    if row.revoked_at is not None:
+        raise Unauthorized(f"The token was revoked at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
+    if row.expires_at is not None and row.expires_at <= now:
+        raise Unauthorized(f"The token expired at {row.expires_at.isoformat(timespec='seconds')}.", "expired")
+    studies = None if row.studies is None else tuple(row.studies)
+    return Caller(row.user, max(row.scopes, key=SCOPES.__getitem__), studies, row.id)
+
+
+def _check(connection: Connection, caller: Caller, need: Need, study_id: str | None) -> None:
+    scope = SCOPE_FOR[need]
+    if not caller.has(scope):
+        raise Forbidden(f"This takes a token with the scope {scope}; that of the request has {caller.scope}.", scope)
+    if study_id is None or caller.is_admin:
+        return
+    rights = grants.of_user(connection, study_id, caller.user or "") if caller.reaches(study_id) else []
+    if not rights:
+        raise StudyNotFound(study_id)
+    if not is_enough(rights, need):
+        lacking = "only its owner may do this" if need == "own" else "you may only read it"
+        raise Forbidden(f"Study {study_id!r} is shared with you, but {lacking}.")
+
+
+def _store(connection: Connection, used: set[str], refused: list[AuditRow], now: datetime) -> None:
+    if used:
+        tokens.note_use(connection, used, now)
+    if refused:
+        audit.add(connection, refused)

@@ -1,0 +1,123 @@
+"""The one place where requests are admitted: by what their route needs, before their body is read.
+
+Each endpoint declares what it needs, ``@needs("work")`` or ``@needs_nothing``. A route of an endpoint that does not
+cannot be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
+
+from anyio.to_thread import run_sync
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from starlette.requests import cookie_parser
+from starlette.types import Message, Receive, Scope, Send
+
+from adabkb_service.access.caller import ANYBODY, SCOPE_FOR, Caller, Need
+from adabkb_service.access.gate import Gate
+
+COOKIE = "adabkb_token"
+SCHEME = "token"
+"""Name of the security scheme in the OpenAPI document."""
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+_NEED, _STUDY = "__need__", "__study__"
+
+
+def needs(need: Need, study: str | None = "study_id") -> Callable[[Endpoint], Endpoint]:
+    """Declare what an endpoint needs.
+
+    Args:
+        need: to read, to work, to own the study, or to administer.
+        study: the parameter of the path that names the study; of a path without it, the endpoint is about none.
+    """
+
+    def declared(endpoint: Endpoint) -> Endpoint:
+        vars(endpoint).update({_NEED: need, _STUDY: study})
+        return endpoint
+
+    return declared
+
+
+def needs_nothing(endpoint: Endpoint) -> Endpoint:
+    """Declare that anybody may use an endpoint."""
+    vars(endpoint)[_NEED] = None
+    return endpoint
+
+
+class GuardedRoute(APIRoute):
+    """A route that asks the gate first.
+
+    Raises:
+        TypeError: the endpoint does not declare what it needs.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        if _NEED not in vars(endpoint):
+            raise TypeError(f"{endpoint.__name__} does not declare what it needs; see {needs.__module__}")
+        self.need: Need | None = vars(endpoint)[_NEED]
+        self._study: str | None = vars(endpoint).get(_STUDY)
+        if self.need is not None:
+            security = {"security": [{SCHEME: [SCOPE_FOR[self.need]]}]}
+            options["openapi_extra"] = {**(options.get("openapi_extra") or {}), **security}
+        super().__init__(path, endpoint, **options)
+        self._changes_rights = self.need in ("own", "admin") and "GET" not in (self.methods or ())
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        gate: Gate = scope["app"].state.gate
+        if scope["method"] not in (self.methods or ()):
+            await super().handle(scope, receive, send)
+            return
+        if self.need is not None and not gate.is_open:
+            scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
+        await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
+
+    async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
+        token = token_of(scope)
+        study_id = scope["path_params"].get(self._study)
+        caller = None if token is None else gate.remembered(token, need, study_id)
+        if caller is None:
+            caller = await run_sync(gate.admit, token, need, study_id, _address(scope))
+        return caller
+
+
+def _after_change(gate: Gate, send: Send) -> Send:
+    """Answers once the gate knows that rights have changed."""
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await run_sync(gate.rights_changed)
+        await send(message)
+
+    return answer
+
+
+def token_of(scope: Scope) -> str | None:
+    """The token of a request: that of its Authorization, "" if this is of another kind; else that of the cookie which
+    the page keeps. What a browser sends for pages of other sites has been refused before."""
+    cookie = None
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            scheme, _, token = value.decode("latin-1").partition(" ")
+            return token.strip() if scheme.lower() == "bearer" else ""
+        if name == b"cookie":
+            cookie = cookie_parser(value.decode("latin-1")).get(COOKIE)
+    return cookie
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return "" if client is None else str(client[0])[:100]
+
+
+async def _caller(request: Request) -> Caller:
+    caller: Caller = request.scope["state"].get("caller", ANYBODY)
+    return replace(caller, address=_address(request.scope))
+
+
+CallerDep = Annotated[Caller, Depends(_caller)]

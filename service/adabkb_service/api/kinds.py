@@ -1,0 +1,161 @@
+"""The kinds of errors. ``TABLE`` alone decides which status an error of the domain gets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from adabkb_service import errors
+
+
+class Kind(NamedTuple):
+    """How an error is answered."""
+
+    status: int
+    code: str
+    title: str
+    retryable: bool = False
+    remedy: str | None = None
+    """What to do, in terms of the API, where the ``detail`` of the error does not say it."""
+
+
+TABLE: dict[type[errors.AdaBKBError], Kind] = {
+    errors.Unauthorized: Kind(
+        401,
+        "unauthorized",
+        "A token is needed",
+        remedy="Send a token that is good: Authorization: Bearer adabkb_... An administrator makes one: adabkb token "
+        "create, or POST /v1/tokens.",
+    ),
+    errors.Forbidden: Kind(
+        403,
+        "forbidden",
+        "The token does not allow this",
+        remedy="Use a token that has the scope, or ask an administrator for one. To work on a study of somebody else, "
+        "ask its owner to share it: PATCH /v1/studies/.../access.",
+    ),
+    errors.TokenNotFound: Kind(
+        404, "token_not_found", "No such token", remedy="GET /v1/tokens lists those that there are, by their id."
+    ),
+    errors.DeletionNotFound: Kind(
+        404,
+        "deletion_not_found",
+        "Not in the trash",
+        remedy="GET /v1/trash lists the studies that can be restored.",
+    ),
+    errors.StudyNotFound: Kind(
+        404,
+        "study_not_found",
+        "No such study",
+        remedy="GET /v1/studies lists those that there are, and POST /v1/studies creates one.",
+    ),
+    errors.TrialNotFound: Kind(
+        404, "trial_not_found", "No such trial", remedy="GET .../trials lists those that there are."
+    ),
+    errors.ObservationNotFound: Kind(
+        404,
+        "observation_not_found",
+        "No such observation",
+        remedy="GET .../observations lists those that there are; their seq is the number that is meant.",
+    ),
+    errors.StudyExists: Kind(
+        409,
+        "study_exists",
+        "The id is taken",
+        remedy="Give another id, or the same definition to go on with the study that there is. PATCH /v1/studies/... "
+        "changes its limits, stop and tags; the rest of a definition cannot change.",
+    ),
+    errors.ResultConflict: Kind(
+        409,
+        "result_conflict",
+        "The attempt has another result",
+        remedy="PATCH .../observations/... corrects a result that is stored, and POST .../retry hands out a failed "
+        "trial again.",
+    ),
+    errors.TrialFinished: Kind(
+        409,
+        "trial_finished",
+        "The trial is finished",
+        remedy="There is nothing left to do for this trial. DELETE .../observations/... excludes a wrong result, and "
+        "POST .../retry hands out a failed trial again.",
+    ),
+    errors.LeaseLost: Kind(
+        409,
+        "lease_lost",
+        "The attempt does not hold the trial",
+        remedy="Stop working on the trial and ask for another with POST .../suggest. A result that is there already "
+        "may still be told, with its attempt.",
+    ),
+    errors.StudyComplete: Kind(
+        409,
+        "study_complete",
+        "The study takes no further trials",
+        remedy="PATCH /v1/studies/... with a larger budget lets it go on, if the budget is the reason. A result at a "
+        "point of your own costs no budget: POST .../observe with parameters and value.",
+    ),
+    errors.RequestInProgress: Kind(409, "request_in_progress", "The same request is in progress", retryable=True),
+    errors.PreconditionFailed: Kind(
+        412,
+        "precondition_failed",
+        "The study has changed",
+        remedy="GET the study, decide again, and send If-Match with the ETag of that answer; without If-Match the "
+        "request is performed whatever the revision is.",
+    ),
+    errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
+    errors.Invalid: Kind(422, "invalid", "The request is not valid"),
+    errors.Busy: Kind(503, "busy", "Busy", retryable=True),
+    errors.ModelOutOfOrder: Kind(503, "unavailable", "Unavailable"),
+    errors.Unavailable: Kind(503, "unavailable", "Unavailable", retryable=True),
+}
+
+HTTP: dict[int, Kind] = {
+    400: Kind(
+        400,
+        "malformed_body",
+        "The body is not JSON",
+        remedy="Send JSON in UTF-8: names and texts in double quotation marks, true, false and null in small letters, "
+        "no comma after the last item.",
+    ),
+    404: Kind(404, "not_found", "No such page", remedy="/docs shows all calls, /openapi.json lists them for programs."),
+    405: Kind(
+        405,
+        "method_not_allowed",
+        "Method not allowed",
+        remedy="Use one of the methods that it takes; /docs shows what each does.",
+    ),
+    413: Kind(
+        413,
+        "body_too_large",
+        "The body is too large",
+        remedy="Send less at once, such as results in several batches; the setting body_limit of the server raises the "
+        "limit.",
+    ),
+    415: Kind(415, "unsupported_media_type", "The body is not application/json"),
+    500: Kind(500, "internal", "Internal error"),
+}
+
+CROSS_SITE = Kind(
+    403,
+    "cross_site",
+    "A page of another site may not do this",
+    remedy="Open a page of the server itself, or use a program. The setting origins of the server names other sites "
+    "whose pages may use it.",
+)
+FOREIGN_HOST = Kind(
+    421,
+    "foreign_host",
+    "The server has another name",
+    remedy="Use its IP address, or localhost on its own machine; the setting hosts of the server lists names that it "
+    "answers to.",
+)
+BROWSERS = (CROSS_SITE, FOREIGN_HOST)
+"""What only browsers and proxies meet."""
+
+
+def kind_of(error: errors.AdaBKBError) -> Kind:
+    """The entry of the table for the class of the error, or for its nearest base class."""
+    return next(TABLE[cls] for cls in type(error).__mro__ if cls in TABLE)
+
+
+def all_kinds() -> list[Kind]:
+    """All of them."""
+    return [*TABLE.values(), *HTTP.values(), *BROWSERS]

@@ -1,0 +1,95 @@
+"""Which web pages may have a browser talk to the server: its own, and those of the origins that are configured.
+
+A browser lets any page send requests to any address, and tells the server whose page it was. Without tokens everything
+that reaches the server is done, so what comes from another site is refused here: see docs/security.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from adabkb_service.api.kinds import CROSS_SITE, FOREIGN_HOST, Kind
+from adabkb_service.api.problems import problem
+from adabkb_service.errors import shown
+
+LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
+CORS_METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
+CORS_SENT = ("Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID", "X-Request-ID")
+"""Headers that pages of the configured origins may send."""
+CORS_SEEN = ("ETag", "Idempotent-Replayed", "Retry-After", "X-Request-ID")
+"""Headers of an answer that they see."""
+OWN_SITE = (b"same-origin", b"none")
+"""Values of Sec-Fetch-Site: the server's own page, and what a user typed or bookmarked."""
+
+
+class OriginMiddleware:
+    """Refuses the requests that a browser sends for a page of another site, unless the user follows a link.
+
+    It also refuses a Host that is not the server's, by which a page of another site can become one of the server's own
+    (DNS rebinding). Starlette's ``TrustedHostMiddleware`` knows neither all IP addresses nor our form of an error.
+
+    Args:
+        app: what is called for all other requests.
+        hosts: names of the server, beside its IP addresses and localhost.
+        origins: other origins whose pages may use it, such as ``https://notebook.lab.example``.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(origin.encode() for origin in origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            said = {name: value for name, value in scope["headers"] if name in LOOKED_AT}
+            if refusal := self._refusal(scope["method"], said):
+                await problem(Request(scope), *refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, method: str, said: Mapping[bytes, bytes]) -> tuple[Kind, str] | None:
+        host = said.get(b"host", b"")
+        name = _name(host)
+        if name is not None and name not in self._hosts:
+            return FOREIGN_HOST, f"This server is not called {shown(name)}."
+        if said.get(b"origin") not in self._origins and _is_cross_site(method, host, said):
+            return CROSS_SITE, "A browser sent this for a page of another site."
+        return None
+
+
+@lru_cache(maxsize=128)
+def _name(host: bytes) -> str | None:
+    """The name that a Host header has for the server; None for an IP address, localhost and no Host at all. A page can
+    make a name of its own lead to this server, but none of these."""
+    text = host.decode("latin-1")
+    try:
+        name = urlsplit(f"//{text}").hostname or "localhost"
+    except ValueError:
+        return text
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return None if name == "localhost" else name
+    return None
+
+
+def _is_cross_site(method: str, host: bytes, said: Mapping[bytes, bytes]) -> bool:
+    """Whether the page is of another site, by Sec-Fetch-Site or else by Origin. Programs send neither. A browser sends
+    the first to loopback and over TLS, and the second with each request that does more than fetch a document."""
+    site, origin = said.get(b"sec-fetch-site"), said.get(b"origin")
+    if site is None:
+        return origin is not None and urlsplit(origin).netloc != host
+    return site not in OWN_SITE and not _follows_link(method, said)
+
+
+def _follows_link(method: str, said: Mapping[bytes, bytes]) -> bool:
+    """Whether the answer is to replace the page, so that the page sees nothing of it."""
+    is_document = said.get(b"sec-fetch-mode") == b"navigate" and said.get(b"sec-fetch-dest") == b"document"
+    return is_document and method in ("GET", "HEAD")

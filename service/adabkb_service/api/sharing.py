@@ -1,0 +1,61 @@
+"""/v1/studies/{id}/access and /links"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_time
+from adabkb_service.api.problems import responses
+from adabkb_service.api.tokens import SECRET, TokenId
+from adabkb_service.contract.access import Access, AccessBody, LinkBody, NewToken, Token
+from adabkb_service.contract.requests import Listing
+from adabkb_service.operations import sharing, tokens
+
+router = APIRouter(prefix="/v1/studies/{study_id}", tags=["access"], route_class=StrictRoute)
+
+
+@router.get("/access", operation_id="getAccess", responses=responses(404, 422))
+@needs("own")
+def get_access(study_id: StudyId, service: ServiceDep) -> Access:
+    """Whose a study is, and with whom it is shared."""
+    return sharing.access(service, study_id)
+
+
+@router.patch("/access", operation_id="changeAccess", responses=responses(400, 404, 413, 415, 422))
+@needs("own")
+def change_access(study_id: StudyId, body: AccessBody, service: ServiceDep, caller: CallerDep) -> Access:
+    """Share a study with users or with everybody, share it no longer, or give it to another owner."""
+    return sharing.change(service, caller, study_id, body.model_dump())
+
+
+@router.post("/links", operation_id="createLink", status_code=201, responses=responses(400, 404, 413, 415, 422))
+@needs("own")
+def create_link(
+    study_id: StudyId,
+    service: ServiceDep,
+    caller: CallerDep,
+    response: Response,
+    body: Annotated[LinkBody, Body(default_factory=LinkBody)],
+) -> NewToken:
+    """Make a token by which anybody who has it reads this study, for a link. Only this answer has it."""
+    response.headers.update(SECRET)
+    return tokens.create_link(service, caller, study_id, body.expires_at)
+
+
+@router.get("/links", operation_id="listLinks", responses=responses(404, 422))
+@needs("own")
+def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[Token]:
+    """The links to a study, newest first, without their secrets; also those that are of no use any more."""
+    found, last = tokens.page(service, page.after_study, page.limit, link=study_id)
+    return Listing(items=found, next_cursor=encoded_time(last))
+
+
+@router.delete("/links/{token_id}", operation_id="revokeLink", status_code=204, responses=responses(404, 422))
+@needs("own")
+def revoke_link(study_id: StudyId, token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
+    """Let a link be of no use from now on; other servers of the database notice within 5 seconds."""
+    tokens.revoke(service, caller, token_id, link=study_id)

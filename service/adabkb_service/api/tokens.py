@@ -1,0 +1,58 @@
+"""/v1/tokens and /v1/audit"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.deps import PageDep, ServiceDep, encoded_time
+from adabkb_service.api.problems import responses
+from adabkb_service.contract.access import AuditEntry, NewToken, Self, Token, TokenBody
+from adabkb_service.contract.requests import Listing
+from adabkb_service.operations import audit, tokens
+
+router = APIRouter(prefix="/v1", tags=["access"], route_class=StrictRoute)
+
+TokenId = Annotated[str, Path(description="the token's id", max_length=100)]
+SECRET = {"Cache-Control": "no-store"}
+
+
+@router.post("/tokens", operation_id="createToken", status_code=201, responses=responses(400, 413, 415, 422))
+@needs("admin")
+def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, response: Response) -> NewToken:
+    """Make a token. Only this answer has it. The first one closes the server to requests without a token."""
+    response.headers.update(SECRET)
+    return tokens.create(service, caller, body)
+
+
+@router.get("/tokens", operation_id="listTokens", responses=responses(422))
+@needs("admin")
+def list_tokens(service: ServiceDep, page: PageDep) -> Listing[Token]:
+    """Tokens, newest first, without their secrets; also those that are of no use any more."""
+    found, last = tokens.page(service, page.after_study, page.limit)
+    return Listing(items=found, next_cursor=encoded_time(last))
+
+
+@router.get("/tokens/self", operation_id="getOwnToken", responses=responses())
+@needs("read")
+def get_own_token(caller: CallerDep) -> Self:
+    """Whom the server takes the sender for, by the token of the request."""
+    return tokens.own(caller)
+
+
+@router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))
+@needs("admin")
+def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
+    """Let a token be of no use from now on; other servers of the database notice within 5 seconds."""
+    tokens.revoke(service, caller, token_id)
+
+
+@router.get("/audit", operation_id="listAudit", responses=responses(422))
+@needs("admin")
+def list_audit(service: ServiceDep, page: PageDep) -> Listing[AuditEntry]:
+    """Who did what to tokens, to whole studies and to their sharing, and who was refused; newest first."""
+    entries = audit.page(service, page.after, page.limit)
+    return Listing(items=entries, next_cursor=page.cursor_after(len(entries), entries[-1].number if entries else 0))

@@ -1,0 +1,52 @@
+"""/v1/trash and /v1/studies/{id}/restore"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path
+
+from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
+from adabkb_service.api.problems import responses
+from adabkb_service.contract import answers as views
+from adabkb_service.contract.access import Deletion, RestoreBody
+from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
+from adabkb_service.contract.requests import Listing
+from adabkb_service.operations import trash
+
+router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
+
+
+@router.get("/trash", operation_id="listTrash", responses=responses(422))
+@needs("read")
+def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listing[Deletion]:
+    """One's deleted studies, those deleted last first."""
+    items = trash.page(service, caller, page.after, page.limit)
+    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].deletion if items else 0))
+
+
+@router.post(
+    "/studies/{study_id}/restore", operation_id="restoreStudy", responses=responses(400, 404, 409, 413, 415, 422)
+)
+@needs("work", study=None)
+def restore_study(
+    study_id: StudyId,
+    service: ServiceDep,
+    caller: CallerDep,
+    body: Annotated[RestoreBody, Body(default_factory=RestoreBody)],
+) -> views.Study:
+    """Bring a deleted study back from the trash; it goes on where it was."""
+    return trash.restore(service, caller, study_id, body.deletion)
+
+
+@router.delete("/trash/{deletion}", operation_id="purgeStudy", status_code=204, responses=responses(404, 422))
+@needs("work")
+def purge_study(
+    deletion: Annotated[int, Path(ge=1, le=MAX_SAFE_INTEGER, description="its number in the trash")],
+    service: ServiceDep,
+    caller: CallerDep,
+) -> None:
+    """Delete a study in the trash for good."""
+    trash.purge(service, caller, deletion)

@@ -1,0 +1,114 @@
+"""Commands about whose a study is, and with whom it is shared."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, show, table
+
+EVERYBODY = "*"
+User = Annotated[str, typer.Argument(help='a user, or "*" for everybody', show_default=False)]
+
+
+def show_access(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Show whose a study is, and with whom it is shared."""
+    found = server.get(path(study, "/access"))
+    show(found, _told(study, found), as_json=as_json)
+
+
+def share(
+    server: Server,
+    study: StudyId,
+    user: User,
+    work: Annotated[bool, typer.Option("--work", help="they may also ask for trials, report and change it")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a user, or everybody who has a token, read a study or work on it.
+
+    \b
+    adabkb study share svm bob --work
+    adabkb study share svm "*"
+    """
+    _change(server, study, {"shared_with": {user: "work" if work else "read"}}, as_json=as_json)
+
+
+def unshare(server: Server, study: StudyId, user: User, as_json: AsJson = False) -> None:
+    """Share a study with a user, or with everybody, no longer."""
+    _change(server, study, {"shared_with": {user: None}}, as_json=as_json)
+
+
+def give(
+    server: Server,
+    study: StudyId,
+    user: Annotated[str, typer.Argument(help="the new owner", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Give a study to another owner, who may then do everything with it; the former one no longer."""
+    _change(server, study, {"owner": user}, as_json=as_json)
+
+
+def link(
+    server: Server,
+    study: StudyId,
+    days: Annotated[float | None, typer.Option(min=0, help="for which it is good; for good if not given")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token by which anybody who has it reads this one study, and print it this once."""
+    until = None if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat()
+    made = server.post(path(study, "/links"), {} if until is None else {"expires_at": until})
+    text = (
+        f"Whoever has this token reads study {study}: ADABKB_TOKEN={made['token']} adabkb study show {study}\n"
+        f"To take it back: adabkb study unlink {study} {made['id']}"
+    )
+    show(made, text, as_json=as_json)
+
+
+def list_links(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """List the links to a study, newest first, without their tokens."""
+    found = list(server.pages(path(study, "/links")))
+    rows = [[each["id"], each["expires_at"] or "", "revoked" if each["revoked_at"] else ""] for each in found]
+    show(found, table(["id", "until", ""], rows) if found else f"Study {study} has no links.", as_json=as_json)
+
+
+def unlink(
+    server: Server,
+    study: StudyId,
+    link: Annotated[str, typer.Argument(help="its id, see adabkb study links", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Let a link be of no use from now on."""
+    server.delete(path(study, f"/links/{quote(link, safe='')}"))
+    show({"unlinked": link}, f"Link {link} is of no use any more.", as_json=as_json)
+
+
+def whoami(server: Server, as_json: AsJson = False) -> None:
+    """Show whom the server takes you for, by your token."""
+    found = server.get("/tokens/self")
+    only = "" if found["studies"] is None else f", for {', '.join(found['studies'])}"
+    text = f"You are {found['user']}, with the scope {found['scope']}{only}."
+    show(
+        found,
+        text if found["user"] else "This server asks for no tokens: everybody may do everything.",
+        as_json=as_json,
+    )
+
+
+def _change(server: Server, study: str, changes: dict[str, Any], *, as_json: bool) -> None:
+    found = server.patch(path(study, "/access"), changes)
+    show(found, _told(study, found), as_json=as_json)
+
+
+def _told(study: str, access: dict[str, Any]) -> str:
+    owner = f"belongs to {access['owner']}" if access["owner"] else "belongs to nobody: only administrators see it"
+    verbs = {"read": "may read it", "work": "may work on it"}
+    shares = [f"{_named(user)} {verbs[right]}" for user, right in access["shared_with"].items()]
+    return f"Study {study} {'; '.join([owner, *shares])}."
+
+
+def _named(user: str) -> str:
+    return "everybody" if user == EVERYBODY else user

@@ -1,0 +1,142 @@
+"""``adabkb token ...`` and ``adabkb audit``: they work on the database, so that whoever has it can always get in."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from adabkb_service.access.caller import Caller
+from adabkb_service.cli.database import DatabaseUrl, opened, settings
+from adabkb_service.cli.output import AsJson, fail, show, table
+from adabkb_service.contract.access import AuditEntry, Token, TokenBody
+from adabkb_service.contract.wording import sentence
+from adabkb_service.operations import audit, tokens
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import migration
+from adabkb_service.storage.tokens import Scope
+
+PAGE = 1000
+DAYS = 36_500
+"""For which a token may be good, at most."""
+
+
+def create(
+    name: Annotated[str, typer.Argument(help="who or what is to use it, such as ann or ann-gpu-1", show_default=False)],
+    user: Annotated[
+        str | None, typer.Option(help="whose studies it is for; by default the name", show_default=False)
+    ] = None,
+    scope: Annotated[
+        Scope, typer.Option(help="work includes read, and admin includes both, for the studies of everybody")
+    ] = "work",
+    study: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID|BEGINNING*", help="only for these studies; may be repeated; by default all", show_default=False
+        ),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(min=0, max=DAYS, help="for which it is good; by default for good", show_default=False),
+    ] = None,
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token, and print it this once. The first one closes the server to requests without a token.
+
+    \b
+    adabkb token create admin --scope admin
+    adabkb token create ann-gpu-1 --user ann --study "vision-*" --days 90
+    """
+    expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    try:
+        body = TokenBody(name=name, user=user, scopes=[scope], studies=study or None, expires_at=expires_at)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        fail(f"{_option(str(fault['loc'][0]))}: {fault['input']!r} {sentence(fault)}")
+    with _service(database, existing=False) as service:
+        made = tokens.create(service, _here(), body)
+    show(
+        made.model_dump(mode="json"),
+        f"Token {made.id} for {made.user} ({scope}). It is not shown again; programs take it from ADABKB_TOKEN:\n"
+        f"{made.token}",
+        as_json=as_json,
+    )
+
+
+def list_tokens(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
+    """List all tokens, newest first, without their secrets."""
+    with _service(database) as service:
+        found = list(_all(service))
+    text = table(["id", "name", "user", "may", "studies", "last used", "until"], [_row(token) for token in found])
+    show([token.model_dump(mode="json") for token in found], text if found else "There are no tokens.", as_json=as_json)
+
+
+def revoke(
+    token: Annotated[str, typer.Argument(help="its id, see adabkb token list", show_default=False)],
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a token be of no use from now on; servers that run notice within 5 seconds."""
+    with _service(database) as service:
+        tokens.revoke(service, _here(), token)
+    show({"revoked": token}, f"Token {token} is revoked.", as_json=as_json)
+
+
+def show_audit(
+    last: Annotated[int, typer.Option(min=1, max=PAGE, help="entries to show")] = 100,
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List who did what to tokens, to whole studies and to their sharing, and who was refused; newest first."""
+    with _service(database) as service:
+        found = audit.page(service, 0, last)
+    text = "\n".join(map(_line, found)) or "The audit log is empty."
+    show([entry.model_dump(mode="json") for entry in found], text, as_json=as_json)
+
+
+@contextmanager
+def _service(database: str | None, *, existing: bool = True) -> Iterator[Service]:
+    with opened(settings(database=database).database, existing=existing) as found:
+        (migration.require if existing else migration.prepare)(found)
+        yield Service(found)
+
+
+def _here() -> Caller:
+    """Whoever has the database may do everything."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        user = "unknown"
+    return Caller(user=user, scope="admin", address="command line")
+
+
+def _all(service: Service) -> Iterator[Token]:
+    after: tuple[datetime, str] | None = None
+    while True:
+        found, after = tokens.page(service, after, PAGE)
+        yield from found
+        if after is None:
+            return
+
+
+def _option(field: str) -> str:
+    return {"name": "NAME", "studies": "--study"}.get(field, f"--{field}")
+
+
+def _row(token: Token) -> list[str]:
+    may = ",".join(token.scopes) if token.link is None else "link"
+    until = "revoked" if token.revoked_at else "" if token.expires_at is None else f"{token.expires_at:%Y-%m-%d %H:%M}"
+    used = "" if token.used_at is None else f"{token.used_at:%Y-%m-%d %H:%M}"
+    return [token.id, token.name, token.user, may, ",".join(token.studies or ["all"]), used, until]
+
+
+def _line(entry: AuditEntry) -> str:
+    times = f" ({entry.count} times)" if entry.count > 1 else ""
+    who = " ".join(filter(None, [entry.user, entry.token and f"token {entry.token}", f"from {entry.address}"]))
+    return f"{entry.at:%Y-%m-%d %H:%M:%S} {entry.action}: {entry.subject}{times}, by {who}"

@@ -1,0 +1,81 @@
+"""``adabkb study delete`` and the trash."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, fail, show, summary, table
+
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
+
+
+def delete_study(
+    server: Server,
+    study: StudyId,
+    purge: Annotated[bool, typer.Option("--purge", help="for good, and not into the trash")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a study and everything below it; for 30 days, adabkb study restore brings it back."""
+    _confirm(f"Delete study {study} with all its results{' for good' if purge else ''}?", yes=yes)
+    server.delete(path(study), purge="true" if purge else None)
+    how = "" if purge else f" For 30 days it can be brought back: adabkb study restore {study}"
+    show({"deleted": study}, f"Study {study} is deleted.{how}", as_json=as_json)
+
+
+def list_trash(server: Server, as_json: AsJson = False) -> None:
+    """List your deleted studies, those deleted last first."""
+    found = list(server.pages("/trash"))
+    rows = [
+        [
+            str(each["deletion"]),
+            each["study"],
+            str(each["results"]),
+            _minute(each["deleted_at"]),
+            _minute(each["purged_at"]),
+        ]
+        for each in found
+    ]
+    text = table(["deletion", "study", "results", "deleted", "kept until"], rows)
+    show(found, text if found else "The trash is empty.", as_json=as_json)
+
+
+def restore_study(
+    server: Server,
+    study: StudyId,
+    deletion: Annotated[
+        int | None, typer.Option(help="which one of several, see adabkb study trash; the last if not given")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a deleted study back; it goes on where it was."""
+    found = server.post(path(study, "/restore"), {} if deletion is None else {"deletion": deletion})
+    show(found, summary(found), as_json=as_json)
+
+
+def purge_study(
+    server: Server,
+    deletion: Annotated[int, typer.Argument(help="its number, see adabkb study trash", show_default=False)],
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a study in the trash for good."""
+    _confirm(f"Delete what has the number {deletion} in the trash for good?", yes=yes)
+    server.delete(f"/trash/{deletion}")
+    show({"purged": deletion}, f"Deletion {deletion} is no longer in the trash.", as_json=as_json)
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        fail(f"there is no terminal to ask on: {question} Pass --yes")
+    typer.confirm(question, abort=True)
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")

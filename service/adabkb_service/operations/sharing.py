@@ -1,0 +1,68 @@
+"""/v1/studies/{id}/access: whose a study is, and with whom it is shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adabkb_service.access.caller import Caller
+from adabkb_service.contract.access import Access
+from adabkb_service.errors import FieldError, Invalid, json_pointer
+from adabkb_service.operations import audit
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import grants, studies
+from adabkb_service.storage.grants import Right
+
+MOST_SHARES = 1000
+
+
+def access(service: Service, study_id: str) -> Access:
+    """Who may do what with a study.
+
+    Raises:
+        StudyNotFound: there is none.
+    """
+    with service.database.reading() as connection:
+        studies.get(connection, study_id)
+        return _shown(grants.of_study(connection, study_id))
+
+
+def change(service: Service, caller: Caller, study_id: str, changes: dict[str, Any]) -> Access:
+    """Give a study to another owner, share it, or share it no longer.
+
+    Args:
+        service: the service.
+        caller: who does so.
+        study_id: which study.
+        changes: ``owner``, and ``shared_with``: rights by user, None for one that is taken back. A former owner has no
+            right any more, unless ``shared_with`` gives one.
+
+    Raises:
+        StudyNotFound: there is none.
+        Invalid: the study would be shared with its owner, or with too many users.
+    """
+    with service.database.writing() as connection:
+        studies.get(connection, study_id)
+        before = grants.of_study(connection, study_id)
+        after = _changed(before, changes)
+        if after != before:
+            grants.replace(connection, study_id, after)
+            audit.note(connection, caller, service.clock(), "study shared", study_id, **_shown(after).model_dump())
+    return _shown(after)
+
+
+def _changed(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Right]:
+    owner = changes.get("owner", grants.owner(before))
+    shares = {user: right for user, right in before.items() if right != "own"} | changes.get("shared_with", {})
+    if owner is not None and owner in changes.get("shared_with", {}):
+        detail = "is its owner, who may do everything; leave it out, or give the study to another owner"
+        raise Invalid([FieldError(json_pointer("shared_with", owner), detail, "owner")])
+    kept = {user: right for user, right in shares.items() if right is not None and user != owner}
+    if len(kept) > MOST_SHARES:
+        detail = f"would make it {len(kept):,} users, of at most {MOST_SHARES:,}; share it with everybody: *"
+        raise Invalid([FieldError("/shared_with", detail, "too_many_shares")])
+    return kept if owner is None else {**kept, owner: "own"}
+
+
+def _shown(rights: dict[str, Right]) -> Access:
+    shared = {user: right for user, right in sorted(rights.items()) if right != "own"}
+    return Access.model_validate({"owner": grants.owner(rights), "shared_with": shared})

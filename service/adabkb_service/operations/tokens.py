@@ -1,0 +1,110 @@
+"""/v1/tokens, and links to a study, which are tokens too: create, list, revoke."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from adabkb_service.access import secrets
+from adabkb_service.access.caller import Caller
+from adabkb_service.contract.access import NewToken, Self, Token, TokenBody
+from adabkb_service.errors import FieldError, Forbidden, Invalid, TokenNotFound
+from adabkb_service.operations import audit
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import grants, studies, tokens
+from adabkb_service.storage.rows import as_values
+from adabkb_service.storage.tokens import TokenRow
+
+
+def create(service: Service, caller: Caller, body: TokenBody) -> NewToken:
+    """Make a token. The answer is the only place that has its secret.
+
+    Raises:
+        Invalid: it would have expired already, or an administrator would be restricted to some studies.
+    """
+    if body.studies is not None and "admin" in body.scopes:
+        detail = "cannot go with the scope admin, which is for all studies; leave out one of them"
+        raise Invalid([FieldError("/studies", detail, "admin_studies")])
+    return _made(service, caller, body)
+
+
+def create_link(service: Service, caller: Caller, study_id: str, expires_at: datetime | None) -> NewToken:
+    """Make a token by which whoever has it reads a study, in its owner's name.
+
+    Raises:
+        StudyNotFound: there is none.
+        Forbidden: the study is nobody's, or the server asks for no tokens.
+        Invalid: it would have expired already.
+    """
+    if caller.user is None:
+        raise Forbidden("A link is a token, and this server asks for none: its address is enough.")
+    with service.database.reading() as connection:
+        studies.get(connection, study_id)
+        owner = grants.owner(grants.of_study(connection, study_id))
+    if owner is None:
+        raise Forbidden(f"Study {study_id!r} has no owner, for whom a link could stand; give it to somebody first.")
+    body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)
+    return _made(service, caller, body, link=study_id)
+
+
+def page(
+    service: Service, after: tuple[datetime, str] | None, limit: int, link: str | None = None
+) -> tuple[list[Token], tuple[datetime, str] | None]:
+    """Tokens, newest first, or those that are links to a study; and where the next page starts."""
+    with service.database.reading() as connection:
+        rows = tokens.page(connection, after, limit, link)
+    return [_shown(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
+
+
+def revoke(service: Service, caller: Caller, token_id: str, link: str | None = None) -> None:
+    """Let a token, or one that is a link to a study, be of no use from now on.
+
+    Raises:
+        TokenNotFound: there is none.
+    """
+    with service.database.writing() as connection:
+        row = tokens.find(connection, token_id)
+        if row is None or (link is not None and row.link != link):
+            raise TokenNotFound(token_id)
+        if row.revoked_at is None:
+            now = service.clock()
+            tokens.revoke(connection, token_id, now)
+            audit.note(connection, caller, now, "token revoked", token_id, name=row.name, user=row.user)
+
+
+def own(caller: Caller) -> Self:
+    """The caller's own standing."""
+    studies = None if caller.studies is None else list(caller.studies)
+    return Self(user=caller.user, scope=caller.scope, studies=studies, token=caller.token)
+
+
+def _made(service: Service, caller: Caller, body: TokenBody, link: str | None = None) -> NewToken:
+    now, minted = service.clock(), secrets.mint()
+    if body.expires_at is not None and body.expires_at <= now:
+        raise Invalid([FieldError("/expires_at", "must be in the future", "expired")])
+    row = TokenRow(
+        id=minted.id,
+        digest=secrets.digest(minted.token),
+        user=body.user or body.name,
+        name=body.name,
+        scopes=body.scopes,
+        studies=body.studies,
+        link=link,
+        created_at=now,
+        expires_at=body.expires_at,
+        revoked_at=None,
+        used_at=None,
+    )
+    shown = _shown(row)
+    with service.database.writing() as connection:
+        tokens.add(connection, row)
+        audit.note(connection, caller, now, "token created", row.id, **_told(shown))
+    return NewToken(**dict(shown), token=minted.token)
+
+
+def _shown(row: TokenRow) -> Token:
+    return Token.model_validate({name: value for name, value in as_values(row).items() if name != "digest"})
+
+
+def _told(token: Token) -> dict[str, object]:
+    """What the audit log says of a new token."""
+    return token.model_dump(mode="json", include={"name", "user", "scopes", "studies", "link", "expires_at"})

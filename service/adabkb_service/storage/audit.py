@@ -1,0 +1,45 @@
+"""Queries of ``audit``: administrative acts, and attempts to get in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from adabkb_service.storage.rows import as_values
+from adabkb_service.storage.tables import audit
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """What somebody did, or tried."""
+
+    at: datetime
+    action: str
+    subject: str
+    user: str | None
+    token: str | None
+    address: str
+    detail: dict[str, Any] = field(default_factory=dict)
+    count: int = 1
+
+
+def add(connection: Connection, rows: Iterable[AuditRow]) -> None:
+    """Insert entries."""
+    connection.execute(insert(audit), [as_values(row) for row in rows])
+
+
+def page(connection: Connection, before: int, limit: int) -> list[tuple[int, AuditRow]]:
+    """At most ``limit`` entries by number, newest first; those before one, unless that is 0."""
+    query = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    if before:
+        query = query.where(audit.c.id < before)
+    return [(row.id, AuditRow(*row[1:])) for row in connection.execute(query)]
+
+
+def forget(connection: Connection, before: datetime) -> None:
+    """Delete the entries that are older than a time."""
+    connection.execute(delete(audit).where(audit.c.at < before))

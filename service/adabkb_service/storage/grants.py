@@ -1,0 +1,56 @@
+"""Queries of ``grants``: whose a study is, and with whom it is shared. A study without grants is nobody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, insert, or_, select
+
+from adabkb_service.storage.tables import grants, studies
+
+Right = Literal["read", "work", "own"]
+
+EVERYBODY = "*"
+
+_OF_STUDY = select(grants.c.user, grants.c.right).where(grants.c.study_id == bindparam("study"))
+_OF_USER = _OF_STUDY.where(grants.c.user.in_([bindparam("its_user"), EVERYBODY]))
+
+
+def of_study(connection: Connection, study_id: str) -> dict[str, Right]:
+    """Rights by user."""
+    return {row.user: row.right for row in connection.execute(_OF_STUDY.order_by(grants.c.user), {"study": study_id})}
+
+
+def of_user(connection: Connection, study_id: str, user: str) -> list[Right]:
+    """The user's rights: as this user, and as anybody."""
+    found = connection.execute(_OF_USER, {"study": study_id, "its_user": user})
+    return [row.right for row in found]
+
+
+def replace(connection: Connection, study_id: str, rights: Mapping[str, Right]) -> None:
+    """Let these be the rights, by user, and no others."""
+    connection.execute(delete(grants).where(grants.c.study_id == study_id))
+    if rights:
+        rows = [{"study_id": study_id, "user": user, "right": right} for user, right in rights.items()]
+        connection.execute(insert(grants), rows)
+
+
+def visible_to(user: str) -> ColumnElement[bool]:
+    """The condition that a user may at least read a study."""
+    return exists().where(grants.c.study_id == studies.c.id, grants.c.user.in_([user, EVERYBODY]))
+
+
+def named(column: ColumnElement[str], patterns: Iterable[str]) -> ColumnElement[bool]:
+    """The condition that an id is one of these, or begins like one that has a * behind."""
+    return or_(
+        *(
+            column.startswith(pattern[:-1], autoescape=True) if pattern.endswith(EVERYBODY) else column == pattern
+            for pattern in patterns
+        )
+    )
+
+
+def owner(rights: Mapping[str, Right]) -> str | None:
+    """The user who owns a study, by its rights; None if it is nobody's."""
+    return next((user for user, right in rights.items() if right == "own"), None)

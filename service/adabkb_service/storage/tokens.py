@@ -1,0 +1,79 @@
+"""Queries of ``tokens``. Rows are never deleted: the first one closes the server to those who have none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import Connection, bindparam, insert, select, tuple_, update
+
+from adabkb_service.storage.rows import as_values
+from adabkb_service.storage.tables import tokens
+
+Scope = Literal["read", "work", "admin"]
+
+_FIND = select(tokens).where(tokens.c.id == bindparam("its_id"))
+_ANY = select(tokens.c.id).limit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token, without its secret."""
+
+    id: str
+    digest: str
+    user: str
+    name: str
+    scopes: list[Scope]
+    studies: list[str] | None
+    link: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+def add(connection: Connection, row: TokenRow) -> None:
+    """Insert a token."""
+    connection.execute(insert(tokens), as_values(row))
+
+
+def find(connection: Connection, token_id: str) -> TokenRow | None:
+    """The token, or None if there is none."""
+    row = connection.execute(_FIND, {"its_id": token_id}).one_or_none()
+    return None if row is None else TokenRow(*row)
+
+
+def any_exist(connection: Connection) -> bool:
+    """Whether there is a token, or ever was one."""
+    return connection.execute(_ANY).first() is not None
+
+
+def page(
+    connection: Connection, after: tuple[datetime, str] | None, limit: int, link: str | None = None
+) -> list[TokenRow]:
+    """At most ``limit`` tokens, newest first, after the one with (created_at, id) = ``after``; or links to a study."""
+    query = select(tokens).order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
+    if after is not None:
+        query = query.where(tuple_(tokens.c.created_at, tokens.c.id) < after)
+    if link is not None:
+        query = query.where(tokens.c.link == link)
+    return [TokenRow(*row) for row in connection.execute(query)]
+
+
+def revoke(connection: Connection, token_id: str, at: datetime) -> None:
+    """Let the token be of no use from now on; one that was revoked before keeps its time."""
+    connection.execute(update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None)), {"revoked_at": at})
+
+
+def revoke_links(connection: Connection, study_id: str, at: datetime) -> None:
+    """The same for all links to a study."""
+    stale = update(tokens).where(tokens.c.link == study_id, tokens.c.revoked_at.is_(None))
+    connection.execute(stale, {"revoked_at": at})
+
+
+def note_use(connection: Connection, token_ids: Collection[str], at: datetime) -> None:
+    """Store when the tokens were last used."""
+    connection.execute(update(tokens).where(tokens.c.id.in_(token_ids)), {"used_at": at})

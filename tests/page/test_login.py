@@ -1,0 +1,89 @@
+"""Logging in, in a real browser; and that no page of another site uses the server through it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from adabkb_service.storage import grants
+from adabkb_service.storage.database import Database
+from tests.access.conftest import give_token
+from tests.api.conftest import DEFINITION
+from tests.servers import server_on
+
+PAGE = """<script>
+const send = (path, options) => fetch("SERVER" + path, {credentials: "include", ...options}).catch(() => {});
+Promise.all([
+  send("/v1/studies/s/suggest", {method: "POST", mode: "no-cors"}),
+  send("/v1/studies/s/suggest", {method: "POST", mode: "no-cors", body: "{}"}),
+  send("/v1/studies/s/suggest", {method: "POST", body: "{}", headers: {"Content-Type": "application/json"}}),
+  send("/v1/studies/s", {method: "DELETE"}),
+]).then(() => send("/v1/studies")).then(async answer => {document.title = answer ? await answer.text() : "nothing"});
+</script>"""
+
+
+@pytest.fixture
+def evil(site: str) -> Iterator[str]:
+    """The address of another site, whose page tries to use the server."""
+
+    class Evil(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(PAGE.replace("SERVER", site).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://localhost:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    with server_on(database) as address:
+        assert httpx.post(f"{address}/v1/studies", json=DEFINITION).status_code == 201
+        yield address
+
+
+def test_no_page_of_another_site_uses_the_server_nor_a_name_of_its_own(site: str, evil: str, browser: Browser) -> None:
+    before = httpx.get(f"{site}/v1/studies/s").json()
+    for page_of in (evil, evil.replace("localhost", "127.0.0.1")):
+        with browser.new_page() as page:
+            page.goto(page_of)
+            page.wait_for_function("document.title !== ''")
+            assert page.title() == "nothing"
+    assert httpx.get(f"{site}/v1/studies/s").json() == before
+
+
+def test_people_log_in_by_a_token_or_by_a_link(site: str, database: str, browser: Browser) -> None:
+    """The last test of this server, as it closes it."""
+    admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
+    with closing(Database(database)) as opened:
+        link = give_token(opened, "root", "read", studies=["s"])
+        with opened.writing() as connection:
+            grants.replace(connection, "s", {"root": "own"})
+    with browser.new_page() as page:
+        page.goto(f"{site}/login")
+        page.get_by_label("Token").fill(f"{admin[:-1]}{'0' if admin[-1] != '0' else '1'}")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert").filter(has_text="no such token")).to_be_visible()
+        page.get_by_label("Token").fill(admin)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+        assert page.evaluate("document.cookie") == ""
+    with browser.new_page() as page:
+        page.goto(f"{site}/studies/s#token={link}")
+        expect(page.get_by_role("heading", name="s", exact=True)).to_be_visible()
+        assert link not in page.url
