@@ -124,9 +124,9 @@ class Client:
             parameters: the search space.
             direction: "minimize" or "maximize".
             update: if the study exists, and only such settings differ, change them.
-            options: ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``, ``max_attempts``,
-                ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``, ``algorithm``, ``tags``: see
-                docs/http.md. None is no limit.
+            options: ``constraints``, ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``,
+                ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``,
+                ``algorithm``, ``tags``: see docs/http.md. None is no limit.
 
         Returns:
             The study.

@@ -143,6 +143,7 @@ class StudyInfo(StudySummary):
     created_at: datetime
     updated_at: datetime
     stop: dict[str, Any] | None = None
+    constraints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
@@ -15,6 +15,8 @@ from adabkb_client.plain import plain
 from adabkb_integrations.model import Array
 from adabkb_service.engine import axes as engine
 from adabkb_service.engine import space as spaces
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.feasibility import faults
 
 Declared = Float | Int | Ordinal | Categorical | Bool | Fixed
 
@@ -40,21 +42,32 @@ class Domain:
         }
 
 
-def domain_of(declared: Mapping[str, Declared], origin: str) -> Domain:
+def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequence[str] = ()) -> Domain:
     """Return the search space of declared parameters.
 
     Args:
         declared: the parameters by name.
         origin: the argument that they come from, for errors.
+        constraints: on parameters of the kinds Float and Int.
 
     Raises:
-        ValueError: a parameter has no values, or bounds or a step that do not fit each other; or nothing varies.
+        ValueError: a parameter has no values, or bounds or a step that do not fit each other; nothing varies; or a
+            constraint cannot be read or satisfied.
     """
     choices = {name: values for name, each in declared.items() if (values := _choices(each)) is not None}
     found = spaces.Space(tuple(_axis(f"{origin}[{name!r}]", name, each) for name, each in declared.items()))
     if not found.axes:
         raise ValueError(f"{origin}: no parameter has more than one value, so there is nothing to search")
-    return Domain(found, choices)
+    _check(constraints, found, choices)
+    return Domain(replace(found, constraints=tuple(map(Constraint, constraints))), choices)
+
+
+def _check(constraints: Sequence[str], space: spaces.Space, choices: Mapping[str, Sequence[Any]]) -> None:
+    if isinstance(constraints, str):
+        raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
+    numbers = [each for each in space.parameters if each.name not in choices]
+    for index, sentence in faults(constraints, numbers).items():
+        raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}")
 
 
 def _choices(declared: Declared) -> Sequence[Any] | None:

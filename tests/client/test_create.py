@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import Client, Conflict, Float, Invalid, Ordinal, client_calls
+from adabkb_client import Client, Conflict, Float, Invalid, Ordinal, Parameter, client_calls
 from adabkb_service.contract.study import CHANGEABLE
 
 
@@ -44,6 +44,23 @@ def test_an_update_changes_nothing_of_a_study_that_differs_in_more(client: Clien
     with pytest.raises(Conflict, match=r"parameters\.0\.high is 1\.0, not 2\.0"):
         client.create_study("s", {"x": Float(0, 2)}, direction="minimize", seed=1, budget=5, update=True)
     assert study.info().budget == 3
+
+
+def test_a_study_with_constraints_is_opened_again_and_its_trials_satisfy_them(client: Client) -> None:
+    space: dict[str, Parameter] = {"x": Float(0, 1), "y": Float(0, 1)}
+    constraints = ["x + y <= 0.5", "y >= x"]
+    study = client.create_study("s", space, direction="minimize", constraints=constraints)
+    for trial in study.suggest(4):
+        assert trial.parameters["x"] + trial.parameters["y"] <= 0.5
+        assert trial.parameters["y"] >= trial.parameters["x"]
+    assert client.create_study("s", space, direction="minimize", constraints=constraints, update=True)
+    assert study.info().constraints == tuple(constraints)
+    with pytest.raises(Conflict, match=r"constraints has 2 items, not 1"):
+        client.create_study("s", space, direction="minimize", constraints=constraints[:1])
+    with pytest.raises(Invalid) as caught:
+        client.create_study("bad", space, direction="minimize", constraints=["x <= 1", "x + z <= 1"])
+    assert list(caught.value.pointers) == ["/constraints/1"]
+    assert "column 5: 'z' is not a parameter (known: x, y)" in str(caught.value)
 
 
 def test_the_client_knows_which_settings_can_be_changed() -> None:

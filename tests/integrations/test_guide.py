@@ -44,6 +44,14 @@ def test_the_scikit_learn_example_beats_the_random_search_beside_it() -> None:
     assert float(ours) > float(random)
 
 
+def test_the_example_with_a_constraint_keeps_to_it() -> None:
+    output = finish(start("examples/constrained_network.py", "8"))
+    weights = [int(found) for found in re.findall(r"(\d+) weights", output)]
+    assert len(weights) == 8
+    assert max(weights) <= 5000
+    assert re.search(r"best of 8 trials: 0\.\d+ at", output)
+
+
 def test_the_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     output = finish(start("examples/mlflow_digits.py", "6", uri, ADABKB_URL=server))

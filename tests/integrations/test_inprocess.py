@@ -106,6 +106,22 @@ def test_ctrl_c_returns_what_there_is() -> None:
     assert found.value == min(trial.value for trial in found.trials if trial.value is not None)
 
 
+def test_every_trial_satisfies_the_constraints() -> None:
+    space: dict[str, Parameter] = {"x": Float(0, 1), "n": Int(1, 9), "kind": Categorical(["a", "b"])}
+    found = minimize(
+        lambda x, n, kind: -x * n + (kind == "a"),
+        space,
+        12,
+        seed=1,
+        constraints=["x * n <= 2", "n >= 2"],
+        progress=False,
+    )
+    assert all(trial.parameters["x"] * trial.parameters["n"] <= 2 for trial in found.trials)
+    assert min(trial.parameters["n"] for trial in found.trials) >= 2
+    assert found.value is not None
+    assert found.value < -1.95
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -120,6 +136,9 @@ def test_ctrl_c_returns_what_there_is() -> None:
         ({"space": {"x": Categorical([])}}, "space['x'] has no values"),
         ({"space": {"x": Fixed(1)}}, "space: no parameter has more than one value"),
         ({"space": {"y": Float(0, 1)}}, "minimize() calls the function with the parameters y by name, but it takes"),
+        ({"constraints": "x <= 1"}, "constraints must be a list of texts, such as ['x <= 1']"),
+        ({"constraints": ["x <= 1", "y <= 1"]}, "constraints[1], 'y <= 1': column 1: 'y' is not a parameter"),
+        ({"constraints": ["x >= 2"]}, "constraints[0], 'x >= 2': no point satisfies this constraint"),
         ({"budget": 0}, "budget must be at least 1, not 0"),
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),

@@ -53,6 +53,7 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/studies", {"id": "paper", **DEFINITION, "algorithm": {"profile": "paper"}}),
     ("POST", "/v1/studies", {"id": "paused", **DEFINITION}),
     ("PATCH", "/v1/studies/paused", {"state": "paused"}),
+    ("POST", "/v1/studies", {"id": "limited", **DEFINITION, "constraints": ["layers * lr <= 1"]}),
 ]
 
 

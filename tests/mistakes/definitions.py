@@ -53,6 +53,36 @@ SPACES = [
     _one("A name of too many characters", name="x" * 201, kind="bool"),
 ]
 
+CONSTRAINTS = [
+    Defined("A constraint on a misspelt parameter", {"constraints": ["layers <= 4", "2 * layer <= 8"]}),
+    Defined("A constraint on choices", {"constraints": ["kernel <= 1"]}),
+    Defined("A constraint on nothing", {"constraints": ["1 <= 2"]}),
+    Defined("A constraint that is no comparison", {"constraints": ["layers * lr"]}),
+    Defined("An equality as a constraint", {"constraints": ["layers == 2"]}),
+    Defined("A constraint that is cut off", {"constraints": ["layers * (lr <= 4"]}),
+    Defined("Two constraints in one", {"constraints": ["layers <= 4 and lr <= 0.5"]}),
+    Defined("A constraint with a function that does not exist", {"constraints": ["layers * log10(lr) <= 4"]}),
+    Defined("A constraint with a power of two parameters", {"constraints": ["layers ** lr <= 4"]}),
+    Defined("A constraint that is a program", {"constraints": ["__import__('os').system('ls') <= 1"]}),
+    Defined("A constraint with an attribute", {"constraints": ["layers.real <= 1"]}),
+    Defined("A constraint as text", {"constraints": "layers <= 4"}),
+    Defined("A constraint as a bound", {"constraints": [{"parameter": "lr", "upper": 0.5}]}),
+    Defined("A constraint of 0 characters", {"constraints": [" "]}),
+    Defined("A constraint of too many characters", {"constraints": ["x" * 600 + " <= 1"]}),
+    Defined("Too many constraints", {"constraints": ["lr <= 0.5"] * 21}),
+    Defined(
+        "Constraints that contradict each other", {"constraints": ["layers >= 4", "lr <= 0.5", "layers + lr <= 3"]}
+    ),
+    Defined("A constraint that no value satisfies", {"constraints": ["lr >= 2"]}),
+    Defined(
+        "Constraints that leave too little of the space", {"constraints": ["0.5 <= lr * sqrt(layers + lr) <= 0.5"]}
+    ),
+    Defined(
+        "Constraints for an algorithm that cannot keep them",
+        {"constraints": ["lr <= 0.5"], "algorithm": {"profile": "paper"}},
+    ),
+]
+
 SETTINGS = [
     Defined("No direction", {"direction": ...}),
     Defined("A direction that does not exist", {"direction": "max"}),
@@ -105,6 +135,7 @@ CHANGES: list[Mistake] = [
     Defined("The same id with another direction", {"id": "svm", "direction": "minimize"}),
     Defined("The same id with another budget", {"id": "svm", "budget": 40}),
     Defined("The same id without a parameter", {"id": "svm", "parameters": [LR, LAYERS]}),
+    Defined("The same id with constraints", {"id": "svm", "constraints": ["lr <= 0.5"]}),
     Sent("A change of what cannot be changed", "PATCH /v1/studies/svm", {"direction": "minimize"}),
     Sent("A misspelt field in a change", "PATCH /v1/studies/svm", {"budgte": 30}),
     Sent("A state that cannot be set", "PATCH /v1/studies/svm", {"state": "complete"}),
@@ -120,6 +151,7 @@ CHANGES: list[Mistake] = [
 _WHOLE = ", ".join(f"`{name}`" for name in DEFINITION)
 SECTIONS: list[Section] = [
     ("Definitions: the space", f"Only the wrong fields are shown; the others ({_WHOLE}) are those of `svm`.", SPACES),
+    ("Definitions: constraints", "Again only the wrong fields are shown.", CONSTRAINTS),
     ("Definitions: settings and algorithm", "Again only the wrong fields are shown.", SETTINGS),
     ("Definitions: studies that exist", "What a study is cannot be changed; its limits can.", CHANGES),
 ]

@@ -25,9 +25,9 @@ INTRODUCTION = """# Mistakes, and what is answered
 makes them all on a real server and compares the answers with this page, which `python -m tests.mistakes` writes.
 
 On the server, `svm` is a study of `lr`, `layers` and `kernel`: its trial 1 is completed, 2 is leased, 3 has failed, and
-4 is leased for the second time. `done` is complete by its budget of 1, `paper` has the profile `paper`, and `paused` is
-paused. The first line of an answer of the API has the status, `code` and `detail` of the problem document; its `remedy`
-and `errors` follow, if it has any.
+4 is leased for the second time. `done` is complete by its budget of 1, `paper` has the profile `paper`, `paused` is
+paused, and `limited` has the constraint `layers * lr <= 1`. The first line of an answer of the API has the status,
+`code` and `detail` of the problem document; its `remedy` and `errors` follow, if it has any.
 """
 
 

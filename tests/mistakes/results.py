@@ -7,6 +7,7 @@ from tests.mistakes.kinds import Section, Sent
 
 SUGGEST = "POST /v1/studies/svm/suggest"
 OBSERVE = "POST /v1/studies/svm/observe"
+LIMITED = "POST /v1/studies/limited/"
 BATCH = "POST /v1/studies/svm/observations"
 TRIAL = "/v1/studies/svm/trials"
 
@@ -22,6 +23,8 @@ ASK = [
     Sent("A fixed value outside of the bounds", SUGGEST, {"fixed": {"layers": 9}}),
     Sent("Fixed parameters as a list", SUGGEST, {"fixed": ["kernel"]}),
     Sent("Fixed parameters where the algorithm has none", "POST /v1/studies/paper/suggest", {"fixed": {"layers": 2}}),
+    Sent("Fixed values that violate a constraint", LIMITED + "suggest", {"fixed": {"lr": 0.9, "layers": 2}}),
+    Sent("A queued point that violates a constraint", LIMITED + "trials", {"parameters": {**POINT, "lr": 0.8}}),
     Sent("A queued point without a parameter", f"POST {TRIAL}", {"parameters": {"lr": 0.1, "layers": 2}}),
     Sent("A queued point as bare values", f"POST {TRIAL}", POINT),
     Sent("A queued point outside of the space", f"POST {TRIAL}", {"parameters": {**POINT, "lr": 10}}),
@@ -47,6 +50,7 @@ TELL = [
     Sent("The failure of an earlier attempt", OBSERVE, {"trial": 4, "status": "failed", "attempt": 1}),
     Sent("A point without one of its parameters", OBSERVE, {"parameters": {"lr": 0.1, "layers": 2}, "value": 0.5}),
     Sent("A point outside of the space", OBSERVE, {"parameters": {**POINT, "layers": 2.5}, "value": 0.5}),
+    Sent("A point that violates a constraint", LIMITED + "observe", {"parameters": {**POINT, "lr": 1}, "value": 0.5}),
     Sent("A point with an unknown parameter", OBSERVE, {"parameters": {**POINT, "gamma": 1}, "value": 0.5}),
     Sent("A trial that was run elsewhere in the space", OBSERVE, {"trial": 1, "value": 0.9, "parameters": POINT}),
     Sent("An empty batch", BATCH, {"items": []}),

@@ -33,6 +33,9 @@ class Options(TypedDict, total=False):
     """Searches with the same seed and results evaluate the same points. None, the default, draws one."""
     noise_std: SupportsFloat | None
     """Standard deviation of one value, in the objective's units. None, the default: it is learned."""
+    constraints: Sequence[str]
+    """Comparisons that every point satisfies, such as ``["x + y <= 1"]``: on parameters of the kinds Float and Int, in
+    the grammar of a study's."""
     callbacks: Sequence[Callback]
     """Called as ``callback(search, trial)`` after each trial; ``search.stop()`` makes it the last one."""
     catch: type[Exception] | tuple[type[Exception], ...]
@@ -66,7 +69,8 @@ def minimize(
     Raises:
         TypeError: a parameter is declared by something else, the function does not take the parameters, or returned
             something that is no number.
-        ValueError: an argument is out of its range, or the bounds of a parameter do not fit each other.
+        ValueError: an argument is out of its range, the bounds of a parameter do not fit each other, or a constraint
+            cannot be read or satisfied.
         Exception: the last error, after ``max_failures`` failures in a row; a mistake of the program; or the error of a
             callback.
     """
@@ -93,6 +97,7 @@ class Search:
         sign: float,
         seed: SupportsIndex | None = None,
         noise_std: SupportsFloat | None = None,
+        constraints: Sequence[str] = (),
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         max_failures: int = 5,
@@ -113,7 +118,7 @@ class Search:
         self._failures_in_a_row = 0
         self._stopped = False
         check_catch(catch)
-        self._domain = _domain(space)
+        self._domain = _domain(space, constraints)
         Evaluation(function, pass_trial=False).check(f"{name}()", list(space))
         self._model = Model(self._domain.space, self.seed, _noise(noise_std))
 
@@ -188,11 +193,11 @@ class Search:
         return Standing(len(self.trials), failed, self.best.value if self.best else None)
 
 
-def _domain(space: Mapping[str, Parameter]) -> Domain:
+def _domain(space: Mapping[str, Parameter], constraints: Sequence[str]) -> Domain:
     if not isinstance(space, Mapping):
         raise TypeError(f'space must be a dict of parameters, such as {{"x": Float(0, 1)}}, not {space!r}')
     to_wire(space)  # refuses other kinds, and what is not finite
-    return domain_of(space, "space")
+    return domain_of(space, "space", constraints)
 
 
 def _at_least(name: str, number: SupportsIndex, least: int) -> int:

@@ -54,6 +54,8 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
             f"of comparable runs, {probability:.0%} still gained more than 1% of the range of results within as many "
             "further evaluations"
         )
+    if found["constraints"]:
+        lines.append(f"constraints: {', '.join(found['constraints'])}")
     show(found, "\n".join(lines), as_json=as_json)
 
 

@@ -50,6 +50,7 @@ class AutoProfile(Body):
         auto_module.Config.delta
     )
     takes_slices: ClassVar[bool] = True
+    takes_constraints: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
         """The configuration of the engine."""

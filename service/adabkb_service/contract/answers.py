@@ -144,6 +144,7 @@ class Study(StudySummary):
     direction: Literal["minimize", "maximize"]
     parameters: list[Parameter]
     algorithm: Algorithm
+    constraints: list[str] = Field(default_factory=list)
     budget: int | None
     seed: int
     noise_std: float | None

@@ -46,6 +46,8 @@ class KernelFields(Body):
 
     takes_slices: ClassVar[bool] = False
     """Whether the system suggests points of a slice of the space: ``Policy.suggestions_within``."""
+    takes_constraints: ClassVar[bool] = False
+    """Whether the system keeps to constraints on parameters."""
     kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
     smoothness: Annotated[
         float,

@@ -11,6 +11,7 @@ from pydantic import MISSING, ConfigDict, Field, StringConstraints, ValidationIn
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
@@ -24,6 +25,7 @@ from adabkb_service.contract.parameters import (
     Whole,
 )
 from adabkb_service.engine.auto import config as auto_module
+from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import config as gp_threds_module
@@ -43,6 +45,7 @@ CHANGEABLE = (
 """Fields that can be changed after the study was created."""
 USUAL_SIZE = 2**16
 """Largest number of characters of a stored definition of usual size."""
+CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
@@ -82,6 +85,11 @@ class StudyDefinition(Body):
     direction: Literal["minimize", "maximize"]
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
+    constraints: Annotated[
+        list[ConstraintText],
+        Field(max_length=MOST_CONSTRAINTS, description="comparisons that every point satisfies, such as a + b <= 1"),
+        SPARING,
+    ] = Field(default_factory=list)
     budget: Annotated[Count | None, Field(description="trials at most; each counts once, however often leased")] = None
     seed: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None = None
     noise_std: Annotated[
@@ -127,6 +135,16 @@ class StudyDefinition(Body):
             return algorithm
         return algorithm.resolved(Space(tuple(parameter.axis() for parameter in parameters)))
 
+    @field_validator("constraints")
+    @classmethod
+    def _can_be_satisfied(cls, constraints: list[str], info: ValidationInfo) -> list[str]:
+        parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
+        if constraints and parameters is not None and algorithm is not None:
+            if not algorithm.takes_constraints:
+                raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
+            check_constraints(constraints, [parameter.axis() for parameter in parameters])
+        return constraints
+
     @field_validator("stop")
     @classmethod
     def _fits_algorithm(cls, stop: Stop | None, info: ValidationInfo) -> Stop | None:
@@ -142,7 +160,8 @@ class StudyDefinition(Body):
 
     def space(self) -> Space:
         """The engine's search space."""
-        return Space(tuple(parameter.axis() for parameter in self.parameters))
+        constraints = tuple(map(Constraint, self.constraints))
+        return Space(tuple(parameter.axis() for parameter in self.parameters), constraints)
 
     def config(self, engine_revision: int) -> auto_module.Config | Config | gp_threds_module.Config:
         """The configuration of the engine, for a study that follows the rules of this engine revision."""

@@ -1,4 +1,4 @@
-"""A slice of the search space: the points at which some parameters have given values."""
+"""A slice of the search space: the feasible points at which some parameters have given values."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import FloatAxis, Value, identity
 from adabkb_service.engine.candidates import product
+from adabkb_service.engine.feasible import Feasible
+from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -34,13 +36,18 @@ class Slice:
 
     @cached_property
     def size(self) -> float:
-        """Number of points; infinite if a free axis is real."""
+        """Number of feasible points; infinite if a free axis is real, an upper bound if there are too many to look at
+        them."""
+        if self.feasible is not None and self.feasible.is_listed:
+            return len(self.feasible.points)
         axes = zip(self.space.axes, self.free, strict=True)
         return math.prod(math.inf if axis.count is None else float(axis.count) for axis, is_free in axes if is_free)
 
     @cached_property
     def points(self) -> Array:
-        """Every point of a finite slice, (size, d)."""
+        """Every feasible point of a finite slice, (size, d)."""
+        if self.feasible is not None:
+            return self.feasible.points
         values = []
         for axis, is_free, fixed in zip(self.space.axes, self.free, self._coordinates, strict=True):
             if is_free:
@@ -49,6 +56,17 @@ class Slice:
             else:
                 values.append(np.array([fixed]))
         return product(values)
+
+    @cached_property
+    def feasible(self) -> Feasible | None:
+        """Which of the points satisfy the constraints; None if there are no constraints."""
+        return _feasible(self.space, json.dumps(dict(self.fixed))) if self.space.constraints else None
+
+    def drawn(self, seed: int, step: int) -> Array:
+        """A random feasible point, (d,)."""
+        if self.feasible is not None:
+            return self.feasible.point((seed, step))
+        return self.exact(uniforms(seed, step, self.space.dimension))
 
     def put(self, positions: Array) -> Array:
         """Positions (k, d) moved into the slice along the fixed axes."""
@@ -74,6 +92,13 @@ class Slice:
         """(d,) of the fixed axes; 0 for the others."""
         axes = self.space.axes
         return np.array([axis.encode(self.fixed[axis.name]) if axis.name in self.fixed else 0.0 for axis in axes]) + 0.0
+
+
+@lru_cache(32)
+def _feasible(space: Space, fixed: str) -> Feasible:
+    """Kept, since a slice is made anew for each request."""
+    within = Slice(space, json.loads(fixed))
+    return Feasible(space, within.fixed, within.free, within._coordinates)
 
 
 def are_alike(one: Mapping[str, Value] | None, other: Mapping[str, Value] | None) -> bool:

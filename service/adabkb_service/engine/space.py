@@ -1,4 +1,7 @@
-"""The search space: maps named parameters to positions in the unit cube, and back. The parameters identify a point."""
+"""The search space: maps named parameters to positions in the unit cube, and back. The parameters identify a point.
+
+Positions are those of the whole product of the axes. Which of its points satisfy the constraints, ``feasible`` knows.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import Axis, Value, identity
+from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.wording import brief, listed, nearest
 
 Array = NDArray[np.float64]
@@ -34,9 +38,10 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Space:
-    """The Cartesian product of the axes, in the order in which the study declares its parameters."""
+    """The Cartesian product of the axes, in the order in which the study declares its parameters, and constraints."""
 
     parameters: tuple[Axis | Fixed, ...]
+    constraints: tuple[Constraint, ...] = ()
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -68,6 +73,10 @@ class Space:
         """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""
         columns = zip(self.axes, positions.T.tolist(), strict=True)
         return np.array([[axis.encode(axis.decode(u)) for u in column] for axis, column in columns]).T
+
+    def violated(self, parameters: Mapping[str, Any]) -> list[int]:
+        """The constraints, by their numbers, that a valid point with all its parameters does not satisfy."""
+        return [index for index, each in enumerate(self.constraints) if not each.holds(parameters)]
 
     def problems(self, parameters: Mapping[str, object]) -> dict[str, str]:
         """What is wrong with a point: parameter name -> message; empty for a valid point. A

@@ -13,7 +13,6 @@ from sqlalchemy import Connection
 
 from adabkb_service.contract.study import definition_of
 from adabkb_service.engine.moves import Phase
-from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.slices import Slice
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import Origin, StudyRow
@@ -91,7 +90,7 @@ def fallbacks(
     points: list[Proposal] = []
     for number in range(study.trials + 1 + len(before), study.trials + 1 + count):
         for attempt in range(ATTEMPTS):
-            drawn = within.exact(uniforms(study.seed, number + attempt * MOST_TRIALS, space.dimension))
+            drawn = within.drawn(study.seed, number + attempt * MOST_TRIALS)
             if drawn.tobytes() not in known:
                 break
         else:

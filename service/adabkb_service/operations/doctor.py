@@ -17,7 +17,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow, TrialState, as_values
 from adabkb_service.study import lifecycle
 from adabkb_service.study.logged import LoggedStudy, replayed
-from adabkb_service.study.points import checked_point
+from adabkb_service.study.points import feasible_point
 
 EVERYTHING = 2**31 - 1
 NOT_IN_THE_LOG = {"lease_seconds", "leased_until"}
@@ -152,7 +152,7 @@ def _points(study: StudyRow, told: LoggedStudy) -> Iterator[str]:
     for name, found in (("trial", told.trials), ("observation", told.observations)):
         for number, row in found.items():
             try:
-                sound = checked_point(space, row.parameters, "") == row.parameters
+                sound = feasible_point(space, row.parameters, "") == row.parameters
             except Invalid:
                 sound = False
             if not sound:

@@ -10,7 +10,7 @@ from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.points import checked_point
+from adabkb_service.study.points import feasible_point
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
         case TrialFailureBody():
             return _record_failure(draft, result)
         case PointValueBody():
-            parameters = checked_point(draft.space, result.parameters, "/parameters")
+            parameters = feasible_point(draft.space, result.parameters, "/parameters")
             return Recorded(None, _observe(draft, None, None, parameters, result))
         case TrialValueBody():
             return _record_value(draft, result)
@@ -45,7 +45,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     attempt = _attempt(trial, result.attempt)
     parameters = trial.parameters
     if result.parameters is not None:
-        parameters = checked_point(draft.space, result.parameters, "/parameters")
+        parameters = feasible_point(draft.space, result.parameters, "/parameters")
     earlier = None
     if trial.state == "completed":  # by its first result, whatever attempt that was of
         earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)

@@ -33,7 +33,7 @@ from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.points import checked_fixed
+from adabkb_service.study.points import check_slice, checked_fixed
 from adabkb_service.study.request import Key, Outcome, Points, Request, Wanted
 
 RETRY_SECONDS: dict[NoTrialReason, float] = {
@@ -84,14 +84,17 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     """The points with the values that the request fixes; None if it fixes no parameter that varies.
 
     Raises:
-        Invalid: a value is not one of its parameter, or the study's system cannot hold parameters fixed.
+        Invalid: a value is not one of its parameter, no feasible point has the values, or the study's system cannot
+            hold parameters fixed.
     """
     fixed = checked_fixed(draft.space, body.fixed or {}, "/fixed")
     if not fixed:
         return None
     if not definition_of(draft.study.definition).algorithm.takes_slices:
         raise Invalid([FieldError("/fixed", CANNOT_FIX, "fixed_not_supported")])
-    return Slice(draft.space, fixed)
+    within = Slice(draft.space, fixed)
+    check_slice(within, "/fixed")
+    return within
 
 
 def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:

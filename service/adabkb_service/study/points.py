@@ -7,6 +7,8 @@ from itertools import islice
 from typing import Any
 
 from adabkb_service.engine.axes import Axis, FloatAxis, IntAxis
+from adabkb_service.engine.feasibility import conflict
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
@@ -31,6 +33,18 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     }
 
 
+def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+    """As ``checked_point``, for a point that has to satisfy the constraints of the study.
+
+    Raises:
+        Invalid: also if it does not.
+    """
+    point = checked_point(space, parameters, pointer)
+    if violated := space.violated(point):
+        raise Invalid([FieldError(pointer, _violates(space, index), "constraint_violated") for index in violated])
+    return point
+
+
 def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
     """Values that some parameters are to have, as ``checked_point`` has them, without those that never vary.
 
@@ -46,6 +60,33 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     if problems:
         raise _invalid(problems, pointer)
     return {axis.name: _canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
+
+
+def check_slice(within: Slice, pointer: str) -> None:
+    """Check that a slice has feasible points.
+
+    Args:
+        within: the slice.
+        pointer: JSON pointer to the fixed values in the request.
+
+    Raises:
+        Invalid: none is found.
+    """
+    if within.feasible is not None and (indices := conflict(within.feasible)):
+        raise Invalid(
+            [
+                FieldError(pointer, f"leaves no point that {_satisfies(within.space, index)}", "constraint_violated")
+                for index in indices
+            ]
+        )
+
+
+def _violates(space: Space, index: int) -> str:
+    return f"violates the study's constraint {index}, {space.constraints[index].text}; give a point that satisfies it"
+
+
+def _satisfies(space: Space, index: int) -> str:
+    return f"satisfies the study's constraint {index}, {space.constraints[index].text}; fix other values"
 
 
 def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:

@@ -85,6 +85,7 @@ def study(row: StudyRow, definition: StudyDefinition, summary: StudySummary) -> 
         direction=definition.direction,
         parameters=definition.parameters,
         algorithm=definition.algorithm,
+        constraints=definition.constraints,
         budget=row.budget,
         seed=row.seed,
         noise_std=definition.noise_std,

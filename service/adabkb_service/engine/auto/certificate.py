@@ -4,7 +4,8 @@ For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over t
 the theorem's beta (its ``theory`` form) and F the norm of the posterior mean in the kernel's space, doubled. The
 cells are opened from the root, the largest bound first, up to a cap: branch and bound. Cells with U < l* cannot hold
 the optimum; the largest U of the others bounds it. All of it follows from the present hyperparameters alone, so a cell
-that others pruned comes back by itself.
+that others pruned comes back by itself. Cells without a feasible point are not looked at: where there are constraints,
+the bound is on the objective at the feasible points.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.rows import frontrunners
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
-from adabkb_service.engine.auto.tree import LEAF, PRUNED, Box, Tree
+from adabkb_service.engine.auto.tree import INFEASIBLE, LEAF, PRUNED, Box, Tree
 from adabkb_service.engine.compiled import compiled
 
 Array = NDArray[np.float64]
@@ -67,7 +68,8 @@ def pruned(state: State, found: Certificate) -> Tree:
     out[list(found.excluded)] = True
     _spread_to_descendants(out, tree.parent)
     out[tree.find(state.problem.root, state.record.positions[found.incumbent])[0]] = False
-    marks = np.where(tree.axis < 0, np.where(out, PRUNED, LEAF), tree.axis).astype(np.int32)
+    is_open = (tree.axis == LEAF) | (tree.axis == PRUNED)
+    marks = np.where(is_open, np.where(out, PRUNED, LEAF), tree.axis).astype(np.int32)
     return tree if np.array_equal(marks, tree.axis) else replace(tree, axis=marks)
 
 
@@ -165,19 +167,22 @@ def _branch_and_bound(state: State, beta: float, norm: float, lower: float) -> t
                 settled = max(settled, -bound)
                 continue
             for part in range(box.parts(axis)):
-                cells.append(int(tree.first[cell]) + part)
+                child = int(tree.first[cell]) + part
+                if tree.axis[child] == INFEASIBLE:
+                    continue
+                cells.append(child)
                 above.append(-bound)
                 parts.append(box.part(axis, part))
             opened += 1
         if not parts:
             continue
-        for child, cell, box in zip(
+        for bound, cell, box in zip(
             np.minimum(_bounds(view, beta, norm, parts), above).tolist(), cells, parts, strict=True
         ):
-            if child < lower:
+            if bound < lower:
                 excluded.append(cell)
             else:
-                heapq.heappush(frontier, (-child, cell, box))
+                heapq.heappush(frontier, (-bound, cell, box))
     remaining = -frontier[0][0] if frontier else -math.inf
     return max(settled, remaining), excluded
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto import restarts
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.handed_out import HandedOut, aware, handed_out, is_taken, with_pending_observed
 from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
@@ -227,6 +228,10 @@ def _refined(state: State, view: Surrogate, beta: float, target: Array, out: Han
     taken = is_taken(state.record.positions, out.positions)
     found = refine(state.tree, state.problem.root, target, tolerance, UpperBound(view, beta), taken)
     tree, key, cells = _cells_changed(found)
+    if state.problem.space.constraints:
+        leaves = [each for each, status in cells.items() if status == "leaf"]
+        tree, infeasible = without_infeasible(state.problem.domain, tree, leaves)
+        cells.update(dict.fromkeys(infeasible, "pruned"))
     return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.constrained import representative
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
 from adabkb_service.engine.auto.tree import Box, Cut, Tree
 from adabkb_service.engine.compiled import compiled
@@ -37,7 +38,8 @@ class Refined:
     tree: Tree
     cell: int
     point: Array
-    """(d,) its centroid; the target itself where the tree is full or the cell is too narrow to be cut."""
+    """(d,) its centroid, or a feasible point near it; the target itself where the tree is full or the cell is too
+    narrow to be cut."""
     cuts: list[Cut]
     """In order."""
     capped: bool
@@ -91,33 +93,37 @@ def refine(
     Args:
         tree: so far.
         root: the whole box.
-        target: (d,), not taken.
+        target: (d,), not taken; a feasible point of the space where there are constraints.
         tolerance: in units of the bound.
         bound: f~.
         taken: whether a point has been evaluated or handed out.
     """
     cell, box = tree.find(root, target)
-    centroid = box.centroid()
+    centroid, feasible = box.centroid(), box.domain.whole.feasible
     x, aim = target, bound.value(target) - tolerance
     cuts: list[Cut] = []
     size, limit = tree.size, CUTS_PER_AXIS * len(target)
     deepest = box.domain.deepest - int(tree.depth[cell])
     while True:
-        occupied = taken(centroid)
-        x = bound.snapped(x, centroid, aim + tolerance if occupied else aim)
-        open_axes = np.flatnonzero(_unsettled(x, centroid, box))
+        if feasible is None:
+            point = centroid
+        else:  # the target stays in the cell, so that this has a feasible point
+            x, point = target, representative(box.domain, feasible, centroid, target)
+        occupied = taken(point)
+        x = bound.snapped(x, point, aim + tolerance if occupied else aim)
+        open_axes = np.flatnonzero(_unsettled(x, point, box))
         if not len(open_axes) and occupied:
             x = target
-            open_axes = np.flatnonzero(_unsettled(x, centroid, box, near=0.0))
+            open_axes = np.flatnonzero(_unsettled(x, point, box, near=0.0))
             exact = box.domain.exact(target)
             if not len(open_axes) and not taken(exact):  # at the edge of the box, where no centroid ever lies
                 return Refined(tree.cut(cuts), cell, exact, cuts, capped=True)
         capped = len(cuts) >= limit and not occupied
         if capped or not len(open_axes):
-            return Refined(tree.cut(cuts), cell, centroid, cuts, capped)
+            return Refined(tree.cut(cuts), cell, point, cuts, capped)
         if size >= MOST_CELLS or len(cuts) >= deepest:
             return Refined(tree.cut(cuts), cell, box.domain.exact(target), cuts, capped=True)
-        axis = int(open_axes[0]) if len(open_axes) == 1 else bound.axis_to_cut(x, centroid, open_axes)
+        axis = int(open_axes[0]) if len(open_axes) == 1 else bound.axis_to_cut(x, point, open_axes)
         cuts.append(Cut(cell, axis, box.parts(axis)))
         part = box.part_of(axis, x[axis])
         cell, size = size + part, size + box.parts(axis)

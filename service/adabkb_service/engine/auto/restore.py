@@ -10,6 +10,7 @@ from adabkb_service.engine import record as records
 from adabkb_service.engine.auto import likelihood
 from adabkb_service.engine.auto.checkpoint import Checkpoint, from_json
 from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.learning import relearned
 from adabkb_service.engine.auto.state import State, fitted
 from adabkb_service.engine.auto.tree import PRUNED, Tree, grown, root
@@ -43,6 +44,9 @@ def restore(
         learned: that of its last report; None for a study without one.
     """
     problem, tree = Problem(space, config, seed), grown(cells)
+    if space.constraints:
+        pruned = [key for key, status in cells.items() if status == "pruned"]
+        tree, _ = without_infeasible(problem.domain, tree, pruned)
     if learned is None:
         return _blank(problem, tree)
     settled = learned.get("settled", tree.size)  # the first version had no use for it

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
 from adabkb_service.engine.compiled import compiled, inlined
@@ -65,6 +66,8 @@ def maximize_ucb(
         values = view.ucb(within.points, beta)
         free = _first_free(within.points, values, taken)
         return _best(within.points, values) if free is None else free
+    if within.feasible is not None:
+        return _maximize_feasible(domain, view, beta, around, draw, taken, within)
     found = within.put(candidates(domain, around, draw))
     values = view.ucb(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
@@ -80,6 +83,36 @@ def maximize_ucb(
     return _best(ends, view.ucb(ends, beta))
 
 
+def _maximize_feasible(
+    domain: Domain,
+    view: Surrogate,
+    beta: float,
+    around: Array | None,
+    draw: tuple[int, int],
+    taken: Callable[[Array], bool],
+    within: Slice,
+) -> Array:
+    """As ``maximize_ucb``, among the points that satisfy the constraints."""
+    feasible = within.feasible
+    assert feasible is not None
+    found = feasible_candidates(feasible, within.put(candidates(domain, around, draw)), around, draw)
+    starts = found[np.argsort(-view.ucb(found, beta), kind="stable")[:STARTS]]
+    if view.kernel.additive:
+        along = axis_by_axis(domain, view, beta, starts[0], draw, within)
+        starts = np.vstack([starts, along[feasible.mask(along)]])
+    ends = feasible_ends(domain, view, beta, feasible, starts, domain.snap(ascend(view, starts, beta, within.free)))
+    points = np.concatenate([ends, starts, feasible.anchors])
+    for attempt in range(ATTEMPTS):
+        values = view.ucb(points, beta)
+        free = first_admitted(feasible, points, values, taken)
+        if free is not None:
+            return free
+        points = feasible.sample((draw[0], -1 - attempt), len(found))
+    best = first_admitted(feasible, feasible.anchors, view.ucb(feasible.anchors, beta), lambda _: False)
+    assert best is not None, "an anchor is feasible exactly"
+    return best
+
+
 def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
     """A random position, (d,), that is not taken; None if none is found.
 
@@ -88,6 +121,10 @@ def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bo
         draw: (seed, step) of the random numbers.
         taken: whether a point is out of the question.
     """
+    feasible = domain.whole.feasible
+    if feasible is not None:
+        points = [feasible.exact(position) for position in feasible.sample(draw, ATTEMPTS)]
+        return next((point for point in points if not taken(point) and feasible.admits(point)), None)
     found = domain.snap(uniforms(*draw, ATTEMPTS * domain.dimension).reshape(ATTEMPTS, domain.dimension))
     return next((point for point in found if not taken(domain.exact(point))), None)
 

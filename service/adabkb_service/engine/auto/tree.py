@@ -23,6 +23,8 @@ Ints = NDArray[np.int32]
 
 LEAF = -1
 PRUNED = -2
+INFEASIBLE = -3
+"""Marks a cell of which it is proved that no point satisfies the constraints: pruned for good."""
 # Intervals are not cut below this width: a real parameter has about 1e-12 of its range as grid.
 NARROWEST = 1e-9
 
@@ -185,10 +187,17 @@ class Tree:
         return Tree(axis, first, parent, part, depth)
 
     def mark(self, cells: Ints, mark: int) -> Tree:
-        """With these uncut cells marked LEAF or PRUNED."""
+        """With these uncut cells marked LEAF, PRUNED or INFEASIBLE."""
         axis = self.axis.copy()
         axis[cells] = mark
         return replace(self, axis=axis)
+
+    def cell(self, key: str) -> int:
+        """The cell with a path from the root."""
+        cell = 0
+        for name in key.split(".")[1:]:
+            cell = int(self.first[cell]) + int(name.partition("-")[2])
+        return cell
 
     def key(self, cell: int) -> str:
         """A cell's path from the root."""

@@ -1,0 +1,145 @@
+"""The search under constraints: where f~ is largest among the feasible points, and which cells have none.
+
+Candidates are random feasible points, and those of the search without constraints; an infeasible one of these is pulled
+back to the boundary, towards the best point. Ascents that leave the feasible set are done again by sequential quadratic
+programming (SLSQP of scipy), which follows the boundary. A point is returned only if its parameters satisfy the
+constraints exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.tree import INFEASIBLE, Tree, box_of
+from adabkb_service.engine.feasible import Feasible
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+STEPS = 33
+"""Points on the way from a centroid to a target."""
+ITERATIONS = 30
+"""Of sequential quadratic programming."""
+MARGIN = 1e-9
+"""Of the usual slack of a constraint: what is kept to the boundary."""
+DIFFERENCE = 1e-6
+"""Of a position, for the slopes of constraints."""
+ROUGHLY, FINELY = 2, 8
+"""Rounds of looking for the boundary: from candidates, and from the end of an ascent."""
+
+
+def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, draw: tuple[int, int]) -> Array:
+    """Positions, (k, d), that are feasible up to rounding.
+
+    Args:
+        feasible: the feasible points of the slice.
+        found: (n, d) positions that need not be feasible.
+        around: (d,) the best point so far, which need not be either.
+        draw: (seed, step) of the random numbers.
+    """
+    holds = feasible.mask(found)
+    parts = [found[holds], feasible.sample(draw, len(found))]
+    if around is not None and feasible.mask(around[None])[0]:
+        parts.append(feasible.pulled(around, found[~holds], ROUGHLY))
+    positions = np.concatenate(parts)
+    return positions[feasible.mask(positions)]
+
+
+def feasible_ends(
+    domain: Domain, view: Surrogate, beta: float, feasible: Feasible, starts: Array, ends: Array
+) -> Array:
+    """The ends of ascents, (k, d), that are feasible, and those of ascents along the boundary in place of the others.
+
+    Args:
+        domain: the space.
+        view, beta: of f~.
+        feasible: the feasible points of the slice.
+        starts: (k, d), feasible.
+        ends: (k, d) of ascents that did not know of the constraints.
+    """
+    holds = feasible.mask(ends)
+    moving = feasible.free & np.array([values is None for values in domain.values])
+    starts = starts[~holds]
+    if not len(starts) or not moving.any():
+        return ends[holds]
+    slid = np.array([_slide(view, beta, feasible, start, moving) for start in starts])
+    positions = np.concatenate([ends[holds], feasible.pulled(starts, slid, FINELY)])
+    return positions[feasible.mask(positions)]
+
+
+def first_admitted(feasible: Feasible, points: Array, values: Array, taken: Callable[[Array], bool]) -> Array | None:
+    """The point, (d,), of the largest value that is feasible exactly and not taken; None if there is none."""
+    for position in points[np.argsort(-values, kind="stable")]:
+        point = feasible.exact(position)
+        if not taken(point) and feasible.admits(point):
+            return point
+    return None
+
+
+def representative(domain: Domain, feasible: Feasible, centroid: Array, target: Array) -> Array:
+    """The point that stands for a cell: its centroid, or the first feasible point on the way from there to a feasible
+    target, (d,), in the cell."""
+    if feasible.admits(centroid):
+        return centroid
+    way = centroid + np.linspace(0.0, 1.0, STEPS)[:, None] * (target - centroid)
+    way[:, domain.categorical] = target[domain.categorical]
+    points = (domain.exact(position) for position in way[feasible.mask(way)])
+    return next((point for point in points if feasible.admits(point)), target)
+
+
+def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple[Tree, list[str]]:
+    """The tree with those of some uncut cells marked INFEASIBLE of which that is proved, and their keys."""
+    feasible = domain.whole.feasible
+    if feasible is None or not keys:
+        return tree, []
+    ends = [box_of(domain, key).ends() for key in keys]
+    may_hold = feasible.may_hold(np.array([low for low, _ in ends]), np.array([high for _, high in ends]))
+    infeasible = [key for key, may in zip(keys, may_hold.tolist(), strict=True) if not may]
+    return tree.mark(np.array([tree.cell(key) for key in infeasible], dtype=np.int32), INFEASIBLE), infeasible
+
+
+def _slide(view: Surrogate, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
+    """The end, (d,), of an ascent of f~ from a feasible start along the axes that move, within the constraints up to
+    the accuracy of SLSQP."""
+    margins = MARGIN * feasible.scales
+
+    def whole(x: Array) -> Array:
+        position = start.copy()
+        position[moving] = np.clip(x, 0.0, 1.0)
+        return position
+
+    def falling(x: Array) -> tuple[float, Array]:
+        value, gradient = view.ucb_and_gradient(whole(x)[None], beta)
+        return -float(value[0]), -gradient[0][moving]
+
+    def slack(x: Array) -> Array:
+        return _finite((feasible.slack(whole(x)[None])[0] - margins) / feasible.scales)
+
+    def slopes(x: Array) -> Array:
+        steps = DIFFERENCE * np.eye(len(x))
+        around = np.array([whole(each) for each in np.concatenate([x + steps, x - steps])])
+        slacks = _finite(feasible.slack(around) / feasible.scales)
+        widths = (around[: len(x)] - around[len(x) :])[:, moving].sum(axis=1)
+        found: Array = ((slacks[: len(x)] - slacks[len(x) :]) / widths[:, None]).T
+        return found
+
+    end = minimize(
+        falling,
+        start[moving],
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * int(moving.sum()),
+        constraints={"type": "ineq", "fun": slack, "jac": slopes},
+        options={"maxiter": ITERATIONS, "ftol": 1e-7},
+    ).x
+    return whole(end) if np.isfinite(end).all() else start
+
+
+def _finite(slack: Array) -> Array:
+    return np.clip(np.nan_to_num(slack), -1e6, 1e6)

@@ -1,0 +1,1 @@
+"""Constraints on parameters: their grammar, and what they say of points and of boxes."""

@@ -1,0 +1,115 @@
+"""Interval arithmetic: bounds of an expression over many boxes at once.
+
+An interval is a pair of arrays, its ends in each box. Wherever a result is not a number, as in 0 times infinity, the
+interval is the whole line: every interval holds all values that the expression takes, up to rounding. Where an
+expression has no value, as the logarithm of a negative number has none, nothing is said of it.
+
+Source: R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, SIAM 2009, chapters 2 and 5.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.constraints.grammar import Arithmetic
+
+Array = NDArray[np.float64]
+Interval = tuple[Array, Array]
+
+
+def constant(value: float) -> Interval:
+    """The interval of one number; its ends have no axes."""
+    return np.array(value), np.array(value)
+
+
+def _sound(low: Array, high: Array) -> Interval:
+    unknown = np.isnan(low) | np.isnan(high)
+    return np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
+
+
+def _add(a: Interval, b: Interval) -> Interval:
+    return _sound(a[0] + b[0], a[1] + b[1])
+
+
+def _subtract(a: Interval, b: Interval) -> Interval:
+    return _sound(a[0] - b[1], a[1] - b[0])
+
+
+def _multiply(a: Interval, b: Interval) -> Interval:
+    products = [a[i] * b[j] for i in (0, 1) for j in (0, 1)]
+    return _sound(reduce(np.minimum, products), reduce(np.maximum, products))
+
+
+def _divide(a: Interval, b: Interval) -> Interval:
+    has_zero = (b[0] <= 0.0) & (b[1] >= 0.0)
+    inverse = np.where(has_zero, -np.inf, 1.0 / b[1]), np.where(has_zero, np.inf, 1.0 / b[0])
+    return _multiply(a, inverse)
+
+
+def _power(a: Interval, b: Interval) -> Interval:
+    """One of the two is a constant."""
+    if np.ndim(b[0]) == 0:
+        return _to_the(a, float(b[0]))
+    base = float(a[0])
+    if base <= 0.0:
+        return np.full_like(b[0], -np.inf), np.full_like(b[1], np.inf)
+    ends = np.power(base, b[0]), np.power(base, b[1])
+    return _sound(np.minimum(*ends), np.maximum(*ends))
+
+
+def _to_the(a: Interval, exponent: float) -> Interval:
+    if exponent < 0.0:
+        return _divide(constant(1.0), _to_the(a, -exponent))
+    if exponent != math.floor(exponent):
+        a = np.maximum(a[0], 0.0), np.maximum(a[1], 0.0)
+    elif exponent % 2.0 == 0.0:
+        a = _absolute(a)
+    return _sound(np.power(a[0], exponent), np.power(a[1], exponent))
+
+
+def _absolute(a: Interval) -> Interval:
+    ends = np.abs(a[0]), np.abs(a[1])
+    has_zero = (a[0] <= 0.0) & (a[1] >= 0.0)
+    return np.where(has_zero, 0.0, np.minimum(*ends)), np.maximum(*ends)
+
+
+def _least(*intervals: Interval) -> Interval:
+    return reduce(np.minimum, [low for low, _ in intervals]), reduce(np.minimum, [high for _, high in intervals])
+
+
+def _largest(*intervals: Interval) -> Interval:
+    return reduce(np.maximum, [low for low, _ in intervals]), reduce(np.maximum, [high for _, high in intervals])
+
+
+def _square_root(a: Interval) -> Interval:
+    return np.sqrt(np.maximum(a[0], 0.0)), np.sqrt(np.maximum(a[1], 0.0))
+
+
+def _logarithm(a: Interval) -> Interval:
+    return np.log(np.maximum(a[0], 0.0)), np.log(np.maximum(a[1], 0.0))
+
+
+def _exponential(a: Interval) -> Interval:
+    return np.exp(a[0]), np.exp(a[1])
+
+
+INTERVALS = Arithmetic(
+    constant,
+    {
+        "+": _add,
+        "-": _subtract,
+        "*": _multiply,
+        "/": _divide,
+        "**": _power,
+        "abs": _absolute,
+        "min": _least,
+        "max": _largest,
+        "sqrt": _square_root,
+        "log": _logarithm,
+        "exp": _exponential,
+    },
+)

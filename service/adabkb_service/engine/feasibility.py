@@ -1,0 +1,95 @@
+"""Whether constraints make sense for a space, and leave points of it; in words if they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from adabkb_service.engine.axes import Axis
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.constraints.grammar import Fault
+from adabkb_service.engine.feasible import TRIED, Feasible
+from adabkb_service.engine.magnitudes import is_numeric
+from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Fixed, Space
+from adabkb_service.engine.wording import brief, listed, nearest
+
+
+def faults(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int, str]:
+    """What is wrong with constraints, by their numbers; empty if a feasible point is found.
+
+    Constraints that are wrong by themselves come first. If there are none but no feasible point is found, each of those
+    that exclude all points together is at fault; without any one of them there are feasible points.
+    """
+    by_name = {each.name: each for each in parameters}
+    constraints = tuple(map(Constraint, texts))
+    own = {index: fault for index, each in enumerate(constraints) if (fault := _fault(each, by_name))}
+    if own:
+        return own
+    whole = Slice(Space(tuple(by_name.values()), constraints), {}).feasible
+    indices = None if whole is None else conflict(whole)
+    if whole is None or indices is None:
+        return {}
+    return dict.fromkeys(indices, _excluding(indices, proved=_is_proved(whole, indices)))
+
+
+@lru_cache(32)
+def conflict(feasible: Feasible) -> tuple[int, ...] | None:
+    """Constraints, by their numbers, for which no feasible point is found though there is one without any one of them;
+    None if a point is found that satisfies all."""
+    if len(feasible.anchors):
+        return None
+    needed = list(range(len(feasible.space.constraints)))
+    for index in list(needed):
+        rest = [each for each in needed if each != index]
+        if rest and not len(_only(feasible, rest).anchors):
+            needed = rest
+    return tuple(needed)
+
+
+def _is_proved(feasible: Feasible, indices: tuple[int, ...]) -> bool:
+    """Whether it is proved that no point satisfies these constraints together."""
+    return _only(feasible, list(indices)).is_empty
+
+
+def _only(feasible: Feasible, indices: list[int]) -> Feasible:
+    """With some of the constraints only."""
+    constraints = tuple(feasible.space.constraints[index] for index in indices)
+    return replace(feasible, space=replace(feasible.space, constraints=constraints))
+
+
+def _fault(constraint: Constraint, known: Mapping[str, Axis | Fixed]) -> str | None:
+    """What is wrong with a constraint by itself."""
+    try:
+        for name, column in constraint.names.items():
+            if name not in known:
+                raise Fault(column, _unknown(name, known))
+            if not is_numeric(known[name]):
+                raise Fault(column, f"{brief(name)!r} has values that are no numbers")
+    except Fault as fault:
+        return str(fault)
+    if all(isinstance(known[name], Fixed) for name in constraint.names):
+        return "names no parameter that varies"
+    return None
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = nearest(name, names)
+    meant = "" if near is None else f"; did you mean {near}?"
+    return f"{brief(name)!r} is not a parameter{meant} (known: {listed(map(brief, names), len(names))})"
+
+
+def _excluding(indices: Sequence[int], *, proved: bool) -> str:
+    """What is wrong with constraints together."""
+    if len(indices) == 1:
+        which, remedy = "this constraint", "relax it"
+    else:
+        which, remedy = f"the constraints {', '.join(map(str, indices))} together", "relax one of them"
+    if proved:
+        return f"no point satisfies {which}; {remedy}, or widen the bounds of parameters"
+    return (
+        f"no point is found among {TRIED:,} that satisfies {which}; {remedy}, so that a larger share of the space is "
+        "left, or narrow the bounds of parameters to where points satisfy it"
+    )

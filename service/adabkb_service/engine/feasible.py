@@ -1,0 +1,297 @@
+"""The feasible points of a slice of the space: those that satisfy all constraints.
+
+Interval arithmetic covers them with boxes: the slice is bisected again and again, and what is proved to be infeasible
+is left out. No boxes are left if and only if that proves that there is no feasible point. Random feasible points come
+from these boxes by rejection; where few of them are feasible, from a hit-and-run walk.
+
+Sources: L. Jaulin, E. Walter, Set inversion via interval analysis, Automatica 29 (1993); R. L. Smith, Operations
+Research 32 (1984), hit-and-run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.axes import FloatAxis, Value
+from adabkb_service.engine.candidates import product
+from adabkb_service.engine.constraints.intervals import Interval
+from adabkb_service.engine.magnitudes import hull, is_numeric, magnitudes, settled
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.space import Fixed, Space
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+BOXES = 4096
+"""Of the cover, at most."""
+BISECTIONS = 400
+"""Levels of the cover, at most."""
+NARROWEST = 1e-9
+"""Width of a box that is not bisected any more."""
+TRIED = 65_536
+"""Points that are looked at, at most, for feasible ones; ..."""
+AT_ONCE = 4096
+"""... so many at a time."""
+ANCHORS = 256
+"""Feasible points that are kept."""
+WALKS, SHRINKS = 3, 24
+"""Steps of a hit-and-run walk, and attempts for each."""
+MIXING = 10
+"""Walks from few known points, one after the other."""
+LISTED = 2**17
+"""Points of a finite slice up to which all are looked at."""
+EXACTLY = 4096
+"""Points of a finite slice up to which they are looked at exactly, not only up to rounding."""
+SALT = 1 << 60
+"""Keeps random numbers apart from those of the search, which has the same seeds and steps."""
+SECTIONS = 16
+"""Of a way to the boundary that are looked at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Feasible:
+    """The feasible points of a slice."""
+
+    space: Space
+    fixed: Mapping[str, Value]
+    """Values by the names of axes."""
+    free: Bools
+    """(d,) axes that are not fixed."""
+    coordinates: Array
+    """(d,) of the fixed axes."""
+
+    def admits(self, point: Array) -> bool:
+        """Whether a point (d,) satisfies the constraints, exactly: by the parameters that are handed out for it."""
+        parameters = {**self.space.decode(point), **self.fixed}
+        return not self.space.violated(parameters)
+
+    def mask(self, positions: Array) -> Bools:
+        """(k,) which positions (k, d) satisfy the constraints, up to rounding."""
+        values = self._values(positions)
+        found = np.ones(len(positions), dtype=np.bool_)
+        for constraint in self.space.constraints:
+            found &= constraint.hold_at(values)
+        return found
+
+    def slack(self, positions: Array) -> Array:
+        """(k, m) by how much positions (k, d) satisfy each of the m constraints; negative where they do not."""
+        values = self._values(positions)
+        return np.column_stack(
+            [np.broadcast_to(constraint.slack(values), len(positions)) for constraint in self.space.constraints]
+        )
+
+    def may_hold(self, lows: Array, highs: Array) -> Bools:
+        """(k,) whether boxes with these corners, (k, d) each, may have feasible points; False is a proof."""
+        ranges = self._ranges(lows, highs)
+        found = np.ones(len(lows), dtype=np.bool_)
+        for constraint in self.space.constraints:
+            found &= constraint.may_hold(ranges)
+        return found
+
+    def exact(self, position: Array) -> Array:
+        """The point (d,) that a position stands for."""
+        found: Array = np.where(self.free, self.space.snap(position[None])[0], self.coordinates)
+        return found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is proved that there is no feasible point."""
+        return not len(self.points if self.is_listed else self.cover[0])
+
+    @cached_property
+    def scales(self) -> Array:
+        """(m,) the usual magnitude of each constraint's slack."""
+        found = np.abs(self.slack(self.anchors)).max(axis=0)
+        return np.where((found > 0.0) & np.isfinite(found), found, 1.0)
+
+    @cached_property
+    def is_listed(self) -> bool:
+        """Whether there are so few points that all are looked at."""
+        axes = [axis for axis, is_free in zip(self.space.axes, self.free, strict=True) if is_free]
+        return math.prod(math.inf if axis.count is None else float(axis.count) for axis in axes) <= LISTED
+
+    @cached_property
+    def points(self) -> Array:
+        """(size, d) all of them, if they are listed."""
+        listed = []
+        for axis, is_free, coordinate in zip(self.space.axes, self.free, self.coordinates, strict=True):
+            if is_free:
+                assert not isinstance(axis, FloatAxis), "a real interval cannot be listed"
+                listed.append(np.array([axis.encode(axis.value(index)) for index in range(axis.count)]))
+            else:
+                listed.append(np.array([coordinate]))
+        points = product(listed)
+        if len(points) > EXACTLY:
+            points = points[self.mask(points)]
+        if len(points) > EXACTLY:
+            return points
+        return points[np.array([self.admits(point) for point in points], dtype=np.bool_)]
+
+    @cached_property
+    def cover(self) -> tuple[Array, Array]:
+        """Corners, (b, d) each, of boxes that hold all feasible points."""
+        lows = np.where(self.free, 0.0, self.coordinates)[None]
+        highs = np.where(self.free, 1.0, self.coordinates)[None]
+        named = {name for constraint in self.space.constraints for name in constraint.names}
+        smallest = np.array(
+            [
+                (NARROWEST if axis.count is None else 1.0 / axis.count) if axis.name in named else math.inf
+                for axis in self.space.axes
+            ]
+        )
+        for _ in range(BISECTIONS):
+            keep = self.may_hold(lows, highs)
+            lows, highs = lows[keep], highs[keep]
+            widths = np.where(highs - lows > smallest, highs - lows, 0.0)
+            divided = np.flatnonzero((widths.max(axis=1, initial=0.0) > 0.0) & ~self._surely_hold(lows, highs))
+            if not len(divided) or len(lows) + len(divided) > BOXES:
+                break
+            axes = widths[divided].argmax(axis=1)
+            upper_lows, lower_highs = lows[divided], highs.copy()
+            middles = (lows[divided, axes] + highs[divided, axes]) / 2.0
+            upper_lows[np.arange(len(divided)), axes] = middles
+            lower_highs[divided, axes] = middles
+            lows, highs = np.concatenate([lows, upper_lows]), np.concatenate([lower_highs, highs[divided]])
+        return lows, highs
+
+    @cached_property
+    def anchors(self) -> Array:
+        """(a, d) feasible points, exactly, about ``ANCHORS`` of them. None if none was found."""
+        if self.is_listed:
+            return self._admitted(self.points)[:ANCHORS]
+        lows, highs = self.cover
+        if not len(lows):
+            return lows
+        found = np.zeros((0, self.space.dimension))
+        for step in range(TRIED // AT_ONCE):
+            found = np.concatenate([found, self._admitted(self._scattered((0, step), AT_ONCE))])
+            if len(found) >= ANCHORS:
+                return found[:ANCHORS]
+        corners = self._admitted(self._settled(np.concatenate([(lows + highs) / 2.0, lows, highs])))
+        found = np.concatenate([found, corners])[:ANCHORS]
+        if not len(found):
+            return found
+        positions = found[np.arange(ANCHORS) % len(found)]
+        for step in range(MIXING):
+            positions = self._walked(positions, (0, -1 - step))
+        return np.concatenate([self._admitted(positions), found[:1]])
+
+    def sample(self, draw: tuple[int, int], count: int) -> Array:
+        """Random positions (count, d) that are feasible up to rounding; there must be anchors.
+
+        Args:
+            draw: (seed, step) of the random numbers.
+            count: how many.
+        """
+        found = self._scattered(draw, 2 * count)
+        found = found[self.mask(found)][:count]
+        missing = count - len(found)
+        if not missing:
+            return found
+        start = uniforms(draw[0] ^ SALT, draw[1], missing)
+        walkers = self.anchors[(start * len(self.anchors)).astype(int)]
+        return np.concatenate([found, self._walked(walkers, draw)])
+
+    def point(self, draw: tuple[int, int]) -> Array:
+        """A random feasible point, (d,)."""
+        found = (self.exact(position) for position in self.sample(draw, 8))
+        return next((point for point in found if self.admits(point)), self.anchors[0])
+
+    def pulled(self, inside: Array, outside: Array, rounds: int) -> Array:
+        """Where the ways from feasible positions, (d,) or (k, d), to others, (k, d), first leave the feasible points:
+        the last feasible positions before that, (k, d), to a share ``SECTIONS ** -rounds`` of the way."""
+        inside, way = np.broadcast_to(inside, outside.shape), outside - inside
+        low, width = np.zeros(len(way)), np.ones(len(way))
+        for _ in range(rounds):
+            lengths = low[:, None] + width[:, None] * (np.arange(SECTIONS) + 1.0) / SECTIONS
+            tried = (inside[:, None] + lengths[:, :, None] * way[:, None]).reshape(-1, way.shape[1])
+            holds = self.mask(self._settled(tried)).reshape(lengths.shape)
+            count = np.where(holds.all(axis=1), SECTIONS, holds.argmin(axis=1))
+            low += width * count / SECTIONS
+            width = np.where(count == SECTIONS, 0.0, width / SECTIONS)
+        return self._settled(inside + low[:, None] * way)
+
+    def _admitted(self, positions: Array) -> Array:
+        """The points, (a, d), of positions (k, d) that are feasible, exactly; enough of them."""
+        found = [self.exact(position) for position in positions[self.mask(positions)][: 2 * ANCHORS]]
+        return np.array([point for point in found if self.admits(point)]).reshape(-1, self.space.dimension)
+
+    def _scattered(self, draw: tuple[int, int], count: int) -> Array:
+        """Random positions, (count, d), of the cover."""
+        lows, highs = self.cover
+        d = self.space.dimension
+        draws = uniforms(draw[0] ^ SALT, draw[1], count * (d + 1)).reshape(count, d + 1)
+        sizes = np.log(np.where(highs > lows, highs - lows, 1.0)).sum(axis=1)
+        shares = np.cumsum(np.exp(sizes - sizes.max()))
+        which = np.minimum(np.searchsorted(shares, draws[:, d] * shares[-1]), len(lows) - 1)
+        return self._settled(lows[which] + (highs[which] - lows[which]) * draws[:, :d])
+
+    def _walked(self, positions: Array, draw: tuple[int, int]) -> Array:
+        """Hit-and-run walks from feasible positions (k, d): along a random line, to a random position of the cube, or
+        nearer by if that is infeasible."""
+        k, d = positions.shape
+        draws = uniforms(draw[0] ^ SALT, draw[1], k * (1 + WALKS * (2 * d + SHRINKS)))[k:]
+        for step in draws.reshape(WALKS, k, 2 * d + SHRINKS):
+            chosen = (step[:, d : 2 * d] < min(1.0, 2.0 / d + 0.3)) & self.free
+            line = np.where(chosen, 2.0 * step[:, :d] - 1.0, 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ends = np.sort(np.where(line != 0.0, [-positions / line, (1.0 - positions) / line], np.inf), axis=0)
+            low = np.where(line != 0.0, ends[0], -np.inf).max(axis=1)
+            high = np.where(line != 0.0, ends[1], np.inf).min(axis=1)
+            low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
+            after = positions.copy()
+            waiting = np.ones(k, dtype=np.bool_)
+            for attempt in range(SHRINKS):
+                length = low + (high - low) * step[:, 2 * d + attempt]
+                trial = self._settled(np.clip(positions + length[:, None] * line, 0.0, 1.0))
+                holds = waiting & self.mask(trial)
+                after[holds] = trial[holds]
+                waiting &= ~holds
+                low, high = np.where(length < 0.0, length, low), np.where(length < 0.0, high, length)
+            positions = after
+        return positions
+
+    def _settled(self, positions: Array) -> Array:
+        """Positions (k, d) moved to values of the listed axes and into the slice."""
+        columns = [settled(axis, column) for axis, column in zip(self.space.axes, positions.T, strict=True)]
+        found: Array = np.where(self.free, np.column_stack(columns), self.coordinates)
+        return found
+
+    def _surely_hold(self, lows: Array, highs: Array) -> Bools:
+        ranges = self._ranges(lows, highs)
+        found = np.ones(len(lows), dtype=np.bool_)
+        for constraint in self.space.constraints:
+            found &= constraint.surely_holds(ranges)
+        return found
+
+    def _values(self, positions: Array) -> dict[str, Array]:
+        """The named parameters at positions (k, d), by name."""
+        return {
+            **self._constants,
+            **{name: magnitudes(self.space.axes[k], positions[:, k]) for name, k in self._named.items()},
+        }
+
+    def _ranges(self, lows: Array, highs: Array) -> dict[str, Interval]:
+        """The named parameters over boxes, by name."""
+        return {
+            **{name: (value, value) for name, value in self._constants.items()},
+            **{name: hull(self.space.axes[k], lows[:, k], highs[:, k]) for name, k in self._named.items()},
+        }
+
+    @cached_property
+    def _named(self) -> dict[str, int]:
+        """The axes that constraints name."""
+        named = {name for constraint in self.space.constraints for name in constraint.names}
+        return {axis.name: k for k, axis in enumerate(self.space.axes) if axis.name in named}
+
+    @cached_property
+    def _constants(self) -> dict[str, Array]:
+        """The parameters of one value that are numbers."""
+        fixed = (each for each in self.space.parameters if isinstance(each, Fixed) and is_numeric(each))
+        return {each.name: np.array([float(each.value)]) for each in fixed}  # type: ignore[arg-type]

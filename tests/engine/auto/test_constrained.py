@@ -1,0 +1,139 @@
+"""Suggestions of ``auto`` under constraints: always feasible, as good as without, and cells without points closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.tree import INFEASIBLE, box_of
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis, Value
+from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
+from tests.engine.auto.drive import Run, run
+from tests.engine.strategies import unit_space
+from tests.engine.test_constraints import EVERY_KIND, SIMPLEX, THIN
+
+Array = NDArray[np.float64]
+
+DISK = Space(unit_space(2).axes, (Constraint("x0 ** 2 + x1 ** 2 <= 0.49"),))
+FINITE = Space(
+    (IntAxis("n", 1, 9), StepAxis("s", 0.0, 0.4, 0.1), ChoiceAxis("c", ("x", "y"))),
+    (Constraint("n * s <= 0.9"), Constraint("n + 10 * s >= 4")),
+)
+
+
+def corner(u: Array) -> float:
+    """Largest where constraints do not allow it."""
+    return float(u.sum())
+
+
+def flat(u: Array) -> float:
+    """So that the search stalls and restarts."""
+    return 0.0 * float(u.sum())
+
+
+def bowl(u: Array) -> float:
+    """Largest at a point of the boundary of the disk, where it has a slope along it."""
+    return -float((u[0] - 0.9) ** 2 + 2.0 * (u[1] - 0.6) ** 2)
+
+
+@pytest.mark.parametrize("objective", [corner, flat], ids=["boundary", "restarts"])
+@pytest.mark.parametrize("space", [DISK, SIMPLEX, THIN, EVERY_KIND], ids=["disk", "simplex", "thin", "every kind"])
+def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[Array], float]) -> None:
+    """First points, search, polish and restarts, one by one and in batches, beside a failed point; none comes twice."""
+    result, none = Run(auto.start(space, Config(), 3)), np.zeros((0, space.dimension))
+    failed, whole = none, Slice(space, {})
+    if objective is flat:
+        for step in range(41):
+            result.tell(whole.drawn(1, step), 0.0)
+        assert result.state.restarted_at is not None
+    for step in range(16):
+        found = islice(auto.suggestions(result.state, none, failed), 4 if step % 5 == 1 else 1)
+        points = [each.point for each in found]
+        point = result.ask(failed=failed)
+        assert point.tobytes() == points[0].tobytes()
+        assert all(space.violated(space.decode(each)) == [] for each in points)
+        assert len({each.tobytes() for each in [*points, *failed, *result.points]}) == (
+            len(points) + len(failed) + len(result.points)
+        )
+        if step == 7:
+            failed = point[None]
+        else:
+            result.tell(point, objective(point))
+
+
+@pytest.mark.parametrize("fixed", [{"drop": 0.5}, {"layers": 16, "kernel": "rbf"}, {"a": 0.123456789012345678}])
+def test_points_with_parameters_fixed_satisfy_the_constraints_with_their_values(fixed: dict[str, Value]) -> None:
+    state, within = run(EVERY_KIND, corner, 8).state, Slice(EVERY_KIND, fixed)
+    found = [each.point for each in islice(auto.suggestions_within(state, within, np.zeros((0, 7))), 4)]
+    assert within.holds(np.array(found)).all()
+    assert all(EVERY_KIND.violated({**EVERY_KIND.decode(point), **fixed}) == [] for point in found)
+
+
+def test_every_feasible_point_of_a_finite_space_is_suggested_once() -> None:
+    expected = {
+        (n, s / 10, c) for n in range(1, 10) for s in range(5) for c in "xy" if n * (s / 10) <= 0.9 and n + s >= 4
+    }
+    result = Run(auto.start(FINITE, Config(), 0))
+    for _ in range(len(expected)):
+        assert not auto.exhausted(result.state, np.zeros((0, 3)))
+        result.step(corner)
+    assert {tuple(FINITE.decode(point).values()) for point in result.points} == expected
+    assert auto.exhausted(result.state, np.zeros((0, 3)))
+    assert list(auto.suggestions(result.state, np.zeros((0, 3)))) == []
+
+
+def test_an_optimum_on_a_curved_boundary_is_found() -> None:
+    """Within 1e-3 after 25 evaluations, as a fine grid of the boundary has it."""
+    angles = np.linspace(0.0, np.pi / 2, 100_001)
+    boundary = 0.7 * np.column_stack([np.cos(angles), np.sin(angles)])
+    best = max(-((boundary[:, 0] - 0.9) ** 2) - 2.0 * (boundary[:, 1] - 0.6) ** 2)
+    for seed in range(3):
+        assert best - max(run(DISK, bowl, 25, seed=seed).values) < 1e-3
+
+
+def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:
+    lived = run(DISK, bowl, 25)
+    tree, domain = lived.state.tree, lived.state.problem.domain
+    outside = {key for key in lived.cells if (box_of(domain, key).low ** 2).sum() > 0.49}
+    assert {tree.key(int(cell)) for cell in np.flatnonzero(tree.axis == INFEASIBLE)} == outside != set()
+    restored = lived.restored()
+    assert restored.state.tree.axis.tolist() == tree.axis.tolist()
+    for _ in range(8):
+        lived.step(bowl)
+        restored.step(bowl)
+    assert [point.tolist() for point in restored.points] == [point.tolist() for point in lived.points]
+    assert restored.cells == lived.cells
+    assert {lived.cells[key] for key in outside} == {"pruned"}
+
+
+def test_the_gap_is_to_the_best_feasible_point() -> None:
+    """Beyond the constraint the objective, which the model has understood, is better by 5."""
+    space = Space(unit_space(2).axes, (Constraint("x0 <= 0.5"),))
+    result = run(space, lambda u: 10.0 * float(u[0]), 40)
+    gap = auto.report(result.state).gap
+    assert gap is not None
+    assert 5.0 - max(result.values) <= gap < 2.0
+
+
+def test_points_asked_for_together_are_those_asked_for_in_turn() -> None:
+    state = run(DISK, bowl, 9).state
+    together = list(islice(auto.suggestions(state, np.zeros((0, 2))), 4))
+    pending = np.zeros((0, 2))
+    for each in together:
+        one = next(auto.suggestions(state, pending))
+        assert one.point.tobytes() == each.point.tobytes()
+        state, pending = one.state, np.concatenate([pending, each.point[None]])
+
+
+def test_unnamed_parameters_are_searched_as_ever() -> None:
+    space = Space((*unit_space(2).axes, FloatAxis("z", 0.0, 1.0)), (Constraint("x0 + x1 <= 1"),))
+    result = run(space, lambda u: float(u[0] + 0.5 * u[1] - 4.0 * (u[2] - 0.7) ** 2), 30)
+    assert max(result.values) > 0.99
