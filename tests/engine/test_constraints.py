@@ -106,7 +106,7 @@ SHARES = st.floats(0, 1)
 RANGES = st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3), SHARES), min_size=3, max_size=3)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(COMPARISONS, RANGES)
 def test_it_says_what_python_says_and_intervals_never_contradict_it(
     text: str, ranges: list[tuple[float, float, float]]
@@ -153,7 +153,7 @@ def test_a_million_random_points_satisfy_all_constraints() -> None:
     assert (rate * batch).max() <= 1.5 + 1e-12
     assert (a < np.sqrt(drop + 1.0) + 1e-12).all()
     assert (np.ptp(u, axis=0) > 0.49).all(), "they are from everywhere"
-    some = [feasible.exact(position) for position in u[::500]]
+    some = [feasible.exact(position) for position in u[::5000]]
     assert sum(feasible.admits(point) for point in some) >= 0.99 * len(some), "up to rounding"
 
 
