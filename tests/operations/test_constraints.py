@@ -13,9 +13,10 @@ from adabkb_service.operations import analysis
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create, delete
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.test_fixed import EVERY_KIND
