@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from adabkb_service.contract.gain import GAIN, advance, pace
-from adabkb_service.storage.rows import Progress
+from adabkb_service.storage.columns import Progress
 from benchmarks.functions import Array
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.traces import Trace, collected, options

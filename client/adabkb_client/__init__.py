@@ -5,6 +5,7 @@ from adabkb_client.analysis import Importance, ParameterImportance, Slice, Slice
 from adabkb_client.async_client import AsyncClient
 from adabkb_client.async_study import AsyncLeasedTrial, AsyncStudy
 from adabkb_client.client import Client
+from adabkb_client.curves import CurvePoint, CurveSummary, ExpectedValue
 from adabkb_client.errors import (
     AdaBKBError,
     APIError,
@@ -36,6 +37,7 @@ from adabkb_client.models import (
     Observation,
     Prediction,
     Recommendation,
+    Reported,
     StudyInfo,
     StudySummary,
     Trial,
@@ -62,10 +64,13 @@ __all__ = [
     "Conflict",
     "ConnectionFailed",
     "Counts",
+    "CurvePoint",
+    "CurveSummary",
     "Deletion",
     "Delivery",
     "Estimate",
     "Event",
+    "ExpectedValue",
     "Fixed",
     "Float",
     "ImportReport",
@@ -87,6 +92,7 @@ __all__ = [
     "PreconditionFailed",
     "Prediction",
     "Recommendation",
+    "Reported",
     "ResultKept",
     "RunReport",
     "Slice",

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, SupportsFloat, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Self, SupportsFloat, SupportsIndex, TypeVar, overload
 
 from adabkb_client import async_worker, course
 from adabkb_client.async_transport import AsyncTransport
@@ -15,6 +15,7 @@ from adabkb_client.evaluation import AsyncObjective
 from adabkb_client.leased import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client.models import Answer, Best, Parameters, Trial
 from adabkb_client.options import Callback, Options, RunReport
+from adabkb_client.report_calls import report_of
 from adabkb_client.study_calls import StudyCalls
 
 log = logging.getLogger("adabkb_client")
@@ -78,6 +79,10 @@ class AsyncStudy:
     heartbeat = awaited(StudyCalls.heartbeat)
     release = awaited(StudyCalls.release)
     settle = awaited(StudyCalls.settle)
+    report = awaited(StudyCalls.report)
+    report_many = awaited(StudyCalls.report_many)
+    deliver_reports = awaited(StudyCalls.deliver_reports)
+    curve = streamed(StudyCalls.curve)
     retry = awaited(StudyCalls.retry)
     retry_failed = awaited(StudyCalls.retry_failed)
     set_attributes = awaited(StudyCalls.set_attributes)
@@ -228,10 +233,20 @@ class AsyncLeasedTrial(Leased):
         """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
         self._set_here(await self._study.set_attributes(self, {name: value}))
 
+    async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
+        """Report the value before the end, and return whether to stop: see ``Study.report``.
+
+        While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
+        trial that is stopped is over: what the function returns then is of no consequence.
+        """
+        return await self._study.deliver_reports(self, [report_of(step, value)])
+
     async def observe(
         self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
+        if self.unsent and await self._study.deliver_reports(self) and self.outcome is not None:
+            return self.outcome
         return await self._study.observe(self, value, std_error, parameters)
 
     async def fail(self, reason: str) -> Answer:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Call:
-    """A request, however often it is sent: its key is made once.
+    """A request, however often it is sent: its key is made once. Without one, the request itself may be repeated.
 
     A call that ``tells_result`` is kept on disk while the server cannot be reached; ``trial_created_at`` is known of
     some of these. ``retry_for`` overrides the client's, in seconds.
@@ -39,7 +39,7 @@ class Call:
     retry_for: float | None = None
     tells_result: bool = False
     trial_created_at: datetime | None = None
-    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+    key: str | None = field(default_factory=lambda: uuid.uuid4().hex)
 
 
 Steps = Generator[Call, Any, T]

@@ -19,7 +19,7 @@ log = logging.getLogger("adabkb_client")
 
 DEFAULT_PAUSE = 1.0
 """Seconds until the study is asked again, if it does not say."""
-FINISHED = ("completed", "failed")
+FINISHED = ("completed", "failed", "stopped")
 
 
 class Flag(Protocol):
@@ -53,6 +53,7 @@ class Course:
         self._taken = 0
         self._completed = 0
         self._failed = 0
+        self._stopped = 0
         self._failures_in_a_row = 0
         self._last_failure: Exception | None = None
         self._lock = threading.Lock()
@@ -111,9 +112,13 @@ class Course:
         with self._lock:
             if trial.state == "failed":
                 self._failed += 1
+                return
+            self._failures_in_a_row = 0
+            if trial.state == "stopped":
+                self._stopped += 1
+                self.progress.show(Standing.of(outcome.study))
             else:
                 self._completed += 1
-                self._failures_in_a_row = 0
                 self.progress.result(trial.number, trial.value, Standing.of(outcome.study))
 
     def caught(self, trial: Leased, error: Exception) -> None:
@@ -155,13 +160,13 @@ class Course:
         """End the run if the trial of this outcome was the last one."""
         if outcome.study.state == "complete":
             self.end(outcome.study.reason)
-        elif self._completed + self._failed == self.options.n_trials:
+        elif self._completed + self._failed + self._stopped == self.options.n_trials:
             self.end("n_trials")
 
     def report(self, recommendation: Recommendation) -> RunReport:
         """Return what the run has come to."""
         reason = self.reason or "n_trials"  # some of which may have been given back
-        return RunReport(self._completed, self._failed, reason, recommendation)
+        return RunReport(self._completed, self._failed, reason, recommendation, self._stopped)
 
 
 @contextmanager

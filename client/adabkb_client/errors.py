@@ -177,6 +177,8 @@ _REMEDIES = {
     "study_exists": "client.study(id) opens it as it is; another definition needs another id.",
     "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) hands out a failed trial "
     "again.",
+    "report_conflict": "Reports cannot be corrected; study.release(trial) lets the trial begin again, with a curve of "
+    "its own.",
     "trial_finished": "Nothing is left to do for it; study.exclude(seq) takes a wrong result out.",
     "lease_lost": "Stop working on it; study.suggest() leases another.",
     "study_complete": "study.update(budget=...) raises its budget; study.observe_point(parameters, value) costs none.",

@@ -10,7 +10,8 @@ from adabkb_client.models import Answer
 from adabkb_client.plain import NotANumber, finite
 
 Returned = SupportsFloat | tuple[SupportsFloat, SupportsFloat] | None
-"""The value, or the value and its standard error; None if the function has reported an outcome of the trial itself."""
+"""The value, or the value and its standard error; None if the function has reported an outcome of the trial itself. Of
+a trial that was stopped, anything."""
 Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
@@ -42,7 +43,7 @@ class Evaluation:
 
     def result(self, returned: Any, trial: Leased) -> Result | Answer:
         """Return what the function has returned as a result. Raises as above."""
-        if returned is None and trial.outcome is not None:
+        if trial.outcome is not None and (returned is None or trial.should_stop()):
             return trial.outcome
         return as_result(returned)
 

@@ -7,11 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
 from adabkb_client.errors import AdaBKBError, Conflict
 from adabkb_client.leased import RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client.models import Answer, Parameters, Trial
+from adabkb_client.report_calls import report_of
 
 if TYPE_CHECKING:
     from adabkb_client.resource import StudyResource
@@ -46,10 +47,20 @@ class LeasedTrial(Leased):
         """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
         self._set_here(self._study.set_attributes(self, {name: value}))
 
+    def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
+        """Report the value before the end, and return whether to stop: see ``Study.report``.
+
+        While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
+        trial that is stopped is over: what the function returns then is of no consequence.
+        """
+        return self._study.deliver_reports(self, [report_of(step, value)])
+
     def observe(
         self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
+        if self.unsent and self._study.deliver_reports(self) and self.outcome is not None:
+            return self.outcome
         return self._study.observe(self, value, std_error, parameters)
 
     def fail(self, reason: str) -> Answer:

@@ -23,13 +23,20 @@ class Leased:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.outcome: Answer | None = None
-        """What the server answered to the result, the failure or the release, once one of them was reported."""
+        """What the server answered to the result, the failure or the release, once one of them was reported; or to the
+        report after which the trial is stopped."""
+        self.unsent: list[Mapping[str, Any]] = []
+        """Reports in wire form that wait for the server."""
         self._attributes: Mapping[str, Any] = trial.attributes
 
     @property
     def settled(self) -> bool:
         """Whether the outcome was reported."""
         return self.outcome is not None
+
+    def should_stop(self) -> bool:
+        """Whether the answer to the last report was to stop. Then the trial is over, and needs no result."""
+        return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == "stopped"
 
     @property
     def number(self) -> int:

@@ -11,11 +11,12 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from adabkb_client import html
+from adabkb_client.curves import CurveSummary, ExpectedValue
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 Direction = Literal["minimize", "maximize"]
 StudyState = Literal["running", "paused", "complete"]
-TrialState = Literal["active", "completed", "failed", "expired", "released", "queued"]
+TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 Parameters = Mapping[str, Any]
 """Values by parameter name."""
 
@@ -45,6 +46,7 @@ class Trial:
     ``value`` is None until it is completed. ``attributes`` are the user's own, by name. ``phase`` says what a
     suggestion is for: "start", "search", "polish" (the best point), "explore" or "restart" (elsewhere); ``expected``
     is what the model predicted at the point when it chose it. Both are None if the model did not choose it.
+    ``curve`` sums up what it has reported before its end; ``estimate`` is of a stopped trial.
     """
 
     study_id: str
@@ -65,6 +67,8 @@ class Trial:
     attributes: dict[str, Any] = field(default_factory=dict)
     phase: str | None = None
     expected: Prediction | None = None
+    curve: CurveSummary | None = None
+    estimate: ExpectedValue | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class Counts:
     completed: int
     failed: int
     observations: int
+    stopped: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,7 @@ class StudyInfo(StudySummary):
     updated_at: datetime
     stop: dict[str, Any] | None = None
     constraints: tuple[str, ...] = ()
+    early_stopping: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +159,17 @@ class Answer:
     study: StudySummary
     trial: Trial | None = None
     observation: Observation | None = None
+
+
+@dataclass(frozen=True)
+class Reported:
+    """The answer to a report: whether the trial is stopped, and then why, by which rule."""
+
+    stop: bool
+    reason: str | None
+    rule: str | None
+    trial: Trial
+    study: StudySummary
 
 
 @dataclass(frozen=True)

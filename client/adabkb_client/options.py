@@ -13,7 +13,8 @@ Callback = Callable[[Any, Trial], object]
 
 @dataclass(frozen=True)
 class RunReport:
-    """The end of a run: how many trials it ``completed`` and how many ``failed``, and the ``reason`` why it ended.
+    """The end of a run: how many trials it ``completed``, how many ``failed``, how many were ``stopped`` before their
+    last step, and the ``reason`` why it ended.
 
     ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete, else
     "n_trials", "timeout", "stopped" (by ``Study.stop``), or "fixed_exhausted" (all points with the ``fixed`` parameters
@@ -24,6 +25,7 @@ class RunReport:
     failed: int
     reason: str
     recommendation: Recommendation
+    stopped: int = 0
 
 
 @dataclass(frozen=True)

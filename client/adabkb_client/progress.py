@@ -29,7 +29,8 @@ class Standing(NamedTuple):
     def of(cls, study: StudySummary) -> Self:
         """Return how far a study on a server is."""
         counts = study.counts
-        return cls(counts.completed + counts.failed, counts.failed, study.best.value if study.best else None)
+        finished = counts.completed + counts.failed + counts.stopped
+        return cls(finished, counts.failed, study.best.value if study.best else None)
 
 
 class Progress:

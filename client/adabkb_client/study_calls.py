@@ -21,11 +21,12 @@ from adabkb_client.models import (
 )
 from adabkb_client.plain import encoded, point
 from adabkb_client.protocol import Param
+from adabkb_client.report_calls import ReportCalls
 from adabkb_client.sources import Source
-from adabkb_client.trial_calls import TrialCalls, result_of
+from adabkb_client.trial_calls import result_of
 
 
-class StudyCalls(TrialCalls):
+class StudyCalls(ReportCalls):
     """The calls of one study."""
 
     # The study itself

@@ -60,12 +60,12 @@ class Exchange:
         headers = {"Accept": "*/*"} if call.as_text else {}
         if call.body is None:
             return http.build_request(call.method, url, params=params, headers=headers)
-        headers |= {"Content-Type": "application/json", "Idempotency-Key": call.key}
+        headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})
         return http.build_request(call.method, url, content=encoded(call.body), headers=headers)
 
     def _kept(self, call: Call) -> KeptResult | None:
         """Return the result that a call tells, if it is to be kept while the server is away."""
-        if self.outbox is None or not call.tells_result or call.body is None:
+        if self.outbox is None or not call.tells_result or call.body is None or call.key is None:
             return None
         return KeptResult.of(call.path, json.loads(encoded(call.body)), call.key, call.trial_created_at)
 

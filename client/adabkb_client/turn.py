@@ -96,6 +96,9 @@ async def _evaluate(course: Course, hands: Hands[L], trial: L) -> None:
     except WorkerLost:  # the function has not raised it, so that ``catch`` does not apply
         raise
     except course.options.catch as error:
+        if trial.should_stop():  # the function may end by any exception then
+            course.count(trial.outcome)
+            return
         await hands.fail(trial, in_words(error))
         course.caught(trial, error)
     else:

@@ -14,6 +14,7 @@ AdaBKBError
 ├── Conflict                  the request is sound, the state of the study forbids it
 │   ├── StudyExists
 │   ├── ResultConflict
+│   ├── ReportConflict
 │   ├── TrialFinished
 │   ├── LeaseLost
 │   ├── StudyComplete
@@ -178,8 +179,12 @@ class ResultConflict(Conflict):
     """The attempt already has another result; both are in the message."""
 
 
+class ReportConflict(Conflict):
+    """The attempt has reported another value at the same step; both are in the message."""
+
+
 class TrialFinished(Conflict):
-    """The trial is completed or failed, so it cannot be given back or failed."""
+    """The trial is completed, failed or stopped, so it cannot be given back, failed, or go on."""
 
 
 class LeaseLost(Conflict):

@@ -27,6 +27,7 @@ DEFINITION: dict[str, Any] = {
     "direction": "maximize",
     "budget": 60,
     "seed": 7,
+    "early_stopping": {"rule": "asha", "max_steps": 81},
     "parameters": [
         {"name": "C", "kind": "float", "low": 0.001, "high": 1000.0, "scale": "log"},
         {"name": "kernel", "kind": "categorical", "choices": ["linear", "rbf"]},
@@ -48,6 +49,8 @@ CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies/svm/suggest", {"count": 2, "worker": "gpu-1"}),
     ("PATCH", "/v1/studies/svm/trials/1", {"attributes": {"host": "gpu-1", "epochs": 20}}),
     ("POST", "/v1/studies/svm/trials/1/heartbeat", {"attempt": 1, "lease_seconds": 7200.0}),
+    ("POST", "/v1/studies/svm/trials/1/reports", {"step": 1, "value": 0.84, "attempt": 1}),
+    ("GET", "/v1/studies/svm/trials/1/reports?limit=2", None),
     ("POST", "/v1/studies/svm/observe", {"trial": 1, "value": 0.91, "std_error": 0.01}),
     ("POST", "/v1/studies/svm/trials/2/release", {"attempt": 1}),
     ("POST", "/v1/studies/svm/trials/2/retry", {"reason": "the data set was missing"}),

@@ -56,6 +56,13 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"tags": {"a": 1}}, ["/tags/a"]),
     ({"tags": {"a/b~c": "\u0000"}}, ["/tags/a~1b~0c"]),
     ({"noise_std": 0}, ["/noise_std"]),
+    ({"early_stopping": {"max_steps": 9}}, ["/early_stopping"]),
+    ({"early_stopping": {"rule": "hyperband", "max_steps": 9}}, ["/early_stopping"]),
+    ({"early_stopping": {"rule": "asha"}}, ["/early_stopping/max_steps"]),
+    ({"early_stopping": {"rule": "asha", "max_steps": 9, "min_steps": 9}}, ["/early_stopping/min_steps"]),
+    ({"early_stopping": {"rule": "asha", "max_steps": 9, "grace": 2}}, ["/early_stopping/grace"]),
+    ({"early_stopping": {"rule": "median", "max_steps": 9, "eta": 3}}, ["/early_stopping/eta"]),
+    ({"early_stopping": {"rule": "asha", "max_steps": 9}, "algorithm": {"kind": "bkb"}}, ["/early_stopping/rule"]),
     ({"algorithm": {"kind": "random"}}, ["/algorithm/kind"]),
     ({"algorithm": {"kind": "gp-ucb", "profile": "paper"}}, ["/algorithm/profile"]),
     ({"algorithm": {"kind": "gp-ucb", "points_per_axis": 10_000}}, ["/algorithm/points_per_axis"]),
@@ -136,6 +143,7 @@ WORDS: list[tuple[dict[str, Any], str, str]] = [
     ({"algorithm": 3}, "/algorithm", 'must be an object, such as {"kind": "gp-ucb"}'),
     ({"id": "a b"}, "/id", LONG_WORDS),
     ({"direction": "up"}, "/direction", "must be 'minimize' or 'maximize'"),
+    ({"early_stopping": {"max_steps": 9}}, "/early_stopping", "needs a rule: one of median, asha, patience"),
     ({"budget": "many"}, "/budget", "must be a whole number"),
     ({"budget": 0}, "/budget", "must be at least 1"),
     ({"parameters": []}, "/parameters", "must have 1 or more items"),
@@ -230,6 +238,40 @@ def test_a_result_that_makes_no_sense_is_refused_where_it_makes_none(
     assert refused.status_code == 422
     assert pointers(refused) == expected
     assert httpx.get(f"{server}/v1/studies/s").text == before
+
+
+BAD_REPORTS: list[tuple[str, list[str]]] = [
+    ('{"step": 2}', ["/value"]),
+    ('{"value": 0.5}', ["/step"]),
+    ('{"step": -1, "value": 0.5}', ["/step"]),
+    ('{"step": 1.5, "value": 0.5}', ["/step"]),
+    ('{"step": 1000000001, "value": 0.5}', ["/step"]),
+    ('{"step": 0, "value": 0.5}', ["/step"]),
+    ('{"step": 2, "value": NaN}', ["/value"]),
+    ('{"step": 2, "value": 1e999}', ["/value"]),
+    ('{"step": 2, "value": "0.5"}', ["/value"]),
+    ('{"step": 2, "value": 0.5, "attempt": -1}', ["/attempt"]),
+    ('{"step": 2, "value": 0.5, "reports": []}', ["/step", "/value", "/reports"]),
+    ('{"reports": []}', ["/reports"]),
+    ('{"reports": {"2": 0.5}}', ["/reports"]),
+    ('{"reports": [{"step": 2, "value": 0.5}, {"step": 3, "valeu": 0.5}]}', ["/reports/1/valeu", "/reports/1/value"]),
+    ('{"reports": [{"step": 3, "value": 0.5}, {"step": 2, "value": 0.5}]}', ["/reports/1/step"]),
+    ('{"reports": [{"step": 2, "value": 0.5}, {"step": 3, "value": Infinity}]}', ["/reports/1/value"]),
+]
+
+
+def test_a_report_that_makes_no_sense_is_refused_where_it_makes_none(server: str) -> None:
+    httpx.post(f"{server}/v1/studies", json=DEFINITION)
+    httpx.post(f"{server}/v1/studies/s/suggest")
+    reports = f"{server}/v1/studies/s/trials/1/reports"
+    httpx.post(reports, json={"step": 1, "value": 0.75})
+    before = httpx.get(f"{server}/v1/studies/s/trials/1").text
+    for body, expected in BAD_REPORTS:
+        refused = httpx.post(reports, content=body, headers=JSON)
+        assert refused.status_code == 422, body
+        assert pointers(refused) == expected, body
+    assert httpx.get(f"{server}/v1/studies/s/trials/1").text == before
+    assert [point["step"] for point in httpx.get(reports).json()["items"]] == [1]
 
 
 NESTED: dict[str, Any] = {}

@@ -56,6 +56,20 @@ def test_a_trial_is_asked_for_with_parameters_fixed(study: Study) -> None:
     assert "--fixed z: is not a parameter of this study" in refusal
 
 
+def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., Study]) -> None:
+    rule = {"rule": "asha", "max_steps": 9}
+    study = create(parameters={"x": Float(0, 1)}, early_stopping=rule)  # maximises
+    adabkb("suggest", study.id, "--count", "2")
+    assert adabkb("report", study.id, "1", "1", "-0.5") == "Go on.\n"
+    stopped = adabkb("report", study.id, "2", "1", "-0.75", "--attempt", "1", code=3)
+    assert stopped == "Stop: At step 1 it has place 2 of 2 trials, of which the best 1 go on.\n"
+    assert adabkb("curve", study.id, "1") == "step 1: -0.5\n"
+    assert ": stopped at step 1 with -0.75" in adabkb("trials", study.id, "--state", "stopped")
+    assert adabkb("export", study.id, "--format", "curves").splitlines()[1].startswith("1,1,1,-0.5,20")
+    assert "step: must be more than 1, the step reported before" in adabkb("report", study.id, "1", "0", "1", code=1)
+    assert f"adabkb release {study.id} TRIAL" in adabkb("report", study.id, "1", "1", "2", code=1)
+
+
 def test_attributes_are_set_removed_and_looked_for(study: Study) -> None:
     adabkb("suggest", study.id, "--count", "2")
     assert adabkb("annotate", study.id, "1", "host=n1", "fold=2") == "Trial 1 has host='n1' fold=2.\n"
@@ -226,6 +240,9 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("observe", "all", "1", "--failed", "no"), None),
             (("retry", "all", "1"), None),
             (("annotate", "all", "1", "host=n1"), None),
+            (("suggest", "all"), None),
+            (("report", "all", "1", "3", "0.25"), None),
+            (("curve", "all", "1"), None),
             (("observe", "all", "1", "0.5"), None),
             (("observe-many", "all", "-"), results),
             (("correct", "all", "1", "0.25"), None),

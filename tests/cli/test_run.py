@@ -147,6 +147,27 @@ def test_a_result_is_a_number_or_json_wherever_it_is(
     assert (observation.value, observation.std_error) == (value, std_error)
 
 
+def test_a_program_reports_its_steps_and_is_ended_when_its_trial_is_stopped(
+    create: Create, run: Run, folder: Path
+) -> None:
+    """The second trial is worse, is told to end by SIGTERM, and what it answers then is of no consequence."""
+    study = create(budget=2, early_stopping={"rule": "asha", "max_steps": 9})
+    first = """echo 1 1 >>"$ADABKB_REPORTS"; echo '{{"step": 3, "value": 2}}' >>"$ADABKB_REPORTS"; echo 2"""
+    later = """trap 'touch told; echo 9; exit 0' TERM; echo 1 0 >>"$ADABKB_REPORTS"; while true; do sleep 0.05; done"""
+    said = run(study, f'if [ "$ADABKB_TRIAL" = 1 ]; then {first}; else {later}; fi', "--count", "2")
+    assert "completed 1 trials, 0 failed, 1 were stopped" in said
+    assert states(study) == ["completed", "stopped"]
+    assert [(point.step, point.value) for point in study.curve(1)] == [(1, 1.0), (3, 2.0)]
+    assert (folder / "told").exists()
+
+
+def test_lines_that_are_no_reports_cost_nothing_but_themselves(create: Create, run: Run) -> None:
+    study = create(budget=1)
+    run(study, """printf '1 0.5\\nepoch 2\\n3 nan\\n4 0.25\\n' >"$ADABKB_REPORTS"; echo 1""")
+    assert [(point.step, point.value) for point in study.curve(1)] == [(1, 0.5), (4, 0.25)]
+    assert states(study) == ["completed"]
+
+
 @pytest.mark.parametrize(
     ("script", "options", "reason"),
     [

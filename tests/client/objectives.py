@@ -86,3 +86,12 @@ def sum_of_squares(x: float) -> float:
     """Computed by a pool of processes."""
     with multiprocessing.get_context("fork").Pool(2) as pool:
         return sum(pool.map(abs, [x, x]))
+
+
+def learns(trial: LeasedTrial) -> float:
+    """The first trial is the best. What is returned after a stop is not the value of a full evaluation."""
+    for step in (1, 3, 9):
+        value = float(trial.number + 9 - step)
+        if trial.report(step, value):
+            break
+    return value

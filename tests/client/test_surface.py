@@ -25,12 +25,11 @@ from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """
     APIError Access AdaBKBError Answer AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Best Bool Categorical Cell
-    Client Conflict ConnectionFailed Counts
-    Deletion Delivery Estimate Event Fixed Float ImportReport Importance ImportedResult Int Invalid KeptResult
-    LeasedTrial Link Misfit NoTrialAvailable NotFound
-    Observation Ordinal Outbox Parameter ParameterImportance PreconditionFailed Prediction Recommendation ResultKept
-    RunReport Slice SliceAxis Study StudyComplete StudyInfo StudySummary Trial Unauthorized Unavailable
-    UnexpectedAnswer WorkerDied WorkerLost
+    Client Conflict ConnectionFailed Counts CurvePoint CurveSummary Deletion Delivery Estimate Event ExpectedValue
+    Fixed Float ImportReport Importance ImportedResult Int Invalid KeptResult LeasedTrial Link Misfit NoTrialAvailable
+    NotFound Observation Ordinal Outbox Parameter ParameterImportance PreconditionFailed Prediction Recommendation
+    Reported ResultKept RunReport Slice SliceAxis Study StudyComplete StudyInfo StudySummary Trial Unauthorized
+    Unavailable UnexpectedAnswer WorkerDied WorkerLost
 """
 
 

@@ -87,6 +87,13 @@ POINT = {"x": 1.25, "n": 7}
 OTHER_STUDY = post("/v1/studies", **definition("other", "auto", tolerance=1e9, failure_limit=1))
 """Complete as soon as there is a certificate at all, which takes four results; paused by one failure."""
 
+STEPS = "/v1/studies/steps"
+HALF_TRAINED = (
+    post("/v1/studies", **definition("steps", "auto", early_stopping={"rule": "asha", "max_steps": 9})),
+    post(f"{STEPS}/suggest", count=2),
+)
+"""A study that stops trials, and two of them at work."""
+
 ONE = {"sqlite": "auto", "postgresql": "auto"}
 """Where the model takes no part, or it is another study's."""
 
@@ -128,6 +135,13 @@ CASES = [
         ),
     ),
     Case("observe a batch that is folded in slices", post(f"{STUDY}/observations", items=results(51))),
+    Case("report a value", post(f"{STUDY}/trials/2/reports", step=1, value=0.5), profiles=ONE),
+    Case(
+        "report the value that stops a trial",
+        post(f"{STEPS}/trials/2/reports", reports=[{"step": 1, "value": 4.0}, {"step": 2, "value": 3.0}]),
+        (*HALF_TRAINED, post(f"{STEPS}/trials/1/reports", step=1, value=0.5)),
+        ONE,
+    ),
     Case("renew a lease", renew(2, HOURS), profiles=ONE),
     Case("renew an expired lease", renew(4, HOURS), LEASES),
     Case("release", post(f"{STUDY}/trials/2/release")),

@@ -124,6 +124,16 @@ def test_the_digits_example_measures_what_the_model_recommends(server: str) -> N
     assert best.value > 0.9
 
 
+def test_the_epochs_example_stops_what_falls_behind_and_takes_no_more_steps_than_its_budget(server: str) -> None:
+    output = finish(start("examples/digits_epochs.py", "4", ADABKB_URL=server))
+    found = re.search(r"(\d+) trials completed, (\d+) stopped: (\d+) of 108 epochs\nbest loss (\S+)", output)
+    assert found
+    completed, stopped, epochs = map(int, found.groups()[:3])
+    assert min(completed, stopped) >= 1
+    assert 108 - 27 < epochs <= 108
+    assert float(found[4]) < 0.5
+
+
 def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
     """In a kernel, as a notebook's reader runs it; the one in the repository has no outputs."""
     notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]

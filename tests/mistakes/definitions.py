@@ -106,6 +106,20 @@ SETTINGS = [
     Defined("Tags as a list", {"tags": ["vision"]}),
     Defined("A tag that is no text", {"tags": {"run": 3}}),
     Defined("A stop rule without a rule", {"stop": {}}),
+    Defined("Early stopping without a rule", {"early_stopping": {"max_steps": 81}}),
+    Defined("Early stopping by a rule that there is not", {"early_stopping": {"rule": "hyperband", "max_steps": 81}}),
+    Defined("Early stopping without the steps of a full evaluation", {"early_stopping": {"rule": "asha"}}),
+    Defined(
+        "Early stopping that leaves no step to stop at",
+        {"early_stopping": {"rule": "asha", "max_steps": 9, "min_steps": 9}},
+    ),
+    Defined(
+        "A field of another rule in early stopping", {"early_stopping": {"rule": "median", "max_steps": 9, "eta": 3}}
+    ),
+    Defined(
+        "Early stopping that only auto has",
+        {"algorithm": {"profile": "paper"}, "early_stopping": {"rule": "asha", "max_steps": 81}},
+    ),
     Defined("A misspelt stop rule", {"stop": {"no_gain": 10}}),
     Defined("A probability above 1", {"stop": {"probability_of_gain_below": 5}}),
     Defined(

@@ -60,6 +60,23 @@ TELL = [
     Sent("A misspelt dry_run", BATCH, {"items": [{"trial": 2, "value": 0.5}], "dryrun": True}),
 ]
 
+REPORTS = f"POST {TRIAL}/2/reports"
+
+STEPS = [
+    Sent("A report without a step", REPORTS, {"value": 0.5}),
+    Sent("A report of a negative step", REPORTS, {"step": -1, "value": 0.5}),
+    Sent("A report whose value is no number", REPORTS, {"step": 1, "value": "0.5"}),
+    Sent("Reports as a bare list", REPORTS, [{"step": 1, "value": 0.5}]),
+    Sent("Reports as an object by step", REPORTS, {"reports": {"1": 0.5}}),
+    Sent(
+        "Steps that go backwards",
+        REPORTS,
+        {"reports": [{"step": 2, "value": 0.5}, {"step": 1, "value": 0.6}]},
+    ),
+    Sent("A report to a trial that is completed", f"POST {TRIAL}/1/reports", {"step": 1, "value": 0.5}),
+    Sent("A report by an earlier attempt", f"POST {TRIAL}/4/reports", {"step": 1, "value": 0.5, "attempt": 1}),
+]
+
 LATER = [
     Sent("A heartbeat for a trial that is completed", f"POST {TRIAL}/1/heartbeat", {}),
     Sent("A heartbeat for a lease that is lost", f"POST {TRIAL}/4/heartbeat", {"attempt": 1}),
@@ -88,5 +105,6 @@ LATER = [
 SECTIONS: list[Section] = [
     ("HTTP: asking", "Trials that cannot be handed out or queued so.", ASK),
     ("HTTP: telling", "Results that cannot be meant, or contradict what is stored.", TELL),
+    ("HTTP: results step by step", "Reports of trials before their end.", STEPS),
     ("HTTP: trials and observations", "What comes later in their life.", LATER),
 ]

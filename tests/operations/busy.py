@@ -19,6 +19,7 @@ from tests.operations.verbs import (
     observe_batch,
     queue,
     release,
+    report,
     retry,
     suggest,
 )
@@ -26,7 +27,9 @@ from tests.operations.verbs import (
 
 def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
     """Study "s": trials in every state, failures, replicates, corrections, limits changed, answers kept under keys."""
-    create(running, definition(budget=40, max_attempts=2, failure_limit=3, stop={"no_gain_for": 30}, **changes))
+    rule = {"rule": "patience", "max_steps": 20, "no_gain_for": 2}
+    limits = {"budget": 40, "max_attempts": 2, "failure_limit": 3, "stop": {"no_gain_for": 30}, "early_stopping": rule}
+    create(running, definition(**limits, **changes))
 
     def ask(count: int = 1) -> list[int]:
         trials = suggest(running, "s", Ask(count, worker="w")).view.trials
@@ -56,6 +59,11 @@ def busy_study(running: Service, clock: ManualClock, **changes: object) -> None:
     clock.advance(61)
     sweep(running)
     heartbeat(running, "s", revived, attempt=1)
+    report(running, "s", revived, (0, 5.0), (1, 4.0))
+    release(running, "s", revived)
+    assert ask() == [revived]
+    for step, value in ((1, 4.5), (3, 3.5), (4, 3.75), (5, 3.75)):
+        report(running, "s", revived, (step, value))
     annotate(running, "s", revived, {"host": "n1", "fold": 3, "software": {"torch": "2.9", "cuda": None}})
     annotate(running, "s", revived, {"fold": None, "software": {"numpy": [2, 4]}})
     annotate(running, "s", 1, {"plate": "é", "weight": 1e-7, "good": True})

@@ -8,6 +8,7 @@ from typing import Any
 
 from adabkb_service.api.problems import describe
 from adabkb_service.contract.answers import Corrected, Held, Observed, ObservedBatch, Study, Suggested, Trial
+from adabkb_service.contract.reports import Reported, ReportsBody
 from adabkb_service.contract.requests import (
     BatchBody,
     HeartbeatBody,
@@ -25,6 +26,7 @@ from adabkb_service.operations import correct as correction
 from adabkb_service.operations import lease, manage
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import queue as queueing
+from adabkb_service.operations import report as reporting
 from adabkb_service.operations import suggest as suggestion
 from adabkb_service.operations.service import Service
 from adabkb_service.study.request import Key, Outcome
@@ -108,6 +110,19 @@ def heartbeat(
 ) -> Outcome[Held]:
     body = HeartbeatBody.model_construct(attempt=attempt, lease_seconds=lease_seconds)
     return running.do(lease.heartbeat(study_id, number, body, key))
+
+
+def report(
+    running: Service,
+    study_id: str,
+    number: int,
+    *reports: tuple[int, float],
+    attempt: int | None = None,
+    key: Key | None = None,
+) -> Outcome[Reported]:
+    told = [{"step": step, "value": value} for step, value in reports]
+    body = ReportsBody.model_validate({"reports": told, "attempt": attempt})
+    return running.do(reporting.report(study_id, number, body, key))
 
 
 def release(

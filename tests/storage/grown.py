@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from adabkb_service.storage import model, studies
 from adabkb_service.storage.rows import Row, as_values
 from adabkb_service.storage.tables import metadata
-from tests.storage.rows import NOW, event, key, observation, study, trial
+from tests.storage.rows import NOW, event, key, observation, report, study, trial
 
 TRIALS = 20_000
 ACTIVE = 1_000
@@ -28,6 +28,11 @@ OTHERS = 200
 MOMENTS = 100
 """At which studies were created and keys were stored."""
 
+COMPARED = 100
+"""Trials of the study "s" that have reported at the mark 9; all have reported once, at one of 200 others."""
+STEPS = 5_000
+"""Reports of another attempt of its trial 1."""
+
 Number = sa.ColumnElement[int]
 Computed = Callable[[Number], sa.ColumnElement[Any]]
 
@@ -37,6 +42,9 @@ def grow(connection: sa.Connection) -> None:
     studies.create(connection, study("s"))
     _fill(connection, "s", TRIALS, state=_state, leased_until=_leased_until)
     model.write_cells(connection, "s", {f"0.{number}": "leaf" for number in range(CELLS)})
+    copies(connection, report(1, 3), TRIALS, trial=_itself, mark=lambda number: number % 200 + 10)
+    copies(connection, report(1, 9, mark=9), COMPARED, trial=lambda number: number * (TRIALS // COMPARED))
+    copies(connection, report(1, 1, attempt=2), STEPS, step=_itself)
     copies(connection, study("other"), OTHERS, id=_named("other"))
     for number in range(1, OTHERS + 1):
         _fill(connection, f"other{number}", 10, state=lambda number: _either(number > 9, "active", "completed"))
@@ -76,6 +84,7 @@ def _fill(connection: sa.Connection, name: str, count: int, **columns: Computed)
 
 def _table_of(row: Row) -> sa.Table:
     names = {"StudyRow": "studies", "TrialRow": "trials", "ObservationRow": "observations", "EventRow": "events"}
+    names["ReportRow"] = "reports"
     return metadata.tables[names.get(type(row).__name__, "idempotency_keys")]
 
 

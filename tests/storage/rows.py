@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adabkb_service.contract.study import CHANGEABLE
-from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.storage.trash import TrashRow
 
@@ -60,6 +60,11 @@ def observation(seq: int, value: float = 0.0, study_id: str = "s", **changed: An
         observed_at=NOW,
     )
     return replace(row, **changed)
+
+
+def report(trial: int, step: int, study_id: str = "s", **changed: Any) -> ReportRow:
+    """A value that an attempt has reported."""
+    return replace(ReportRow(study_id, trial, 1, step, 0.5, None, NOW), **changed)
 
 
 def event(seq: int, study_id: str = "s", **changed: Any) -> EventRow:

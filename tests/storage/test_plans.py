@@ -17,9 +17,21 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.storage import events, idempotency, model, observations, studies, trials
+from adabkb_service.storage import events, idempotency, model, observations, reports, studies, trials
 from adabkb_service.storage.database import Database
-from tests.storage.grown import ACTIVE, CELLS, KEYS, MOMENTS, OTHERS, OVERDUE, TRIALS, WAITING, grow
+from tests.storage.grown import (
+    ACTIVE,
+    CELLS,
+    COMPARED,
+    KEYS,
+    MOMENTS,
+    OTHERS,
+    OVERDUE,
+    STEPS,
+    TRIALS,
+    WAITING,
+    grow,
+)
 from tests.storage.rows import INCARNATION, NOW, study
 
 MIDDLE = TRIALS // 2
@@ -71,6 +83,10 @@ QUERIES = {
         lambda connection: observations.best(connection, "s", maximize=True, but=range(1, 21)), 1
     ),
     "observations": Query(lambda connection: observations.page(connection, "s", MIDDLE, 100), 100),
+    "values at a mark": Query(lambda connection: reports.at_mark(connection, "s", 9), COMPARED),
+    "reports at some steps": Query(lambda connection: reports.values(connection, "s", MIDDLE, 1, [3, 9, 99]), 2),
+    "curve, last page": Query(lambda connection: reports.of_attempt(connection, "s", 1, 2, STEPS - 49, 100), 50),
+    "curves, later page": Query(lambda connection: reports.page(connection, "s", (1, 2, STEPS - 50), 100), 100),
     "cells, first page": Query(lambda connection: model.page_of_cells(connection, "s", 0, 100), 100),
     "leaves, later page": Query(lambda connection: model.page_of_cells(connection, "s", CELLS // 2, 100, "leaf"), 100),
     "events": Query(lambda connection: events.page(connection, "s", TRIALS, 100), 100),
@@ -109,9 +125,15 @@ def test_a_query_touches_about_as_many_rows_as_it_returns(database: Database, na
 def test_these_queries_are_of_a_large_study(database: Database) -> None:
     """Else the bounds above would mean nothing."""
     with database.reading() as connection:
-        tables = ("trials", "observations", "events", "idempotency_keys")
+        tables = ("trials", "observations", "events", "idempotency_keys", "reports")
         counts = [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one() for table in tables]
-    assert counts == [TRIALS + 10 * OTHERS, TRIALS + 10 * OTHERS, 2 * (TRIALS + 10 * OTHERS), KEYS]
+    assert counts == [
+        TRIALS + 10 * OTHERS,
+        TRIALS + 10 * OTHERS,
+        2 * (TRIALS + 10 * OTHERS),
+        KEYS,
+        TRIALS + COMPARED + STEPS,
+    ]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class Ledger:
     """By number; the ends of leases are not known."""
     observations: dict[int, ObservationRow] = field(default_factory=dict)
     """By seq."""
+    reports: dict[tuple[int, int, int], float] = field(default_factory=dict)
+    """Values by trial, attempt and step."""
     faults: list[str] = field(default_factory=list)
     """Events that contradict those before them."""
 
@@ -58,6 +60,7 @@ class Ledger:
     def awaited(self) -> tuple[list[int], list[int]]:
         """Numbers of the trials without a result: those that may still get one, and those that failed."""
         told = {row.trial for row in self.observations.values()}
+        told |= {trial.number for trial in self.trials.values() if trial.state == "stopped"}
         without = [trial for trial in self.trials.values() if trial.number not in told]
         failed = [trial.number for trial in without if trial.state == "failed"]
         return [trial.number for trial in without if trial.state != "failed"], failed
@@ -111,6 +114,7 @@ class Ledger:
             attempt=event.payload["attempt"],
             worker=event.payload["worker"],
             started_at=event.created_at,
+            curve=None,
         )
 
     def _expired(self, event: EventRow) -> None:
@@ -122,7 +126,7 @@ class Ledger:
 
     def _failed(self, event: EventRow) -> None:
         trial, payload = self._trial(event), event.payload
-        if trial.state in ("completed", "failed"):
+        if trial.state in ("completed", "failed", "stopped"):
             self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
         values = {"state": "failed", "reason": payload["reason"], "finished_at": event.created_at}
         self._move(trial, failed_attempt=payload["attempt"], **values)
@@ -134,6 +138,37 @@ class Ledger:
             self.faults.append(f"event {event.seq} retries trial {trial.number}, which was {trial.state}")
         values = {"failed_attempt": None, "reason": None, "finished_at": None}
         self._move(trial, state="released", expirations=0, **values)
+
+    def _reported(self, event: EventRow) -> None:
+        trial, attempt = self._trial(event), event.payload["attempt"]
+        for step, value in event.payload["reports"]:
+            self.reports[trial.number, attempt, step] = value
+        told = {key[2]: value for key, value in self.reports.items() if key[:2] == (trial.number, attempt)}
+        self._move(trial, curve=self._summed_up(sorted(told.items())))
+
+    def _summed_up(self, told: list[tuple[int, float]]) -> dict[str, Any]:
+        """A whole curve at once; steps ascend."""
+        maximizes = self.definition["direction"] == "maximize"
+        least = (self.definition.get("early_stopping") or {}).get("min_gain", 0.0)
+        gained = told[0]
+        for step, value in told:
+            if (value - gained[1] if maximizes else gained[1] - value) > least:
+                gained = step, value
+        values = [value for _, value in told]
+        best = max(values) if maximizes else min(values)
+        last = {"step": told[-1][0], "value": told[-1][1]}
+        return {"reports": len(told), **last, "best": best, "gain_step": gained[0], "gain_value": gained[1]}
+
+    def _stopped(self, event: EventRow) -> None:
+        trial, payload = self._trial(event), event.payload
+        over = {"reason": payload["reason"], "estimate": payload["estimate"], "finished_at": event.created_at}
+        self._move(trial, state="stopped", **over)
+        self.failures = 0
+
+    def steps_saved(self) -> int:
+        """That stopped trials did not take."""
+        curves = [trial.curve for trial in self.trials.values() if trial.state == "stopped" and trial.curve]
+        return sum(self.definition["early_stopping"]["max_steps"] - curve["step"] for curve in curves)
 
     def _annotated(self, event: EventRow) -> None:
         trial = self._trial(event)
@@ -158,7 +193,9 @@ class Ledger:
         if event.trial is None:
             return
         trial = self._trial(event)
-        if trial.state != "completed":
+        if trial.state == "stopped":
+            self._move(trial, value=row.value)
+        elif trial.state != "completed":
             self._move(trial, state="completed", value=row.value, reason=None, finished_at=event.created_at)
             self.failures = 0
 
@@ -176,10 +213,11 @@ class Ledger:
 
     def _add(self, event: EventRow, **values: Any) -> None:
         number = event.trial or 0
-        budget = self.limits.get("budget")
+        budget, saved = self.limits.get("budget"), self.steps_saved()
+        used = len(self.trials) - (saved and saved / self.definition["early_stopping"]["max_steps"])
         if number != len(self.trials) + 1:
             self.faults.append(f"event {event.seq} numbers trial {number} after {len(self.trials)}")
-        if budget is not None and len(self.trials) >= budget:
+        if budget is not None and used > budget - 1:
             self.faults.append(f"event {event.seq} adds trial {number} to a budget of {budget}")
         parameters = event.payload["parameters"]
         self.trials[number] = TrialRow.new(self.study_id, number, parameters, event.created_at, **values)

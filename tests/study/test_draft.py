@@ -15,7 +15,8 @@ from adabkb_service.storage import idempotency
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import KeyRow
 from adabkb_service.study import leases
-from adabkb_service.study.draft import Draft, held
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.held import held
 from tests.operations.conftest import ManualClock
 from tests.operations.verbs import Ask, Value, get, observe, queue, suggest
 

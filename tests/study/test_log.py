@@ -17,7 +17,7 @@ from adabkb_service.errors import AdaBKBError
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import sweep
-from adabkb_service.storage import events, observations, studies, trials
+from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventKind, StudyRow, TrialRow, as_values
 from adabkb_service.study.logged import LoggedStudy, replayed
@@ -35,6 +35,7 @@ from tests.operations.verbs import (
     observe_batch,
     queue,
     release,
+    report,
     retry,
     suggest,
 )
@@ -52,11 +53,13 @@ def check(database: Database, study_id: str = "s") -> set[EventKind]:
         row = studies.get(connection, study_id)
         their_trials = trials.page(connection, study_id, state=None, after=0, limit=10_000)
         results = observations.page(connection, study_id, 0, 10_000)
+        curves = reports.page(connection, study_id, reports.FIRST, 10_000)
     logged, oracle = replayed(study_id, log), ledger.read(study_id, log)
     assert (logged.faults, oracle.faults) == ([], [])
     assert told(row) == told(logged.study)
     assert [without_lease(trial) for trial in their_trials] == list(map(without_lease, logged.trials.values()))
     assert {result.seq: result for result in results} == logged.observations
+    assert {(row.trial, row.attempt, row.step): row for row in curves} == logged.reports
     compare_with_oracle(logged, oracle)
     return {event.kind for event in log}
 
@@ -74,6 +77,8 @@ def compare_with_oracle(logged: LoggedStudy, oracle: ledger.Ledger) -> None:
     assert (study.head, study.paused, study.seed) == (oracle.head, oracle.paused, oracle.seed)
     assert {name: getattr(study, name) for name in oracle.limits} == oracle.limits
     assert logged.awaited() == oracle.awaited()
+    assert {place: row.value for place, row in logged.reports.items()} == oracle.reports
+    assert study.steps_saved == oracle.steps_saved()
 
 
 def best_columns(oracle: ledger.Ledger) -> dict[str, Any] | None:
@@ -130,7 +135,8 @@ class World:
         self.database = database
         self.clock = ManualClock()
         self.running = Service(database, clock=self.clock)
-        create(self.running, definition(budget=12, max_attempts=2, failure_limit=2))
+        rule = {"rule": "asha", "max_steps": 9}
+        create(self.running, definition(budget=12, max_attempts=2, failure_limit=2, early_stopping=rule))
 
     def perform(self, name: str, number: int, value: float) -> None:
         """What is refused changes nothing."""
@@ -161,6 +167,7 @@ OPERATIONS: dict[str, Callable[[World, int, float], object]] = {
     "tell": lambda world, number, value: observe(world.running, "s", world.tell_of(number, value)),
     "tell many": World.tell_many,
     "fail": lambda world, number, _: observe(world.running, "s", Failure(number, reason="diverged")),
+    "report": lambda world, number, value: report(world.running, "s", number, (abs(int(value)), value), (8, -value)),
     "release": lambda world, number, _: release(world.running, "s", number),
     "retry": lambda world, number, _: retry(world.running, "s", number),
     "annotate": World.annotate,
@@ -175,7 +182,7 @@ OPERATIONS: dict[str, Callable[[World, int, float], object]] = {
     "limit": lambda world, number, _: change(world.running, "s", {"budget": 8 + number, "tags": {"n": str(number)}}),
     "restart": lambda world, _, __: world.restart(),
 }
-OFTEN = ["ask", "ask", "tell", "tell", "wait"]
+OFTEN = ["ask", "ask", "tell", "tell", "report", "wait"]
 """Without trials and results most operations are refused."""
 
 operations = st.tuples(

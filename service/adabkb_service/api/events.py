@@ -90,9 +90,12 @@ async def _stream(
 )
 @needs("read")
 def export_study(
-    study_id: StudyId, service: ServiceDep, format: Annotated[Literal["jsonl", "csv"], Query()] = "jsonl"
+    study_id: StudyId, service: ServiceDep, format: Annotated[Literal["jsonl", "csv", "curves"], Query()] = "jsonl"
 ) -> StreamingResponse:
-    """Everything, as JSON lines: study, trials, observations, events, model and kept answers; or the results as CSV."""
+    """Everything, as JSON lines: study, trials, observations, reports, events, model and kept answers; the results as
+    CSV; or the curves, as CSV with one report a line."""
     if format == "csv":
         return StreamingResponse(export.csv_rows(service, study_id), media_type="text/csv")
+    if format == "curves":
+        return StreamingResponse(export.csv_curves(service, study_id), media_type="text/csv")
     return StreamingResponse(export.json_lines(service, study_id), media_type="application/x-ndjson")

@@ -71,6 +71,13 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         remedy="PATCH .../observations/... corrects a result that is stored, and POST .../retry hands out a failed "
         "trial again.",
     ),
+    errors.ReportConflict: Kind(
+        409,
+        "report_conflict",
+        "The attempt has reported another value",
+        remedy="Reports cannot be corrected. Count steps on, or release the trial with POST .../release and let it "
+        "begin again: another attempt has a curve of its own.",
+    ),
     errors.TrialFinished: Kind(
         409,
         "trial_finished",

@@ -12,11 +12,14 @@ from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
+from adabkb_service.contract.curves import CurvePoint
+from adabkb_service.contract.reports import ReportBody, Reported
 from adabkb_service.contract.requests import AnnotationBody, HeartbeatBody, Listing, QueueBody, ReleaseBody, RetryBody
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import lease, read
 from adabkb_service.operations.annotate import annotate
 from adabkb_service.operations.queue import queue
+from adabkb_service.operations.report import report
 from adabkb_service.operations.why import why
 from adabkb_service.storage.rows import TrialState
 
@@ -98,6 +101,34 @@ async def heartbeat(
 ) -> Response:
     """Renew the lease."""
     return reply(await done(service, lease.heartbeat(study_id, number, body, key)))
+
+
+@router.post(
+    "/{number}/reports",
+    operation_id="report",
+    response_model=Reported,
+    responses=responses(400, 404, 409, 413, 415, 422),
+)
+@needs("work")
+async def report_values(
+    study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
+) -> Response:
+    """Store values of a trial before its end, and renew the lease; the answer says whether the trial is stopped."""
+    return reply(await done(service, report(study_id, number, body, key)))
+
+
+@router.get("/{number}/reports", operation_id="listReports", responses=responses(404, 422))
+@needs("read")
+def list_reports(
+    study_id: StudyId,
+    number: Number,
+    service: ServiceDep,
+    page: PageDep,
+    attempt: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="by default the current one")] = None,
+) -> Listing[CurvePoint]:
+    """The curve of a trial: what an attempt has reported, by step."""
+    items = read.list_reports(service, study_id, number, attempt=attempt, first=page.after, limit=page.limit)
+    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].step + 1 if items else 0))
 
 
 @router.post(

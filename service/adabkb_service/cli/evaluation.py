@@ -18,6 +18,7 @@ from typing import IO
 
 from adabkb_client import LeasedTrial, course
 from adabkb_service.cli import program
+from adabkb_service.cli.following import Follower
 from adabkb_service.cli.processes import Output, ProcessGroup, drain
 
 log = logging.getLogger("adabkb.run")
@@ -72,7 +73,7 @@ class Programs:
         """Evaluate a trial.
 
         Returns:
-            The result; None if the trial was given back.
+            The result; None if the trial was given back, or stopped by what the program reported.
 
         Raises:
             ProgramFailed: the trial has failed.
@@ -86,8 +87,12 @@ class Programs:
             sink = self._sink(trial, command, open_)
             with self._started(command, trial, folder) as group:
                 outputs = Output(group.stdout, sink), Output(group.stderr, sink)
-                code, timed_out = self._ended(group)
+                with Follower(trial, folder / program.REPORTS_FILE, group, self.limits.grace).following():
+                    code, timed_out = self._ended(group)
                 drain(outputs)
+            if trial.should_stop():
+                self._given_back = 0
+                return None
             output, errors = (stream.text() for stream in outputs)
             return self._outcome(trial, code, timed_out, folder, output, errors)
 

@@ -10,7 +10,7 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from adabkb_service.cli import analysis, importing, outbox, results, sharing, studies, trash, trials
+from adabkb_service.cli import analysis, curves, importing, outbox, results, sharing, studies, trash, trials
 from adabkb_service.cli.calling import calling
 from adabkb_service.cli.output import fail, speaking
 from adabkb_service.cli.run import run
@@ -98,6 +98,8 @@ CALLS: dict[str, Callable[..., None]] = {
     "fail": trials.fail_trial,
     "release": trials.release,
     "heartbeat": trials.heartbeat,
+    "report": curves.report,
+    "curve": curves.curve,
     "retry": trials.retry,
     "annotate": trials.annotate,
     "trials": trials.list_trials,
@@ -122,7 +124,7 @@ CALLS: dict[str, Callable[..., None]] = {
     "export": studies.export,
     "whoami": sharing.whoami,
 }
-WITH_VALUES = ("observe", "add", "correct")
+WITH_VALUES = ("observe", "add", "correct", "report")
 
 app.command("run")(speaking(run))
 for name, command in CALLS.items():

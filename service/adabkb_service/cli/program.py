@@ -15,6 +15,7 @@ from adabkb_client import LeasedTrial
 PARAMETER_PREFIX = "ADABKB_PARAM_"
 PARAMETERS_FILE = "parameters.json"
 RESULT_FILE = "result"
+REPORTS_FILE = "reports"
 SHOWN = 100
 """Characters of an unusable result that an error shows."""
 
@@ -62,6 +63,7 @@ def environment(trial: LeasedTrial, folder: Path) -> dict[str, str]:
         "ADABKB_ATTEMPT": str(trial.trial.attempt),
         "ADABKB_PARAMETERS": str(file),
         "ADABKB_RESULT": str(folder / RESULT_FILE),
+        "ADABKB_REPORTS": str(folder / REPORTS_FILE),
     }
 
 
@@ -104,6 +106,29 @@ def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result
             "the program ended without a result: its standard output is empty, and it wrote no file $ADABKB_RESULT"
         )
     return _parsed(lines[-1], "the last line of standard output")
+
+
+def report(line: str) -> tuple[int, float] | None:
+    """The step and the value that a line of the file of reports has; None for a line that has neither.
+
+    Raises:
+        NoResult: it is neither ``STEP VALUE`` nor JSON such as ``{"step": 3, "value": 0.5}``.
+    """
+    words = line.split()
+    if not words:
+        return None
+    try:
+        if line.lstrip().startswith("{"):
+            document = json.loads(line)
+            step, value = document["step"], document["value"]
+        else:
+            step, value = int(words[0]), float(" ".join(words[1:]))
+    except (ValueError, KeyError):
+        step = value = None
+    if isinstance(step, bool) or not isinstance(step, int):
+        shown = line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
+        raise NoResult(f"a line of the file $ADABKB_REPORTS is {shown!r}, not STEP VALUE such as 3 0.52")
+    return step, _finite("value", value)
 
 
 def _filled(argument: str, parameters: Mapping[str, Any], found: re.Match[str]) -> str:

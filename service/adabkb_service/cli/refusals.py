@@ -24,6 +24,7 @@ REMEDIES = {
     "study_exists": "Give another id, or change what may be changed: adabkb update STUDY",
     "result_conflict": "Replace a stored value: adabkb correct STUDY SEQ VALUE. Hand out a failed trial again: adabkb "
     "retry STUDY TRIAL",
+    "report_conflict": "Reports cannot be corrected. Let the trial begin again: adabkb release STUDY TRIAL",
     "trial_finished": "Nothing is left to do for it. Take a wrong result out: adabkb exclude STUDY SEQ",
     "lease_lost": "Stop working on it, and ask for another: adabkb suggest STUDY",
     "study_complete": "Raise its budget: adabkb update STUDY --budget NUMBER. A result at a point of your own costs "

@@ -72,7 +72,9 @@ def run(
     $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it writes one:
     a number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 is a result, 75 gives the trial back, and any other
     code fails it with the last lines of standard error as the reason. Ctrl-C and SIGTERM go to the program too, and
-    its trial is given back.
+    its trial is given back. A program that appends a line STEP VALUE to the file $ADABKB_REPORTS after each step
+    reports that value. If its trial is stopped it gets SIGTERM, and after --grace SIGKILL; its exit code and its result
+    do not matter then.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
@@ -150,7 +152,8 @@ def _make_folder(logs: Path) -> None:
 def _summary(study: str, report: RunReport) -> str:
     is_complete = report.reason in StudyComplete.explanations  # or else this command has had its trials
     end = f"Study {study} is complete ({report.reason})" if is_complete else f"Study {study} goes on"
-    line = f"{end}; this command completed {report.completed} trials, {report.failed} failed."
+    stopped = f", {report.stopped} were stopped" if report.stopped else ""
+    line = f"{end}; this command completed {report.completed} trials, {report.failed} failed{stopped}."
     best = report.recommendation.observed
     return line if best is None else f"{line} Best {best.value!r} at {point(best.parameters)}."
 

@@ -125,7 +125,9 @@ def update(
 def export(
     server: Server,
     study: StudyId,
-    format: Annotated[str, typer.Option(help="jsonl: everything; csv: the observations")] = "jsonl",
+    format: Annotated[
+        str, typer.Option(help="jsonl: everything; csv: the observations; curves: reports, as CSV")
+    ] = "jsonl",
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="the same as --format jsonl")] = False,
 ) -> None:

@@ -21,7 +21,7 @@ StdError = Annotated[float | None, typer.Option(help="standard error of the resu
 LeaseSeconds = Annotated[
     float | None, typer.Option(help="length of the lease; the study's if not given", show_default=False)
 ]
-State = Literal["active", "completed", "failed", "expired", "released", "queued"]
+State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 EXAMPLE = '{"trial": 7, "value": 0.93}'
 
 
@@ -40,7 +40,7 @@ def suggest(
     adabkb suggest svm --fixed kernel=rbf
     """
     given = parse_point(fixed) if fixed else None
-    body = _given(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given)
+    body = body_of(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given)
     answer = server.post(path(study, "/suggest"), body)
     lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
     if lines or as_json:
@@ -68,9 +68,9 @@ def observe(
     if (value is None) == (failed is None):
         fail("give either a value or --failed REASON")
     if failed is not None:
-        _tell(server, study, trial, _given(status="failed", reason=failed, attempt=attempt), as_json=as_json)
+        _tell(server, study, trial, body_of(status="failed", reason=failed, attempt=attempt), as_json=as_json)
         return
-    body = _given(value=value, std_error=std_error, attempt=attempt)
+    body = body_of(value=value, std_error=std_error, attempt=attempt)
     if parameters:
         body["parameters"] = parse_point(parameters)
     _tell(server, study, trial, body, as_json=as_json)
@@ -89,7 +89,7 @@ def fail_trial(
     \b
     adabkb fail svm 7 "out of memory"
     """
-    _tell(server, study, trial, _given(status="failed", reason=reason, attempt=attempt), as_json=as_json)
+    _tell(server, study, trial, body_of(status="failed", reason=reason, attempt=attempt), as_json=as_json)
 
 
 def add(
@@ -105,7 +105,7 @@ def add(
     \b
     adabkb add svm 0.91 C=10 gamma=0.1
     """
-    body = _given(value=value, std_error=std_error, parameters=parse_point(parameters))
+    body = body_of(value=value, std_error=std_error, parameters=parse_point(parameters))
     answer = server.post(path(study, "/observe"), body)
     show(answer, f"Observation {answer['observation']['seq']} is stored. {summary(answer['study'])}", as_json=as_json)
 
@@ -155,7 +155,7 @@ def release(
     server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False
 ) -> None:
     """Give a trial back unevaluated; it is the next to be handed out."""
-    answer = server.post(path(study, f"/trials/{trial}/release"), _given(attempt=attempt))
+    answer = server.post(path(study, f"/trials/{trial}/release"), body_of(attempt=attempt))
     show(answer, f"Trial {trial} is {answer['trial']['state']}.", as_json=as_json)
 
 
@@ -168,7 +168,7 @@ def heartbeat(
     as_json: AsJson = False,
 ) -> None:
     """Renew the lease of a trial that takes longer."""
-    body = _given(attempt=attempt, lease_seconds=lease_seconds)
+    body = body_of(attempt=attempt, lease_seconds=lease_seconds)
     answer = server.post(path(study, f"/trials/{trial}/heartbeat"), body)
     show(answer, f"Trial {trial} is leased until {answer['trial']['leased_until']}.", as_json=as_json)
 
@@ -261,6 +261,7 @@ def _line(trial: dict[str, Any]) -> str:
     fate = {
         "completed": f" with {trial['value']!r}",
         "failed": f" ({trial['reason'] or 'no reason given'})",
+        "stopped": f" at step {trial['curve']['step']} with {trial['curve']['value']!r}" if trial["curve"] else "",
         "active": f", with {trial['worker'] or 'a worker without a name'} until {trial['leased_until']}",
     }.get(trial["state"], "")
     return f"trial {trial['number']}: {point(trial['parameters'])}: {trial['state']}{fate}"
@@ -271,7 +272,7 @@ def _tell(server: Server, study: str, trial: int, fate: dict[str, Any], *, as_js
     show(answer, f"Trial {trial} is {answer['trial']['state']}. {summary(answer['study'])}", as_json=as_json)
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def body_of(**fields: Any) -> dict[str, Any]:
     """The fields of a body that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 

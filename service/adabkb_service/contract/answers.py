@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from adabkb_service.contract.algorithms import Algorithm
+from adabkb_service.contract.curves import CurveSummary, Estimate
+from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.study import Stop
 from adabkb_service.engine.moves import Phase
@@ -62,10 +64,16 @@ class Trial(Answer):
     ] = None
     cell: CellRef | None
     value: Annotated[float | None, Field(description="its first result")]
-    reason: Annotated[str | None, Field(description="why it failed")]
+    reason: Annotated[str | None, Field(description="why it failed, or was stopped")]
     created_at: datetime
     finished_at: datetime | None
     attributes: Annotated[dict[str, Any], Field(description="the user's own, by name")] = {}
+    curve: Annotated[CurveSummary | None, Field(description="of the current attempt; null before its first report")] = (
+        None
+    )
+    estimate: Annotated[
+        Estimate | None, Field(description="the value to be expected of a stopped trial at its last step")
+    ] = None
 
 
 class Observation(Answer):
@@ -92,6 +100,7 @@ class Counts(Answer):
     completed: int
     failed: int
     observations: int
+    stopped: int = 0
 
 
 class Best(Answer):
@@ -155,6 +164,7 @@ class Study(StudySummary):
     failure_limit: int | None
     pending_limit: int | None
     stop: Stop | None = None
+    early_stopping: EarlyStopping | None = None
     tags: dict[str, str]
     model: ModelSummary
     created_at: datetime

@@ -43,6 +43,16 @@ class DictionaryLine(BaseModel):
     ordinal: int
 
 
+class ReportLine(BaseModel):
+    """A value that a trial reported before its end."""
+
+    trial: int
+    attempt: int
+    step: int
+    value: float
+    reported_at: datetime
+
+
 class KeyLine(BaseModel):
     """An answer that is stored under an idempotency key."""
 
@@ -163,6 +173,7 @@ LINES: dict[str, type[BaseModel]] = {
     "study": views.Study,
     "trial": SoundTrialLine,
     "observation": views.Observation,
+    "report": ReportLine,
     "event": history.Event,
     "model": SoundModelLine,
     "cell": CellLine,

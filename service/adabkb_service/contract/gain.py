@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from adabkb_service.storage.rows import Progress
+from adabkb_service.storage.columns import Progress
 
 GAIN = 0.01
 """Of the range of the results so far; what is smaller does not count."""

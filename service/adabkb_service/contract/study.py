@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
+from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
@@ -43,6 +44,10 @@ CHANGEABLE = (
     "tolerance",
 )
 """Fields that can be changed after the study was created."""
+NEEDS_AUTO = (
+    "cannot be {name} with this algorithm, whose results are all alike: the profile auto takes what is expected of a "
+    "stopped trial as a result with an error of its own; the rule patience goes with every algorithm"
+)
 USUAL_SIZE = 2**16
 """Largest number of characters of a stored definition of usual size."""
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
@@ -109,6 +114,9 @@ class StudyDefinition(Body):
     ] = FAILURE_LIMIT
     pending_limit: Annotated[Count | None, Field(description="largest number of unfinished trials")] = None
     stop: Annotated[Stop | None, Field(description="when to end before the budget is used up")] = None
+    early_stopping: Annotated[
+        EarlyStopping | None, Field(description="when to end a trial before its last step, by what it reports")
+    ] = None
     tags: Tags = Field(default_factory=dict)
 
     @field_validator("parameters")
@@ -152,6 +160,13 @@ class StudyDefinition(Body):
         if stop is not None and algorithm is not None and (detail := stop.misfit(algorithm)):
             raise PydanticCustomError("stop", detail)
         return stop
+
+    @field_validator("early_stopping")
+    @classmethod
+    def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
+        if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
+            return rule
+        raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})
 
     @property
     def dimension(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
+from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.contract.study import STUDY_ID
@@ -13,7 +14,13 @@ from adabkb_service.errors import LONGEST_VALUE, shortened, shown
 
 BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less than"}
 
-KINDS = ", ".join(get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(get_args(Parameter)[0]))
+
+def _tags(union: Any, field: str) -> str:
+    """The values of the field by which the types of a union are told apart."""
+    return ", ".join(get_args(kind.model_fields[field].annotation)[0] for kind in get_args(get_args(union)[0]))
+
+
+TAGS = {"kind": _tags(Parameter, "kind"), "rule": _tags(EarlyStopping, "rule")}
 
 SENTENCES = {
     "missing": "is required",
@@ -29,7 +36,7 @@ SENTENCES = {
     "model_type": "must be an object",
     "string_type": "must be a string",
     "finite_number": "must be a finite number",
-    "union_tag_not_found": f"needs a kind: one of {KINDS}",
+    "union_tag_not_found": "needs a {discriminator}: one of {tags}",
     "union_tag_invalid": "has the {discriminator} {tag}; it must be one of {expected_tags}",
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
@@ -74,7 +81,8 @@ def sentence(fault: Mapping[str, Any]) -> str:
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
         return PATTERNS[context["pattern"]]
     if kind in SENTENCES:
-        return SENTENCES[kind].format_map({name: _plain(name, value) for name, value in context.items()})
+        plain = {name: _plain(name, value) for name, value in context.items()}
+        return SENTENCES[kind].format_map({**plain, "tags": TAGS.get(plain.get("discriminator", ""))})
     for name, words in BOUNDS.items():
         if isinstance(bound := context.get(name), int | float):
             return f"must be {words} {bound if isinstance(bound, int) else f'{bound:.15g}'}"

@@ -45,7 +45,7 @@ class Dataset:
     counts_moved: bool = True
     """Whether a point in whose place another one was evaluated counts as taken."""
     results: dict[int, Result] = field(default_factory=dict)
-    """By observation seq."""
+    """In the order of the log, by observation seq; that of a stopped trial by minus its number."""
     awaited: dict[int, Array] = field(default_factory=dict)
     """Trial number -> (d,) position, of every trial without a result. Failed trials stay: the policy must know of a
     point that cannot be evaluated, or it would be the next suggestion again."""
@@ -62,8 +62,8 @@ class Dataset:
         if event.kind in ("suggested", "queued"):
             assert event.trial is not None
             self.awaited[event.trial] = self._encoded(payload["parameters"])
-        elif event.kind in ("observed", "corrected"):
-            result = self.results[payload["observation"]] = self.result(event)
+        elif event.brings_result or event.kind == "corrected":
+            result = self.results[_key(event)] = self.result(event)
             if event.trial is not None:
                 handed_out = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
@@ -75,8 +75,10 @@ class Dataset:
             self.failed.discard(event.trial)
 
     def result(self, event: EventRow) -> Result:
-        """The observation of an ``observed`` or ``corrected`` event."""
+        """The observation of an ``observed`` or ``corrected`` event, or what is expected of a ``stopped`` trial."""
         payload = event.payload
+        if event.kind == "stopped":
+            payload = {**payload, **payload["estimate"]}
         return Result(
             position=self._encoded(payload["parameters"]),
             value=self.sign * payload["value"],
@@ -106,7 +108,7 @@ class Dataset:
 
     def record(self) -> Record:
         """The results that count, in log order."""
-        counted = [self.results[seq] for seq in sorted(self.results) if not self.results[seq].excluded]
+        counted = [result for result in self.results.values() if not result.excluded]
         return record.of(
             self._stack([result.position for result in counted]),
             np.array([result.value for result in counted]),
@@ -125,3 +127,7 @@ class Dataset:
 
     def _stack(self, positions: list[Array]) -> Array:
         return np.array(positions).reshape(-1, self.space.dimension)
+
+
+def _key(event: EventRow) -> int:
+    return -(event.trial or 0) if event.kind == "stopped" else int(event.payload["observation"])

@@ -205,7 +205,7 @@ class Model:
             return
         if event.concerns_model:
             self.decided.clear()
-        if event.kind == "observed":
+        if event.brings_result:
             result = self.dataset.result(event)
             update = self.policy.observe(self.state, result.position, result.value, result.error)
         elif event.kind == "corrected":
@@ -287,7 +287,7 @@ def _superseded(log: Sequence[EventRow]) -> set[int]:
             is_rebuilt = True
         elif is_decision(event):
             is_rebuilt = False
-        elif event.kind == "observed" and is_rebuilt:
+        elif event.brings_result and is_rebuilt:
             found.add(index)
     return found
 

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, text
 from adabkb_service.contract.study import CHANGEABLE, definition_of
 from adabkb_service.engine.cells import NEW_TREE, ROOT
 from adabkb_service.errors import Invalid, shown
-from adabkb_service.storage import events, observations, studies, trials
+from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow, TrialState, as_values
+from adabkb_service.storage.rows import Row, StudyRow, TrialRow, TrialState, as_values
 from adabkb_service.study import lifecycle
 from adabkb_service.study.logged import LoggedStudy, replayed
 from adabkb_service.study.points import feasible_point
@@ -92,21 +92,27 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
         return
     their_trials = trials.page(connection, study.id, state=None, after=0, limit=EVERYTHING)
     results = observations.page(connection, study.id, 0, EVERYTHING)
+    curves = reports.page(connection, study.id, reports.FIRST, EVERYTHING)
     for what in [
         *logged.faults,
         *_row(study, logged),
         *_trials(study, logged, their_trials),
         *_differences("observation", logged.observations, {row.seq: row for row in results}),
+        *_differences("report", logged.reports, {(row.trial, row.attempt, row.step): row for row in curves}),
         *_points(study, logged),
     ]:
         yield Finding(study.id, what, RESTORE)
     decided = {event.trial for event in log if event.kind == "suggested" and event.seq <= study.folded}
-    for what in _model(connection, study, [row for row in their_trials if row.number in decided], len(results)):
+    points = len(results) + sum(row.estimate is not None for row in their_trials)
+    for what in _model(connection, study, [row for row in their_trials if row.number in decided], points):
         yield Finding(study.id, what, REPLAY)
 
 
 COUNTS = (*get_args(TrialState), "observations", "failures")
-TOLD = (*COUNTS, "head", "definition", "seed", "paused", "best", "results_since_best", "progress", *CHANGEABLE)
+TOLD = (
+    *(*COUNTS, "head", "definition", "seed", "paused", "best", "results_since_best", "progress", "steps_saved"),
+    *CHANGEABLE,
+)
 """Columns of a study that its log tells."""
 
 
@@ -130,9 +136,7 @@ def _trials(study: StudyRow, told: LoggedStudy, their_trials: list[TrialRow]) ->
             yield f"trial {trial.number} has {trial.attempt} attempts of which {trial.expirations} ran out"
 
 
-def _differences(
-    name: str, told: dict[int, TrialRow] | dict[int, ObservationRow], found: dict[int, Any]
-) -> Iterator[str]:
+def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -> Iterator[str]:
     """Rows against the log."""
     for number in sorted(told.keys() | found.keys()):
         if number not in found:

@@ -17,14 +17,14 @@ from typing import Any, TextIO, TypeVar, cast
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine
+from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine, ReportLine
 from adabkb_service.contract.study import definition_of
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations import manage
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
-from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study import lifecycle, render
 
 PAGE = 1000
@@ -36,8 +36,8 @@ Row = TypeVar("Row", TrialRow, ObservationRow, EventRow)
 
 
 def json_lines(service: Service, study_id: str) -> Iterator[str]:
-    """The study, its trials, observations and events, its model's rows and its idempotency keys: one JSON object a
-    line, told apart by ``type``.
+    """The study, its trials, observations, reports and events, its model's rows and its idempotency keys: one JSON
+    object a line, told apart by ``type``.
 
     Raises:
         StudyNotFound: there is none; before the first line.
@@ -46,6 +46,15 @@ def json_lines(service: Service, study_id: str) -> Iterator[str]:
         service.ask(study_id, "stored")
     service.do(replace(manage.get(study_id), stores_figures=True))
     return _snapshot(service, study_id, write_json)
+
+
+def csv_curves(service: Service, study_id: str) -> Iterator[str]:
+    """What trials have reported before their end, one report a line, by trial, attempt and step.
+
+    Raises:
+        StudyNotFound: there is none; before the first line.
+    """
+    return _snapshot(service, study_id, _write_curves)
 
 
 def csv_rows(service: Service, study_id: str) -> Iterator[str]:
@@ -88,6 +97,8 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
         shown("trial", render.trial(trial))
     for observation in _observations(connection, study):
         shown("observation", render.observation(observation))
+    for report in _reports(connection, study):
+        shown("report", render.report_line(report))
     for event in _all(lambda last: events.page(connection, study.id, last, PAGE), "seq"):
         shown("event", render.event(event))
     figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
@@ -114,6 +125,13 @@ def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
         table.writerow([*(shown[name] for name in fixed), *point])
 
 
+def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow(ReportLine.model_fields)
+    for report in _reports(connection, study):
+        table.writerow(render.report_line(report).model_dump(mode="json").values())
+
+
 def _cell(value: Any) -> Any:
     """A parameter's value in a table: lists and null as in JSON."""
     return json.dumps(value) if value is None or isinstance(value, list) else value
@@ -125,6 +143,13 @@ def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:
 
 def _observations(connection: Connection, study: StudyRow) -> Iterator[ObservationRow]:
     return _all(lambda last: observations.page(connection, study.id, last, PAGE), "seq")
+
+
+def _reports(connection: Connection, study: StudyRow) -> Iterator[ReportRow]:
+    after = reports.FIRST
+    while found := reports.page(connection, study.id, after, PAGE):
+        yield from found
+        after = (found[-1].trial, found[-1].attempt, found[-1].step)
 
 
 def _all(page: Callable[[int], list[Row]], key: str) -> Iterator[Row]:

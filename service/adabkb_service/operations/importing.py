@@ -25,7 +25,7 @@ from adabkb_service.contract.wording import sentence
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.inference.model import restore
 from adabkb_service.operations import doctor
-from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
@@ -73,6 +73,7 @@ def import_study(database: Database, lines: Iterable[str], also: Callable[[Conne
         raise _invalid(told.faults[0])
     their_trials = _trials(told, found["trial"])
     _check_results(told, found["observation"])
+    _check_reports(told, found["report"])
     _check_limits(told, shown, found["study"][0].number)
     study = _study(shown, model, told)
     _check_model(study, log, found)
@@ -90,6 +91,8 @@ def import_study(database: Database, lines: Iterable[str], also: Callable[[Conne
             if told.observations:
                 observations.add(connection, told.observations.values())
             events.add(connection, log)
+            if told.reports:
+                reports.add(connection, told.reports.values())
             rows.write_cells(connection, study.id, _cells(found))
             rows.write_dictionary(connection, study.id, added=_ordinals(found), removed=[])
             for kept in _contents(found, "key"):
@@ -183,7 +186,17 @@ def _check_results(told: LoggedStudy, shown: list[Line]) -> None:
             _refuse(at, f"observation {seq} is not what the log says")
 
 
-def _check_complete(name: str, told: Collection[int], lines: Mapping[int, Line], shown: list[Line]) -> None:
+def _check_reports(told: LoggedStudy, shown: list[Line]) -> None:
+    """The reports, which are made from the log, are those that the file shows."""
+    lines = {(line.content.trial, line.content.attempt, line.content.step): line for line in shown}
+    _check_complete("reports", told.reports, lines, shown)
+    for place, row in told.reports.items():
+        at, each = lines[place]
+        if render.report_line(row) != each:
+            _refuse(at, f"the report of trial {row.trial} at step {row.step} is not what the log says")
+
+
+def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line], shown: list[Line]) -> None:
     """Each number of the log has exactly one line, and there are no others."""
     if lines.keys() != set(told) or len(lines) != len(shown):
         raise _invalid(f"its {name} are not those of its log; was it cut short?")
@@ -209,8 +222,8 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     for key, what in doctor.broken_tree(cells):
         _refuse(cell_lines.get(key, at), what)
     for number, row in found["dictionary"]:
-        if row.ordinal >= study.observations:
-            _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations}")
+        if row.ordinal >= study.observations + study.stopped:
+            _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations + study.stopped}")
     learned, dimension = study.checkpoint or {}, definition_of(study.definition).space().dimension
     if len(learned.get("lengthscales", range(dimension))) != dimension:
         _refuse(at, "the model needs one lengthscale per parameter")

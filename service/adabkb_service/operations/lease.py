@@ -26,19 +26,28 @@ def heartbeat(study_id: str, number: int, body: HeartbeatBody, key: Key | None =
 
 def _renew(number: int, body: HeartbeatBody, draft: Draft, _: Points) -> Outcome[Held]:
     trial = draft.trial(number)
-    _check_current(trial, body.attempt)
+    check_current(trial, body.attempt)
+    return _held(draft, renew(draft, trial, body.lease_seconds))
+
+
+def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRow:
+    """Let the lease of a trial's current attempt last for so long from now on, or for as long as it was given for.
+
+    Raises:
+        LeaseLost: nobody holds the trial, or the attempt has run for longer than it may.
+    """
     if trial.state not in ("active", "expired"):
-        raise LeaseLost(f"Trial {number} is {trial.state}.")
-    seconds = body.lease_seconds or trial.lease_seconds
+        raise LeaseLost(f"Trial {trial.number} is {trial.state}.")
+    seconds = lease_seconds or trial.lease_seconds
     until = leases.lease_end(draft.study, trial.started_at or trial.created_at, draft.now, seconds)
     if until <= draft.now:
         raise LeaseLost(
-            f"Trial {number} has run for longer than the study's max_runtime_seconds "
+            f"Trial {trial.number} has run for longer than the study's max_runtime_seconds "
             f"({draft.study.max_runtime_seconds:g})."
         )
     if trial.state == "expired":
-        draft.record("leased", {"attempt": trial.attempt, "worker": trial.worker, "renewed": True}, number)
-    return _held(draft, draft.lease(number, seconds, until))
+        draft.record("leased", {"attempt": trial.attempt, "worker": trial.worker, "renewed": True}, trial.number)
+    return draft.lease(trial.number, seconds, until)
 
 
 def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = None) -> Request[Held]:
@@ -54,9 +63,9 @@ def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = Non
 
 def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome[Held]:
     trial = draft.trial(number)
-    if trial.state in ("completed", "failed"):
+    if trial.state in ("completed", "failed", "stopped"):
         raise TrialFinished(f"Trial {number} is {trial.state}.")
-    _check_current(trial, body.attempt)
+    check_current(trial, body.attempt)
     if trial.state in ("active", "expired"):
         draft.record("released", {"attempt": trial.attempt, "worker": trial.worker}, number)
     return _held(draft, draft.trial(number))
@@ -78,6 +87,8 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
     if trial.state == "completed":
         result = f"Trial {number} is completed with the value {trial.value}"
         raise TrialFinished(f"{result}; only a failed trial can be retried.")
+    if trial.state == "stopped":
+        raise TrialFinished(f"Trial {number} was stopped; only a failed trial can be retried.")
     if lifecycle.standing(draft.study) == ("complete", "converged"):
         raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
     if trial.state == "failed":
@@ -85,7 +96,12 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
     return _held(draft, draft.trial(number))
 
 
-def _check_current(trial: TrialRow, attempt: int | None) -> None:
+def check_current(trial: TrialRow, attempt: int | None) -> None:
+    """Refuse an attempt that is not the current one.
+
+    Raises:
+        LeaseLost: it is another one.
+    """
     if attempt is not None and attempt != trial.attempt:
         raise LeaseLost(
             f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} does not hold it any more."

@@ -7,8 +7,9 @@ from collections.abc import Collection
 
 from adabkb_service.contract import answers, history
 from adabkb_service.contract.attributes import as_text, sought
+from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, observations, studies, trials
+from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage.rows import TrialRow, TrialState
 from adabkb_service.study import render
 
@@ -69,6 +70,21 @@ def list_observations(service: Service, study_id: str, after: int, limit: int) -
         studies.get(connection, study_id)
         found = observations.page(connection, study_id, after, limit)
     return [render.observation(row) for row in found]
+
+
+def list_reports(
+    service: Service, study_id: str, number: int, *, attempt: int | None, first: int, limit: int
+) -> list[CurvePoint]:
+    """The curve of an attempt of a trial, by default the current one, from a step on.
+
+    Raises:
+        StudyNotFound, TrialNotFound: there is no such thing.
+    """
+    with service.database.reading() as connection:
+        studies.get(connection, study_id)
+        wanted = trials.get(connection, study_id, number).attempt if attempt is None else attempt
+        found = reports.of_attempt(connection, study_id, number, wanted, first, limit)
+    return [render.curve_point(row) for row in found]
 
 
 def list_events(service: Service, study_id: str, after: int, limit: int) -> list[history.Event]:

@@ -28,7 +28,8 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
         TrialNotFound: there is no such trial.
         Invalid: the point is not in the space, or there was no such attempt.
         ResultConflict: the attempt has another result.
-        TrialFinished, LeaseLost: the trial cannot be failed (any more).
+        TrialFinished: the trial was stopped, or it cannot be failed any more.
+        LeaseLost: the trial cannot be failed by this attempt any more.
     """
     match result:
         case TrialFailureBody():
@@ -43,6 +44,7 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
 def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     trial = draft.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
+    _check_not_stopped(trial)
     parameters = trial.parameters
     if result.parameters is not None:
         parameters = feasible_point(draft.space, result.parameters, "/parameters")
@@ -67,6 +69,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
 def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
     trial = draft.trial(failure.trial)
     attempt = _attempt(trial, failure.attempt)
+    _check_not_stopped(trial)
     if trial.state == "failed":
         return Recorded(trial, None)
     if trial.state == "completed":
@@ -88,6 +91,14 @@ def _attempt(trial: TrialRow, attempt: int | None) -> int:
         detail = f"must be {allowed} for trial {trial.number}; leave it out for the current attempt"
         raise Invalid([FieldError("/attempt", detail, "unknown_attempt")])
     return attempt
+
+
+def _check_not_stopped(trial: TrialRow) -> None:
+    if trial.state == "stopped" and trial.curve is not None:
+        raise TrialFinished(
+            f"Trial {trial.number} was stopped at step {trial.curve['step']}, and what it has reported is its result. "
+            "If it went on to its last step all the same, send that value with its parameters instead of trial."
+        )
 
 
 def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody) -> None:

@@ -59,6 +59,7 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
 def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.Decision:
     pending, failed = before.awaited()
     results = sum(not row.excluded for row in before.observations.values())
+    results += sum(row.estimate is not None for row in before.trials.values())  # of stopped trials
     best = before.best_observation()
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
     definition, expected = definition_of(study.definition), event.payload.get("expected")

@@ -16,6 +16,7 @@ STATES: Mapping[str, str] = {
     "expired": "lease ran out",
     "completed": "completed",
     "failed": "failed",
+    "stopped": "stopped early",
 }
 PHASES: Mapping[str | None, str] = {
     "start": "first points",

@@ -6,10 +6,12 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, Protocol
+
+from adabkb_service.storage.columns import Curve, Estimate, Progress
 
 StudyState = Literal["running", "paused", "complete"]
-TrialState = Literal["active", "completed", "failed", "expired", "released", "queued"]
+TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 Origin = Literal["policy", "fallback", "queued"]
 Phase = Literal["start", "search", "polish", "explore", "restart"]
 """As in ``engine/moves.py``."""
@@ -32,19 +34,9 @@ EventKind = Literal[
     "corrected",
     "model_failed",
     "model_recovered",
+    "reported",
+    "stopped",
 ]
-
-
-class Progress(TypedDict):
-    """What the results of a study so far say of the next ones. Merits are values, with the sign that makes the larger
-    the better."""
-
-    reference: float
-    """The merit at the last gain."""
-    worst: float
-    """The smallest merit."""
-    since: int
-    """Results after the last gain."""
 
 
 ENGINE_REVISION = 4
@@ -91,6 +83,8 @@ class StudyRow:
     stop: dict[str, Any] | None
     results_since_best: int
     progress: Progress | None
+    stopped: int
+    steps_saved: int
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -122,6 +116,8 @@ class StudyRow:
             checkpoint=None,
             results_since_best=0,
             progress=None,
+            stopped=0,
+            steps_saved=0,
             **limits,
         )
 
@@ -132,13 +128,22 @@ class StudyRow:
 
     @property
     def unfinished(self) -> int:
-        """Number of trials that are neither completed nor failed."""
+        """Number of trials that are neither completed nor failed nor stopped."""
         return self.active + self.waiting
 
     @property
     def trials(self) -> int:
         """Number of all trials; they are numbered from 1 without gaps."""
-        return self.unfinished + self.completed + self.failed
+        return self.unfinished + self.completed + self.failed + self.stopped
+
+    @property
+    def budget_left(self) -> int | None:
+        """Number of full evaluations that the budget has room for; None without a budget. A stopped trial counts by the
+        share of the steps that it took."""
+        if self.budget is None:
+            return None
+        rule = self.definition.get("early_stopping")  # older definitions do not have it
+        return self.budget - self.trials + (0 if rule is None else self.steps_saved // rule["max_steps"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,8 @@ class TrialRow:
     attributes: dict[str, Any]
     phase: Phase | None
     expected: dict[str, float] | None
+    curve: Curve | None
+    estimate: Estimate | None
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
@@ -192,6 +199,8 @@ class TrialRow:
             created_at=now,
             finished_at=None,
             attributes={},
+            curve=None,
+            estimate=None,
             **values | more,
         )
 
@@ -212,6 +221,19 @@ class ObservationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportRow:
+    """A value that a trial reported before its end."""
+
+    study_id: str
+    trial: int
+    attempt: int
+    step: int
+    value: float
+    mark: int | None
+    reported_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class EventRow:
     """An event."""
 
@@ -225,7 +247,12 @@ class EventRow:
     @property
     def concerns_model(self) -> bool:
         """Whether the event can change what the model decides. Points decided ahead are discarded when one occurs."""
-        return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried")
+        return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried", "stopped")
+
+    @property
+    def brings_result(self) -> bool:
+        """Whether the model learns a value from the event: a result, or what is expected of a stopped trial."""
+        return self.kind == "observed" or (self.kind == "stopped" and self.payload["estimate"] is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,8 @@ studies = Table(
     Column("stop", JSON(none_as_null=True)),  # the rules by which the study ends before its budget
     Column("results_since_best", Integer, nullable=False, server_default="0"),  # observations after the best one
     Column("progress", JSON(none_as_null=True)),  # of the results that count: reference, worst, since the last gain
+    _count("stopped"),  # trials, as above
+    Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # that stopped trials did not take
     Index(None, "created_at", "id"),
 )
 
@@ -137,6 +139,8 @@ trials = Table(
     Column("attributes", JSON, nullable=False, server_default="{}"),  # the user's own, by name
     Column("phase", String(20)),  # what the suggestion is for
     Column("expected", JSON(none_as_null=True)),  # what the model predicted at the point
+    Column("curve", JSON(none_as_null=True)),  # what the reports of the current attempt have come to
+    Column("estimate", JSON(none_as_null=True)),  # of a stopped trial: the value that was to be expected at the end
     Index(None, "study_id", "state", "number"),
     Index(None, "study_id", "state", "leased_until"),
     Index("ix_trials_leases", "state", "leased_until"),
@@ -157,6 +161,20 @@ observations = Table(
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "trial"),
     Index(None, "study_id", "excluded", "value"),
+)
+
+reports = Table(
+    "reports",
+    metadata,
+    _study_key(),
+    Column("trial", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("step", Integer, primary_key=True),
+    Column("value", Double, nullable=False),
+    Column("mark", Integer),  # at which the rule of the study compares it with others
+    Column("reported_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
+    Index(None, "study_id", "mark", "trial"),
 )
 
 events = Table(

@@ -84,6 +84,12 @@ def studies_with_overdue(connection: Connection, now: datetime) -> list[str]:
     return list(dict.fromkeys(connection.execute(_OVERDUE_ANYWHERE, {"now": now}).scalars()))
 
 
+def results(connection: Connection, study_id: str) -> dict[int, float]:
+    """Number -> value of the completed trials."""
+    query = select(trials.c.number, trials.c.value).where(trials.c.study_id == study_id, trials.c.state == "completed")
+    return {row.number: row.value for row in connection.execute(query)}
+
+
 def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
     """Active trials whose remaining lease is longer than a whole lease."""
     query = select(trials).where(trials.c.state == "active", trials.c.leased_until > now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,18 +20,19 @@ from adabkb_service.contract.study import definition_of
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention
-from adabkb_service.storage import events, idempotency, observations, studies, trials
+from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
 from adabkb_service.storage.rows import (
     EventKind,
     EventRow,
     KeyRow,
     ObservationRow,
-    StudyRow,
+    ReportRow,
     StudyState,
     TrialRow,
     as_values,
 )
 from adabkb_service.study import log
+from adabkb_service.study.held import Held
 from adabkb_service.study.log import best_of
 
 if TYPE_CHECKING:
@@ -41,26 +42,6 @@ if TYPE_CHECKING:
 
 MOST_TRIALS_HELD = 1000
 """Of one study, between two units of work; beyond that they are read again."""
-
-
-@dataclass
-class Held:
-    """A study as it was last seen: its row, and its unfinished trials among those written lately."""
-
-    study: StudyRow
-    next_expiry: datetime | None
-    """No lease ends before this time, which may be earlier than the first end; None if nobody holds one."""
-    trials: dict[int, TrialRow] = field(default_factory=dict)
-
-
-def held(connection: Connection, study_id: str) -> Held:
-    """A study as it is now.
-
-    Raises:
-        StudyNotFound: there is none.
-    """
-    study = studies.get(connection, study_id)
-    return Held(study, trials.next_expiry(connection, study_id) if study.active else None)
 
 
 class Draft:
@@ -74,6 +55,8 @@ class Draft:
         self.new_position: int | None = None
         """Seq of the last added event that concerns the model; None if there is none."""
         self.next_expiry = before.next_expiry
+        self.reports: dict[tuple[int, int, int], ReportRow] = {}
+        """Reports that are added, by trial, attempt and step."""
         self.changes = 0
         """Number of changes so far. A request that leaves it unchanged had no effect."""
         self._database = database
@@ -134,10 +117,12 @@ class Draft:
         """A function that takes back what is changed from now on."""
         single = (self.study, self.new_position, self.next_expiry, self.changes)
         several = (list(self.log), dict(self._trials), dict(self._observations), list(self._keys))
+        reported = dict(self.reports)
 
         def take_back() -> None:
             self.study, self.new_position, self.next_expiry, self.changes = single
             self.log, self._trials, self._observations, self._keys = several
+            self.reports = reported
 
         return take_back
 
@@ -204,6 +189,12 @@ class Draft:
         known = self._trials.get(number) or self._before.trials.get(number)
         return known or trials.get(self.connection, self.study.id, number)
 
+    def results_of_trials(self) -> dict[int, float]:
+        """Number -> value of the completed trials."""
+        found = trials.results(self.connection, self.study.id)
+        changed = {number: row.value for number, row in self._trials.items() if row.state == "completed"}
+        return found | {number: value for number, value in changed.items() if value is not None}
+
     def put_trial(self, row: TrialRow) -> None:
         """As in ``log.Rows``."""
         self._trials[row.number] = row
@@ -221,6 +212,10 @@ class Draft:
         stored = {row.seq: row for row in observations.of_trial(self.connection, self.study.id, trial)}
         changed = {seq: row for seq, row in self._observations.items() if row.trial == trial}
         return [row for _, row in sorted((stored | changed).items())]
+
+    def put_report(self, row: ReportRow) -> None:
+        """As in ``log.Rows``."""
+        self.reports[row.trial, row.attempt, row.step] = row
 
     def best_observation(self) -> ObservationRow | None:
         """As in ``log.Rows``."""
@@ -273,6 +268,7 @@ class Draft:
         born, corrected = _split(self._observations, before.observations)
         _write_rows(connection, observations.add, born)
         _write_rows(connection, observations.change, corrected)
+        _write_rows(connection, reports.add, list(self.reports.values()))
         _write_rows(connection, events.add, self.log)
         _write_rows(connection, idempotency.add, self._keys)
 

@@ -45,7 +45,7 @@ def _converged(study: StudyRow) -> bool:
 def spent(study: StudyRow) -> Reason | None:
     """Why there will be no new point any more: the budget is used up, every point of a finite space is handed out, or
     the results have brought no gain for as long as the study says, or one has become as unlikely as it says."""
-    if study.budget is not None and study.trials >= study.budget:
+    if study.budget_left is not None and study.budget_left <= 0:
         return "budget"
     if study.model is not None and study.model.get("exhausted"):
         return "exhausted"
@@ -74,8 +74,8 @@ def room(study: StudyRow) -> int:
     if standing(study) != ("running", None):
         return 0
     limits = [MOST_ROOM]
-    if study.budget is not None:
-        limits.append(study.budget - study.trials)
+    if study.budget_left is not None:
+        limits.append(study.budget_left)
     if study.pending_limit is not None:
         limits.append(study.pending_limit - study.unfinished)
     return max(min(limits), 0)

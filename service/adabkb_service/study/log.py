@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 from adabkb_service.contract import gain
 from adabkb_service.contract.attributes import merged
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
-from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.contract.early_stopping import extended
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition, definition_of
+from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 
 
 class Rows(Protocol):
@@ -46,6 +47,9 @@ class Rows(Protocol):
 
     def observations_of(self, trial: int) -> list[ObservationRow]:
         """The observations of a trial, in order."""
+
+    def put_report(self, row: ReportRow) -> None:
+        """Add a report."""
 
     def best_observation(self) -> ObservationRow | None:
         """The best observation that is not excluded, the first one if several are equal."""
@@ -140,8 +144,8 @@ def _leased(rows: Rows, event: EventRow) -> Columns:
     trial, payload = _trial(rows, event), event.payload
     if payload["renewed"]:  # a heartbeat has revived an expired lease, so that expiration does not count
         return _moved(rows, trial, state="active", expirations=trial.expirations - 1)
-    attempt, worker = payload["attempt"], payload["worker"]
-    return _moved(rows, trial, state="active", attempt=attempt, worker=worker, started_at=event.created_at)
+    begun = {"attempt": payload["attempt"], "worker": payload["worker"], "started_at": event.created_at, "curve": None}
+    return _moved(rows, trial, state="active", **begun)
 
 
 def _expired(rows: Rows, event: EventRow) -> Columns:
@@ -169,6 +173,24 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
 def _retried(rows: Rows, event: EventRow) -> Columns:
     unfinished = {"state": "released", "expirations": 0, "failed_attempt": None, "reason": None, "finished_at": None}
     return _moved(rows, _trial(rows, event), **unfinished)
+
+
+def _reported(rows: Rows, event: EventRow) -> Columns:
+    trial, attempt, definition = _trial(rows, event), event.payload["attempt"], definition_of(rows.study.definition)
+    rule, curve = definition.early_stopping, trial.curve
+    for step, value in event.payload["reports"]:
+        mark = None if rule is None else rule.mark(-1 if curve is None else curve["step"], step)
+        rows.put_report(ReportRow(trial.study_id, trial.number, attempt, step, value, mark, event.created_at))
+        curve = extended(curve, step, value, rule, definition.sign)
+    return _moved(rows, trial, curve=curve)
+
+
+def _stopped(rows: Rows, event: EventRow) -> Columns:
+    payload, study = event.payload, rows.study
+    over = {"reason": payload["reason"], "estimate": payload["estimate"], "finished_at": event.created_at}
+    saved = study.definition["early_stopping"]["max_steps"] - payload["step"]
+    moved = _moved(rows, _trial(rows, event), state="stopped", **over)
+    return {**moved, "failures": 0, "steps_saved": study.steps_saved + saved}
 
 
 def _annotated(rows: Rows, event: EventRow) -> Columns:
@@ -202,6 +224,8 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
     if trial.state == "completed":  # a replicate
         return changed
+    if trial.state == "stopped":  # by a rule that takes the last report for the result
+        return {**changed, **_moved(rows, trial, value=row.value)}
     finished = {"state": "completed", "value": row.value, "reason": None, "finished_at": event.created_at}
     return {**changed, **_moved(rows, trial, **finished), "failures": 0}
 
@@ -238,6 +262,8 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "corrected": _corrected,
     "model_failed": _model_failed,
     "model_recovered": _model_recovered,
+    "reported": _reported,
+    "stopped": _stopped,
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from adabkb_service.contract import attributes
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
-from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.log import apply, begin, best_of
 
 
@@ -20,6 +20,8 @@ class LoggedStudy:
     """By number; the ends of leases are not known."""
     observations: dict[int, ObservationRow] = field(default_factory=dict)
     """By seq."""
+    reports: dict[tuple[int, int, int], ReportRow] = field(default_factory=dict)
+    """By trial, attempt and step."""
     faults: list[str] = field(default_factory=list)
     """How events contradict those before them."""
 
@@ -47,6 +49,10 @@ class LoggedStudy:
         """As in ``Rows``."""
         return [row for row in self.observations.values() if row.trial == trial]
 
+    def put_report(self, row: ReportRow) -> None:
+        """As in ``Rows``."""
+        self.reports[row.trial, row.attempt, row.step] = row
+
     def best_observation(self) -> ObservationRow | None:
         """As in ``Rows``."""
         return best_of(self.study, self.observations.values())
@@ -62,6 +68,7 @@ class LoggedStudy:
     def awaited(self) -> tuple[list[int], list[int]]:
         """Numbers of the trials without a result: those that may still get one, and those that failed."""
         told = {row.trial for row in self.observations.values()}
+        told |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
         without = [trial for trial in self.trials.values() if trial.number not in told]
         failed = [trial.number for trial in without if trial.state == "failed"]
         return [trial.number for trial in without if trial.state != "failed"], failed
@@ -99,7 +106,7 @@ def _contradictions(logged: LoggedStudy, event: EventRow) -> Iterator[str]:
     if event.kind in ("suggested", "queued"):
         if event.trial != study.trials + 1:
             yield f"event {event.seq} numbers trial {event.trial} after {study.trials}"
-        if study.budget is not None and study.trials >= study.budget:
+        if study.budget_left is not None and study.budget_left <= 0:
             yield f"event {event.seq} adds trial {event.trial} to a budget of {study.budget}"
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         yield f"event {event.seq} numbers observation {payload.get('observation')} after {study.observations}"
@@ -110,7 +117,9 @@ def _contradictions(logged: LoggedStudy, event: EventRow) -> Iterator[str]:
         is_waiting = trial.state in ("queued", "released", "expired")
         if payload.get("attempt") != trial.attempt + 1 or not is_waiting:
             yield f"event {event.seq} leases trial {trial.number}, which was {trial.state}"
-    if event.kind == "failed" and trial.state in ("completed", "failed"):
+    if event.kind in ("reported", "stopped") and trial.state != "active":
+        yield f"event {event.seq} ({event.kind}) is of trial {trial.number}, which was {trial.state}"
+    if event.kind == "failed" and trial.state in ("completed", "failed", "stopped"):
         yield f"event {event.seq} fails trial {trial.number}, which was {trial.state}"
     if event.kind == "retried" and trial.state != "failed":
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"

@@ -25,7 +25,7 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.contention import again
-from adabkb_service.study.draft import Held, held
+from adabkb_service.study.held import Held, held
 from adabkb_service.study.request import Outcome, Request, Wanted
 from adabkb_service.study.surroundings import Surroundings
 from adabkb_service.study.turn import Turn, Waiting, gives_up_at
@@ -235,7 +235,7 @@ class Owner:
         wanted = turn.points_wanted
         if wanted.count:
             self._wanted_lately = replace(wanted, count=min(wanted.count, MOST_AHEAD))
-        has_results = any(event.kind in ("observed", "failed", "corrected") for event in log)
+        has_results = any(event.kind in ("observed", "failed", "corrected", "stopped") for event in log)
         if has_results and not wanted.count:
             count = min(self._wanted_lately.count, lifecycle.room(turn.draft.study))
             wanted = replace(self._wanted_lately, count=count)

@@ -15,9 +15,11 @@ from adabkb_service.contract.answers import (
     StudySummary,
     Trial,
 )
+from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
+from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.study import Stop, StudyDefinition
-from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 
 
 def trial(row: TrialRow) -> Trial:
@@ -41,12 +43,24 @@ def trial(row: TrialRow) -> Trial:
         created_at=row.created_at,
         finished_at=row.finished_at,
         attributes=row.attributes,
+        curve=None if row.curve is None else CurveSummary(**row.curve),
+        estimate=None if row.estimate is None else Estimate(**row.estimate),
     )
 
 
 def observation(row: ObservationRow) -> Observation:
     """A row as its view."""
     return Observation.model_validate(row, from_attributes=True)
+
+
+def report_line(row: ReportRow) -> ReportLine:
+    """A row as a line of an export."""
+    return ReportLine.model_validate(row, from_attributes=True)
+
+
+def curve_point(row: ReportRow) -> CurvePoint:
+    """A row as its view."""
+    return CurvePoint.model_validate(row, from_attributes=True)
 
 
 def best(study: StudyRow) -> Best | None:
@@ -96,6 +110,7 @@ def study(row: StudyRow, definition: StudyDefinition, summary: StudySummary) -> 
         failure_limit=row.failure_limit,
         pending_limit=row.pending_limit,
         stop=None if row.stop is None else Stop(**row.stop),
+        early_stopping=definition.early_stopping,
         tags=row.tags,
         model=model_summary(row),
         created_at=row.created_at,

@@ -17,7 +17,8 @@ from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.proposals import Proposal, fallbacks
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
-from adabkb_service.study.draft import Draft, Held
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.held import Held
 from adabkb_service.study.request import Outcome, Request, Wanted, kept, recall
 
 logger = logging.getLogger(__name__)

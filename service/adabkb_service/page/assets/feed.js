@@ -4,7 +4,7 @@ import { reachable } from "./calls.js";
 import { figure, shown, tellTimes } from "./words.js";
 
 const MOST_LINES = 200;
-const KINDS = ["created", "suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "paused", "resumed", "updated", "completed", "corrected", "model_failed", "model_recovered"];
+const KINDS = ["created", "suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "paused", "resumed", "updated", "completed", "corrected", "model_failed", "model_recovered", "stopped"];
 
 const by = (worker) => (worker ? ` to ${worker}` : "");
 const because = (reason) => (reason ? `: ${reason}` : "");
@@ -26,10 +26,11 @@ const SENTENCES = {
   completed: (payload) => `The study is complete${because(payload.reason)}`,
   corrected: (payload) => `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${figure(payload.value, 6)}`}${because(payload.reason)}`,
   model_failed: (payload) => `The model cannot follow${because(payload.error)}`,
+  stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
   model_recovered: () => "The model follows again",
 };
 
-const OF_TRIALS = new Set(["suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated"]);
+const OF_TRIALS = new Set(["suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "stopped"]);
 
 /** Follow the log of a study, and say when something has happened. */
 export function follow(data, cursor, changed) {

@@ -1,0 +1,259 @@
+"""Results step by step: the best full evaluation at any number of steps. ``python -m benchmarks.outcomes.reports``
+
+Three training tasks (``curves.py``), each with a total of 40 full evaluations' worth of steps. A trial that is stopped
+costs the steps that it took. ``auto`` decides by the code of the service: the rules, the summaries of curves, the
+estimates of stopped trials. A run that is done is not done again. Results are in
+``benchmarks/results/outcomes-reports.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from adabkb_service.contract.early_stopping import AshaRule, EarlyStopping, MedianRule, PatienceRule, extended
+from adabkb_service.engine.auto.policy import Config, auto
+from adabkb_service.study.curves import extrapolated
+from benchmarks.functions import Array
+from benchmarks.outcomes.curves import MAX_STEPS, TASKS, Parameters, Task
+from benchmarks.output import RESULTS, print_table, provenance
+from benchmarks.pool import keep_all, rewriting
+
+EVALUATIONS = 40
+"""Full evaluations that the total number of steps is worth."""
+SHARES = (0.1, 0.2, 1 / 3, 0.5, 1.0)
+"""Of that total, at which methods are compared."""
+SEEDS = 10
+OUT = RESULTS / "outcomes-reports.json"
+
+
+class UsedUp(Exception):
+    """The steps of a run are used up."""
+
+
+@dataclass
+class Training:
+    """A task as one seed trains it, up to a total number of steps; keeps the best full evaluation."""
+
+    task: Task
+    seed: int
+    best: list[float] = field(default_factory=list)
+    """After each step; infinite before the first full evaluation."""
+    seconds: float = 0.0
+    """Processor time of the training."""
+
+    def __post_init__(self) -> None:
+        self._curve = self.task.curves(self.seed)
+
+    def steps(self, parameters: Parameters) -> Iterator[float]:
+        """The values of a trial, step by step; whoever has seen enough stops asking.
+
+        Raises:
+            UsedUp: there are no steps left.
+        """
+        curve = self._curve(parameters)
+        for _ in range(MAX_STEPS):
+            if len(self.best) == EVALUATIONS * MAX_STEPS:
+                raise UsedUp
+            before = time.process_time()
+            value = next(curve)
+            self.seconds += time.process_time() - before
+            self.best.append(self.best[-1] if self.best else math.inf)
+            yield value
+
+    def complete(self, value: float) -> None:
+        """Note the result of a trial that counts as one: of a full evaluation, or where its curve had come to rest."""
+        self.best[-1] = min(self.best[-1], value)
+
+
+def ours(training: Training, rule: EarlyStopping | None, *, learns: bool = True) -> None:
+    """The ``auto`` profile under a rule; with ``learns=False`` it is told nothing of stopped trials."""
+    space = training.task.space
+    none = np.zeros((0, space.dimension))
+    state, stopped = auto.start(space, Config(), training.seed), none
+    at_mark: dict[int, dict[int, float]] = {}
+    results: dict[int, float] = {}
+    for number in range(EVALUATIONS * MAX_STEPS):
+        suggestion = next(auto.suggestions(state, none, none, stopped))
+        state, curve, value, estimate = suggestion.state, None, math.nan, None
+        for step, value in enumerate(training.steps(space.decode(suggestion.point)), 1):
+            curve = extended(curve, step, value, rule, -1.0)
+            if rule is None or not rule.may_stop(step):
+                continue
+            mark = rule.mark(step - 1, step)
+            values = {} if mark is None else at_mark.setdefault(mark, {})
+            others = list(values.values())
+            values[number] = value
+            if (mark is not None or not rule.compares) and rule.verdict(curve, others, -1.0):
+                estimate = extrapolated(value, values, results) if rule.compares else None
+                break
+        else:
+            results[number] = value
+        if estimate is None:
+            training.complete(value)
+            state = auto.observe(state, suggestion.point, -value).state
+        elif learns:
+            state = auto.observe(state, suggestion.point, -estimate["value"], estimate["std_error"]).state
+        else:
+            stopped = np.concatenate([stopped, suggestion.point[None]])
+
+
+def optuna_tpe(training: Training, pruner: str | None) -> None:
+    """Optuna's TPE (multivariate), with one of its pruners or none."""
+    import optuna  # noqa: PLC0415 (only where it runs)
+
+    from benchmarks.quality.methods.optuna_samplers import distribution  # noqa: PLC0415 (as above)
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    pruners: dict[str | None, Callable[[], Any]] = {
+        None: optuna.pruners.NopPruner,
+        "asha": partial(optuna.pruners.SuccessiveHalvingPruner, min_resource=1, reduction_factor=3),
+        "hyperband": partial(
+            optuna.pruners.HyperbandPruner, min_resource=1, max_resource=MAX_STEPS, reduction_factor=3
+        ),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sampler = optuna.samplers.TPESampler(multivariate=True, seed=training.seed)
+        study = optuna.create_study(sampler=sampler, pruner=pruners[pruner]())
+        distributions = {axis.name: distribution(axis) for axis in training.task.space.axes}
+        while True:
+            trial = study.ask(distributions)
+            value = math.nan
+            for step, value in enumerate(training.steps(trial.params), 1):
+                trial.report(value, step)
+                if step < MAX_STEPS and trial.should_prune():
+                    study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                    break
+            else:
+                training.complete(value)
+                study.tell(trial, value)
+
+
+ASHA = AshaRule(rule="asha", max_steps=MAX_STEPS)
+METHODS: dict[str, Callable[[Training], None]] = {
+    "auto": partial(ours, rule=None),
+    "auto, asha": partial(ours, rule=ASHA),
+    "auto, asha, stopped ones ignored": partial(ours, rule=ASHA, learns=False),
+    "auto, median": partial(ours, rule=MedianRule(rule="median", max_steps=MAX_STEPS)),
+    "auto, patience": partial(ours, rule=PatienceRule(rule="patience", max_steps=MAX_STEPS, no_gain_for=5)),
+    "tpe": partial(optuna_tpe, pruner=None),
+    "tpe, asha": partial(optuna_tpe, pruner="asha"),
+    "tpe, hyperband": partial(optuna_tpe, pruner="hyperband"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    task: str
+    method: str
+    seed: int
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the best full evaluation after as many steps as 1, 2, ... of them take (null before the first), and
+        the seconds of the method."""
+        training = Training(TASKS[self.task], self.seed)
+        before = time.process_time()
+        with suppress(UsedUp):
+            METHODS[self.method](training)
+        seconds = time.process_time() - before - training.seconds
+        best = training.best[MAX_STEPS - 1 :: MAX_STEPS]
+        shown = [None if math.isinf(value) else float(f"{value:.7g}") for value in best]
+        return {"seconds": round(seconds, 2), "best": shown}
+
+
+def load(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """The runs of a file, by task, method and seed."""
+    runs = json.loads(path.read_text())["runs"] if path.exists() else []
+    return {(run["task"], run["method"], run["seed"]): run for run in runs}
+
+
+def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
+    """Add a run to a file."""
+    with rewriting(path) as partial_file:
+        runs = load(path)
+        named = {"task": job.task, "method": job.method, "seed": job.seed}
+        runs[job.task, job.method, job.seed] = {**named, **run}
+        lines = ",\n".join(f"  {json.dumps(each, separators=(',', ':'))}" for _, each in sorted(runs.items()))
+        packages = {name: version(name) for name in ("optuna", "scikit-learn")}
+        head = {**provenance("benchmarks.outcomes.reports"), "packages": packages}
+        partial_file.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
+
+
+def table(path: Path) -> None:
+    """Print how far each method is from the best value that any has found, at shares of the total number of steps."""
+    runs = load(path)
+    methods = [name for name in METHODS if any(method == name for _, method, _ in runs)]
+    tasks = [name for name in TASKS if all((name, method, 0) in runs for method in methods)]
+    seeds = [seed for seed in range(SEEDS) if all((t, m, seed) in runs for t in tasks for m in methods)]
+    if not seeds:
+        return
+    found = np.array([[[_values(runs[t, m, s]) for s in seeds] for m in methods] for t in tasks])
+    regrets = _regrets(found)
+    at = [max(round(share * EVALUATIONS) - 1, 0) for share in SHARES]
+    header = ["mean regret, mean rank at", *(f"{share:.0%}" for share in SHARES), "steps to the end of auto"]
+    ranks = rankdata(found, axis=1).mean(axis=(0, 2))
+    means = regrets.mean(axis=(0, 2))
+    rows = []
+    for index, method in enumerate(methods):
+        shown = [f"{means[index, k]:.3f} {ranks[index, k]:.2f}" for k in at]
+        end = means[methods.index("auto"), -1] if "auto" in methods else -math.inf
+        reached = np.flatnonzero(means[index] <= end).tolist()
+        rows.append([method, *shown, f"{(reached[0] + 1) / EVALUATIONS:.0%}" if len(reached) else "not"])
+    print(f"{len(tasks)} tasks, {len(seeds)} seeds")
+    print_table(header, rows)
+
+
+def _values(run: Mapping[str, Any]) -> Array:
+    return np.array([math.inf if value is None else value for value in run["best"]])
+
+
+def _regrets(found: Array) -> Array:
+    """Of values (tasks, methods, seeds, evaluations): 0 is the best that any method found with the seed, 1 what the
+    methods had found on average after one full evaluation's steps, or worse."""
+    best = found.min(axis=(1, 3), keepdims=True)
+    first = np.where(np.isinf(found[..., :1]), np.nan, found[..., :1])
+    usual = np.nanmedian(first, axis=(1, 2), keepdims=True)
+    regrets: Array = np.clip((found - best) / np.maximum(usual - best, 1e-12), 0.0, 1.0)
+    return regrets
+
+
+def main() -> int:
+    """Run what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=lambda text: text.split(";"), default=list(TASKS))
+    parser.add_argument("--methods", type=lambda text: text.split(";"), default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    done = load(given.out)
+    jobs = [
+        Job(task, method, seed)
+        for seed in range(given.seeds)
+        for task in given.tasks
+        for method in given.methods
+        if (task, method, seed) not in done
+    ]
+    failed = keep_all(jobs, given.workers, lambda job, run: keep(given.out, job, run))
+    table(given.out)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

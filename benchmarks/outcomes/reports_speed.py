@@ -1,0 +1,77 @@
+"""How long a report takes as a study's reports accumulate. ``python -m benchmarks.outcomes.reports_speed``
+
+A server on SQLite, one client. 100 trials report 1,000 values each; the last 100 of each tenth trial are single
+requests, which are timed. All earlier trials have reported the same steps. Results are in
+``benchmarks/results/outcomes-reports-speed.json``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from benchmarks.output import RESULTS, print_table, provenance, write
+from tests.servers import server_on
+
+OUT = RESULTS / "outcomes-reports-speed.json"
+TRIALS = 100
+STEPS = 1_000
+"""Of each trial."""
+TIMED = 100
+"""Single reports of each tenth trial; the others come by one request a trial."""
+RULES: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    # These stop nobody, so that every report is judged.
+    "median": {"rule": "median", "max_steps": 10_000, "after_trials": 1_000},
+    "asha": {"rule": "asha", "max_steps": 10_000, "after_trials": 1_000},
+    "patience": {"rule": "patience", "max_steps": 10_000, "no_gain_for": 10_000},
+}
+
+
+def measured(rule: Mapping[str, Any] | None) -> dict[str, list[float]]:
+    """Reports in the study, and the median and the 95% quantile of the milliseconds of a single one."""
+    found: dict[str, list[float]] = {"reports": [], "median_ms": [], "p95_ms": []}
+    with tempfile.TemporaryDirectory() as folder, server_on(f"sqlite:///{folder}/adabkb.db") as address:
+        client = httpx.Client(base_url=f"{address}/v1", timeout=120)
+        parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+        definition = {"id": "s", "direction": "minimize", "parameters": parameters, "early_stopping": rule}
+        client.post("/studies", json=definition).raise_for_status()
+        for tenth in range(10):
+            for number in range(1 + tenth * TRIALS // 10, 1 + (tenth + 1) * TRIALS // 10):
+                client.post("/studies/s/trials", json={"parameters": {"x": number / TRIALS}}).raise_for_status()
+                client.post("/studies/s/suggest", json={}).raise_for_status()
+                reports = [{"step": step, "value": 1.0 / (step + number)} for step in range(STEPS)]
+                single = reports[-TIMED:] if number % (TRIALS // 10) == 0 else []
+                many = {"reports": reports[: STEPS - len(single)]}
+                client.post(f"/studies/s/trials/{number}/reports", json=many).raise_for_status()
+            seconds = []
+            for body in single:
+                before = time.perf_counter()
+                client.post(f"/studies/s/trials/{number}/reports", json=body).raise_for_status()
+                seconds.append(time.perf_counter() - before)
+            found["reports"].append(STEPS * number)
+            found["median_ms"].append(round(1e3 * float(np.median(seconds)), 2))
+            found["p95_ms"].append(round(1e3 * float(np.quantile(seconds, 0.95)), 2))
+        client.close()
+    return found
+
+
+def main(out: Path = OUT) -> None:
+    """Measure, print and write."""
+    results = {name: measured(rule) for name, rule in RULES.items()}
+    write(out, {**provenance("benchmarks.outcomes.reports_speed"), "rules": results})
+    rows = [
+        [name, *(f"{median} {p95}" for median, p95 in zip(each["median_ms"], each["p95_ms"], strict=True))]
+        for name, each in results.items()
+    ]
+    print_table(["median and 95% ms at", *(f"{count:,}" for count in results["none"]["reports"])], rows)
+
+
+if __name__ == "__main__":
+    main()

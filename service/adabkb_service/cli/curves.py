@@ -1,0 +1,43 @@
+"""Commands about what trials report before their end."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.output import AsJson, show
+from adabkb_service.cli.trials import Attempt, LeaseSeconds, TrialNumber, body_of
+
+STOPPED = 3
+"""Exit code of a report to a trial that is stopped."""
+
+
+def report(
+    server: Server,
+    study: StudyId,
+    trial: TrialNumber,
+    step: Annotated[int, typer.Argument(help="steps done so far", show_default=False)],
+    value: Annotated[float, typer.Argument(help="the result if it ended now", show_default=False)],
+    attempt: Attempt = None,
+    lease_seconds: LeaseSeconds = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report the value of a trial before its end, and renew its lease; exit with code 3 if the trial is stopped.
+
+    \b
+    adabkb report svm 7 12 0.31
+    """
+    body = body_of(step=step, value=value, attempt=attempt, lease_seconds=lease_seconds)
+    answer = server.post(path(study, f"/trials/{trial}/reports"), body)
+    show(answer, f"Stop: {answer['reason']}" if answer["stop"] else "Go on.", as_json=as_json)
+    if answer["stop"]:
+        raise typer.Exit(STOPPED)
+
+
+def curve(server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False) -> None:
+    """Show what a trial has reported before its end, step by step."""
+    reports = list(server.pages(path(study, f"/trials/{trial}/reports"), attempt=attempt))
+    lines = [f"step {report['step']}: {report['value']!r}" for report in reports]
+    show(reports, "\n".join(lines) or f"Trial {trial} has reported nothing.", as_json=as_json)

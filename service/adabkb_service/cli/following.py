@@ -1,0 +1,86 @@
+"""The file in which a program reports values before its end, read while it is written."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adabkb_client import AdaBKBError, LeasedTrial
+from adabkb_service.cli import program
+from adabkb_service.cli.processes import ProcessGroup
+
+log = logging.getLogger("adabkb.run")
+
+LOOK_EVERY = 0.2
+"""Seconds between two looks at the file."""
+
+
+class Follower:
+    """Passes reports on, and ends the program when its trial is stopped.
+
+    Args:
+        trial: of the program.
+        file: in which the program writes a line for each report.
+        group: the program.
+        grace: seconds between SIGTERM and SIGKILL.
+    """
+
+    def __init__(self, trial: LeasedTrial, file: Path, group: ProcessGroup, grace: float) -> None:
+        self._trial = trial
+        self._file = file
+        self._group = group
+        self._grace = grace
+        self._read = 0
+        self._over = threading.Event()
+        self._is_lost = False
+        """Whether reports are of no more use: the server has refused one."""
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Read the file inside the block, and what is left of it at the end."""
+        thread = threading.Thread(target=self._follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _follow(self) -> None:
+        while not self._over.wait(LOOK_EVERY):
+            if self._pass_on():
+                self._end()
+                return
+        self._pass_on()
+
+    def _pass_on(self) -> bool:
+        """Report what is new in the file, and return whether the trial is stopped."""
+        try:
+            with self._file.open("rb") as stream:
+                stream.seek(self._read)
+                new = stream.read()
+        except OSError:  # nothing is written yet
+            return False
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.decode(errors="replace").splitlines():
+            if self._is_lost:
+                return False
+            try:
+                found = program.report(line)
+                if found is not None and self._trial.report(*found):
+                    return True
+            except (program.NoResult, AdaBKBError, ValueError) as error:
+                log.warning("trial %d of study %r: %s", self._trial.number, self._trial.trial.study_id, error)
+                self._is_lost = isinstance(error, AdaBKBError)
+        return False
+
+    def _end(self) -> None:
+        """Ask the program to end, and kill it after the time of grace."""
+        self._group.send(signal.SIGTERM if self._grace else signal.SIGKILL)
+        if not self._over.wait(self._grace):
+            self._group.send(signal.SIGKILL)

@@ -1,0 +1,157 @@
+"""Early stopping: the rules by which trials end before their last step, told from the values that they report.
+
+A rule compares a trial with others at *marks*, so that a report needs no whole curves: the asha rule has one mark per
+rung, the median rule one per step, and the patience rule, which looks at the trial alone, has none. Each decision is a
+pure function of the trial's own curve and of the values that others reported at the mark.
+
+Sources: median rule: Golovin et al., Google Vizier (2017), section 3.2.2, with values at the same step as in Optuna's
+MedianPruner; asha: Li et al., A System for Massively Parallel Hyperparameter Tuning (2020), in its stopping variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.contract.parameters import Body, Whole
+from adabkb_service.storage.columns import Curve
+
+MOST_STEPS = 10**9
+"""Largest number of a step."""
+
+Steps = Annotated[int, Field(ge=1, le=MOST_STEPS), Whole]
+Trials = Annotated[int, Field(ge=1, le=1_000_000), Whole]
+
+
+class _Rule(Body):
+    """What all rules have in common."""
+
+    compares: ClassVar[bool] = True
+    """Whether it compares trials with each other. If not, the last value of a trial that it ends is the result."""
+
+    max_steps: Annotated[Steps, Field(description="steps of a full evaluation")]
+    min_steps: Annotated[Steps, Field(description="steps that every trial may take")] = 1
+
+    @model_validator(mode="after")
+    def _leaves_room(self) -> Self:
+        if self.min_steps >= self.max_steps:
+            detail = "must be less than max_steps ({max_steps}), or no trial could be stopped"
+            raise PydanticCustomError("min_steps", detail, {"field": "min_steps", "max_steps": self.max_steps})
+        return self
+
+    def mark(self, before: int, step: int) -> int | None:
+        """The mark at which a report of ``step`` competes, where the report before it was of the step ``before``."""
+        raise NotImplementedError
+
+    def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
+        """Why a trial should stop, in a sentence; None if it should go on.
+
+        Args:
+            curve: of the trial, up to the report in question.
+            others: values that other trials reported at the mark of this report.
+            sign: +1 if larger values are better, -1 if smaller ones are.
+        """
+        raise NotImplementedError
+
+    def may_stop(self, step: int) -> bool:
+        """Whether the rule applies at a step: not before ``min_steps``, and not where the evaluation is over anyway."""
+        return self.min_steps <= step < self.max_steps
+
+
+class MedianRule(_Rule):
+    """Stops a trial whose best value is worse than the median of the values of others at the same step."""
+
+    rule: Literal["median"]
+    after_trials: Annotated[Trials, Field(description="other trials that must have reported the step")] = 5
+
+    def mark(self, before: int, step: int) -> int | None:  # noqa: ARG002
+        """Each step: trials that are compared report the same steps."""
+        return step if self.may_stop(step) else None
+
+    def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
+        """As for every rule."""
+        if len(others) < self.after_trials:
+            return None
+        middle = median(others)
+        if sign * curve["best"] >= sign * middle:
+            return None
+        return (
+            f"Its best value up to step {curve['step']}, {curve['best']:.6g}, is worse than {middle:.6g}, the median "
+            f"of {len(others)} other trials at that step."
+        )
+
+
+class AshaRule(_Rule):
+    """Asynchronous successive halving: at steps min_steps, min_steps * eta, min_steps * eta^2, ... (the rungs), the
+    best 1 / eta of the trials that have come so far go on."""
+
+    rule: Literal["asha"]
+    eta: Annotated[int, Field(ge=2, le=1000, description="one in eta trials goes on from each rung"), Whole] = 3
+    after_trials: Annotated[Trials, Field(description="other trials that must have reached the rung")] = 1
+
+    def mark(self, before: int, step: int) -> int | None:
+        """The highest rung that the report has reached and the one before it had not."""
+        reached, rung = None, self.min_steps
+        while rung <= step and self.may_stop(rung):
+            reached = rung if rung > before else reached
+            rung *= self.eta
+        return reached
+
+    def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
+        """As for every rule."""
+        if len(others) < self.after_trials:
+            return None
+        better = sum(sign * value > sign * curve["value"] for value in others)
+        places = max((len(others) + 1) // self.eta, 1)
+        if better < places:
+            return None
+        return (
+            f"At step {curve['step']} it has place {better + 1} of {len(others) + 1} trials, of which the best "
+            f"{places} go on."
+        )
+
+
+class PatienceRule(_Rule):
+    """Ends a trial whose value has not improved for some steps. Its last value is its result."""
+
+    compares: ClassVar[bool] = False
+
+    rule: Literal["patience"]
+    no_gain_for: Annotated[Steps, Field(description="steps without an improvement that end a trial")]
+    min_gain: Annotated[
+        float, Field(ge=0, allow_inf_nan=False, description="improvements no larger than this do not count")
+    ] = 0.0
+
+    def mark(self, before: int, step: int) -> int | None:  # noqa: ARG002
+        """None: no other trial matters."""
+        return None
+
+    def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:  # noqa: ARG002
+        """As for every rule."""
+        since = curve["step"] - curve["gain_step"]
+        if since < self.no_gain_for:
+            return None
+        return f"Its value has not improved for {since} steps, since step {curve['gain_step']}."
+
+
+EarlyStopping = Annotated[MedianRule | AshaRule | PatienceRule, Field(discriminator="rule")]
+
+
+def extended(curve: Curve | None, step: int, value: float, rule: _Rule | None, sign: float) -> Curve:
+    """A curve with one more report; None stands for a curve without reports."""
+    if curve is None:
+        return Curve(reports=1, step=step, value=value, best=value, gain_step=step, gain_value=value)
+    least = rule.min_gain if isinstance(rule, PatienceRule) else 0.0
+    gains = sign * (value - curve["gain_value"]) > least
+    return Curve(
+        reports=curve["reports"] + 1,
+        step=step,
+        value=value,
+        best=value if sign * value > sign * curve["best"] else curve["best"],
+        gain_step=step if gains else curve["gain_step"],
+        gain_value=value if gains else curve["gain_value"],
+    )

@@ -1,0 +1,66 @@
+"""Reports of trials before their end: the bodies of the request, and its answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from adabkb_service.contract.answers import Answer, StudySummary, Trial
+from adabkb_service.contract.early_stopping import MOST_STEPS
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
+from adabkb_service.contract.requests import MOST_ITEMS, Attempt
+
+MOST_REPORTS = 10_000
+"""Largest number of reports of one attempt."""
+
+Step = Annotated[int, Field(ge=0, le=MOST_STEPS, description="steps done so far"), Whole]
+
+
+class Report(Body):
+    """The value of a trial after some of its steps."""
+
+    step: Step
+    value: Annotated[Number, Field(description="the result that the trial would have if it ended at this step")]
+
+
+class _Holding(Body):
+    attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
+    lease_seconds: LeaseSeconds | None = None
+
+
+class OneReportBody(Report, _Holding):
+    """One value, and the lease to renew."""
+
+
+class ReportsBody(_Holding):
+    """Several values of one trial, in the order of their steps, and the lease to renew."""
+
+    reports: Annotated[list[Report], Field(min_length=1, max_length=MOST_ITEMS), SPARING]
+
+
+def _kind(body: object) -> str:
+    return "ReportsBody" if isinstance(body, dict) and "reports" in body else "OneReportBody"
+
+
+ReportBody = Annotated[
+    Annotated[OneReportBody, Tag("OneReportBody")] | Annotated[ReportsBody, Tag("ReportsBody")], Discriminator(_kind)
+]
+
+
+def reports_of(body: OneReportBody | ReportsBody) -> list[tuple[str, Report]]:
+    """The reports of a body, each with its JSON pointer."""
+    if isinstance(body, OneReportBody):
+        return [("", body)]
+    return [(f"/reports/{index}", each) for index, each in enumerate(body.reports)]
+
+
+class Reported(Answer):
+    """The answer to a report."""
+
+    stop: Annotated[bool, Field(description="the trial is stopped: its worker ends it, and sends nothing more")]
+    reason: Annotated[str | None, Field(description="why, in a sentence")]
+    rule: Annotated[Literal["median", "asha", "patience"] | None, Field(description="by which it is stopped")]
+    trial: Trial
+    study: StudySummary

@@ -1,0 +1,136 @@
+"""POST /v1/studies/{id}/trials/{n}/reports: values of a trial before its end, answered by whether it should stop.
+
+A report renews the lease as a heartbeat does. Its values are one event and one row each, and the rule of the study
+decides at once, on the trial's own curve (a column of its row) and on the values that others reported at the same mark
+(an index). If the trial is to stop, it is stopped in the same transaction, and its worker has nothing more to send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from adabkb_service.contract.early_stopping import extended
+from adabkb_service.contract.reports import MOST_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
+from adabkb_service.contract.study import definition_of
+from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFinished
+from adabkb_service.operations.lease import check_current, renew
+from adabkb_service.storage.columns import Estimate
+from adabkb_service.storage.rows import TrialRow
+from adabkb_service.study import curves, lifecycle, render
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Key, Outcome, Points, Request
+
+Bodies = OneReportBody | ReportsBody
+
+
+def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> Request[Reported]:
+    """Store what a trial reports, renew its lease, and decide whether it goes on.
+
+    A stopped trial takes reports without effect, so that a worker learns of its end however late it asks.
+
+    Raises:
+        StudyNotFound, TrialNotFound: there is no such thing.
+        Invalid: a step is too large, goes backwards, or is one too many.
+        ReportConflict: the attempt has reported another value at the same step.
+        TrialFinished: the trial is completed or failed.
+        LeaseLost: the attempt does not hold the trial any more, or has run for longer than it may.
+    """
+    return Request(study_id, Reported, partial(_report, number, body), key)
+
+
+def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Reported]:
+    trial = draft.trial(number)
+    check_current(trial, body.attempt)
+    if trial.state != "stopped":
+        new = _new(draft, trial, body)
+        if trial.state not in ("completed", "failed"):
+            renew(draft, trial, body.lease_seconds)
+        elif new:
+            raise TrialFinished(f"Trial {number} is {trial.state}; it takes no further reports.")
+        if new:
+            _record(draft, trial, new)
+    lifecycle.settle(draft)
+    found, is_stopped = draft.trial(number), draft.trial(number).state == "stopped"
+    return Outcome(
+        Reported(
+            stop=is_stopped,
+            reason=found.reason if is_stopped else None,
+            rule=draft.study.definition["early_stopping"]["rule"] if is_stopped else None,
+            trial=render.trial(found),
+            study=lifecycle.summary(draft.study),
+        )
+    )
+
+
+def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
+    """The reports that are not stored yet, in order."""
+    told = reports_of(body)
+    last = -1 if trial.curve is None else trial.curve["step"]
+    known = curves.values(draft, trial.number, trial.attempt, [each.step for _, each in told if each.step <= last])
+    faults, new = [], []
+    for pointer, each in told:
+        if known.get(each.step, each.value) != each.value:
+            raise ReportConflict(
+                f"Attempt {trial.attempt} of trial {trial.number} has reported {known[each.step]} at step {each.step}; "
+                f"it cannot report {each.value} there too."
+            )
+        if each.step in known:
+            continue
+        if detail := _misfit(draft, each.step, last):
+            faults.append(FieldError(f"{pointer}/step", detail, "step"))
+        new.append(each)
+        known[each.step], last = each.value, max(each.step, last)
+    if faults:
+        raise Invalid(faults)
+    if (0 if trial.curve is None else trial.curve["reports"]) + len(new) > MOST_REPORTS:
+        detail = f"an attempt reports at most {MOST_REPORTS:,} values; report every tenth step, say"
+        raise Invalid([FieldError("/reports" if isinstance(body, ReportsBody) else "/step", detail, "too_many")])
+    return new
+
+
+def _misfit(draft: Draft, step: int, last: int) -> str | None:
+    """Why a new report cannot be of this step, where the one before it was of the step ``last``."""
+    rule = draft.study.definition.get("early_stopping")  # older definitions do not have it
+    if rule is not None and step > rule["max_steps"]:
+        return f"must be at most max_steps of the study's early_stopping ({rule['max_steps']})"
+    if step < last:
+        return f"must be more than {last}, the step reported before; steps count what is done so far"
+    return None
+
+
+def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
+    """Log the reports, and stop the trial if the rule of the study says so at one of them."""
+    payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
+    draft.record("reported", payload, trial.number)
+    definition = definition_of(draft.study.definition)
+    rule, sign, curve = definition.early_stopping, definition.sign, trial.curve
+    if rule is None:
+        return
+    for each in new:
+        mark = rule.mark(-1 if curve is None else curve["step"], each.step)
+        curve = extended(curve, each.step, each.value, rule, sign)
+        if rule.may_stop(each.step) and (mark is not None or not rule.compares):
+            values = {} if mark is None else curves.at_mark(draft, mark)
+            others = [value for other, value in values.items() if other != trial.number]
+            if reason := rule.verdict(curve, others, sign):
+                results = draft.results_of_trials() if rule.compares else {}
+                estimate = curves.extrapolated(each.value, values, results) if rule.compares else None
+                _stop(draft, trial, new[-1], reason, estimate)
+                return
+
+
+def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Estimate | None) -> None:
+    """End a trial. Without an estimate of what it would have come to, its last value is its result."""
+    payload = {
+        "attempt": trial.attempt,
+        "step": last.step,
+        "value": last.value,
+        "parameters": trial.parameters,
+        "reason": reason,
+        "estimate": estimate,
+    }
+    draft.record("stopped", payload, trial.number)
+    if estimate is None:
+        told = {"observation": draft.study.observations + 1, "value": last.value, "std_error": None}
+        draft.record("observed", {**told, "attempt": trial.attempt, "parameters": trial.parameters}, trial.number)

@@ -1,0 +1,67 @@
+"""Queries of ``reports``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from sqlalchemy import Connection, bindparam, insert, select, tuple_
+
+from adabkb_service.storage.rows import ReportRow, as_values
+from adabkb_service.storage.tables import reports
+
+FIRST = (0, 0, -1)
+"""Before the first report of a study."""
+
+_ADD = insert(reports)
+_OF_STUDY = reports.c.study_id == bindparam("study")
+_ORDER = reports.c.trial, reports.c.attempt, reports.c.step
+_AT_MARK = select(reports.c.trial, reports.c.attempt, reports.c.value).where(
+    _OF_STUDY, reports.c.mark == bindparam("its_mark")
+)
+
+
+def add(connection: Connection, rows: Iterable[ReportRow]) -> None:
+    """Insert reports."""
+    connection.execute(_ADD, [as_values(row) for row in rows])
+
+
+def values(connection: Connection, study_id: str, trial: int, attempt: int, steps: Collection[int]) -> dict[int, float]:
+    """Step -> value of the reports of an attempt at these steps, as far as there are any."""
+    query = select(reports.c.step, reports.c.value).where(
+        reports.c.study_id == study_id,
+        reports.c.trial == trial,
+        reports.c.attempt == attempt,
+        reports.c.step.in_(steps),
+    )
+    return {row.step: row.value for row in connection.execute(query)}
+
+
+def at_mark(connection: Connection, study_id: str, mark: int) -> dict[int, float]:
+    """Trial -> the value that its last attempt to get there reported at a mark."""
+    found = connection.execute(_AT_MARK, {"study": study_id, "its_mark": mark}).all()
+    # With ORDER BY, SQLite would read all reports of the study in the order of their keys.
+    return {trial: value for trial, _, value in sorted(tuple(row) for row in found)}
+
+
+def of_attempt(
+    connection: Connection, study_id: str, trial: int, attempt: int, first: int, limit: int
+) -> list[ReportRow]:
+    """At most ``limit`` reports of an attempt by step, from the first whose step is at least ``first``."""
+    query = (
+        select(reports)
+        .where(
+            reports.c.study_id == study_id,
+            reports.c.trial == trial,
+            reports.c.attempt == attempt,
+            reports.c.step >= first,
+        )
+        .order_by(reports.c.step)
+        .limit(limit)
+    )
+    return [ReportRow(*row) for row in connection.execute(query)]
+
+
+def page(connection: Connection, study_id: str, after: tuple[int, int, int], limit: int) -> list[ReportRow]:
+    """At most ``limit`` reports of the study by trial, attempt and step, after one that is named so."""
+    query = select(reports).where(reports.c.study_id == study_id, tuple_(*_ORDER) > after)
+    return [ReportRow(*row) for row in connection.execute(query.order_by(*_ORDER).limit(limit))]

@@ -1,0 +1,29 @@
+"""The benchmark of results step by step, in small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.outcomes import reports
+from benchmarks.outcomes.curves import MAX_STEPS, TASKS
+
+
+def test_every_method_spends_the_steps_and_stopped_trials_cost_what_they_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reports, "EVALUATIONS", 3)
+    monkeypatch.setattr(reports, "SEEDS", 1)
+    out, task = tmp_path / "reports.json", "magic, linear on features"
+    trained = reports.Training(TASKS[task], 0)
+    with pytest.raises(reports.UsedUp):
+        reports.METHODS["auto, asha"](trained)
+    assert len(trained.best) == 3 * MAX_STEPS
+    for method in ("auto", "auto, asha", "tpe, hyperband"):
+        job = reports.Job(task, method, 0)
+        run = job.run()
+        assert len(run["best"]) == 3
+        reports.keep(out, job, run)
+    reports.table(out)
+    assert "1 tasks, 1 seeds" in capsys.readouterr().out
