@@ -83,7 +83,7 @@ class Programs:
             folder = Path(
                 open_.enter_context(tempfile.TemporaryDirectory(prefix="adabkb-", ignore_cleanup_errors=True))
             )
-            command = self._command(trial)
+            command = program.filled(self.command, trial.parameters)
             sink = self._sink(trial, command, open_)
             with self._started(command, trial, folder) as group:
                 outputs = Output(group.stdout, sink), Output(group.stderr, sink)
@@ -143,12 +143,6 @@ class Programs:
                 group.send(signal.SIGKILL)
             if not self._running:
                 self.check_running()
-
-    def _command(self, trial: LeasedTrial) -> list[str]:
-        try:
-            return program.filled(self.command, trial.parameters)
-        except program.WrongPlaceholder as mistake:
-            raise Stopped(str(mistake)) from None
 
     def _sink(self, trial: LeasedTrial, command: Sequence[str], open_: ExitStack) -> IO[bytes]:
         if self.logs is None:

@@ -39,16 +39,23 @@ def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
     Raises:
         WrongPlaceholder: it names the argument and the parameters that there are.
     """
-    filled(command, dict.fromkeys(names))
+    for argument in command:
+        _BRACES.sub(partial(_filled, argument, dict.fromkeys(names)), argument)
 
 
 def filled(command: Sequence[str], parameters: Mapping[str, Any]) -> list[str]:
-    """Return the command with the values of parameters in place of ``{name}``, and single braces for doubled ones.
+    """Return the command with the values of parameters in place of ``{name}``, and single braces for doubled ones. An
+    argument that names a parameter that is inactive is left out.
 
-    Raises:
-        WrongPlaceholder: as above.
+    Args:
+        command: as ``check_placeholders`` has it.
+        parameters: the active ones.
     """
-    return [_BRACES.sub(partial(_filled, argument, parameters), argument) for argument in command]
+    return [
+        _BRACES.sub(partial(_filled, argument, parameters), argument)
+        for argument in command
+        if all(found[1] is None or found[1] in parameters for found in _BRACES.finditer(argument))
+    ]
 
 
 def environment(trial: LeasedTrial, folder: Path) -> dict[str, str]:

@@ -81,6 +81,11 @@ Choice = Annotated[
 ]
 Tags = Annotated[dict[Name, Text], Field(max_length=MOST_TAGS), SPARING]
 Choices = Annotated[list[Choice], Field(min_length=1, max_length=MOST_CHOICES), SPARING]
+When = Annotated[
+    Annotated[dict[Name, Choices], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | None,
+    Field(description="active only where each of these parameters is, and has one of these values; null: everywhere"),
+]
+"""Conditions, which ``contract/conditions.py`` checks against the other parameters."""
 
 
 class Body(BaseModel):
@@ -105,6 +110,7 @@ class FloatParameter(Body):
     low: Number
     high: Number
     step: Annotated[Positive | None, Field(description="on a linear scale only")] = None
+    when: When = None
 
     @field_validator("low")
     @classmethod
@@ -155,6 +161,7 @@ class IntParameter(Body):
     low: SafeInteger
     high: SafeInteger
     step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER), Whole] = 1
+    when: When = None
 
     @field_validator("low")
     @classmethod
@@ -188,6 +195,7 @@ class OrdinalParameter(Body):
     name: Name
     kind: Literal["ordinal"]
     values: Choices
+    when: When = None
 
     @field_validator("values")
     @classmethod
@@ -205,6 +213,7 @@ class CategoricalParameter(Body):
     name: Name
     kind: Literal["categorical"]
     choices: Choices
+    when: When = None
 
     @field_validator("choices")
     @classmethod
@@ -221,6 +230,7 @@ class BoolParameter(Body):
 
     name: Name
     kind: Literal["bool"]
+    when: When = None
 
     def axis(self) -> Axis:
         """The engine's axis."""
@@ -233,6 +243,7 @@ class FixedParameter(Body):
     name: Name
     kind: Literal["fixed"]
     value: Choice
+    when: When = None
 
     def axis(self) -> Fixed:
         """No axis: the engine does not see it."""

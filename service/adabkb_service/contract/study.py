@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import MISSING, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    MISSING,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
+from adabkb_service.contract import conditions
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
+from adabkb_service.contract.constants import misfit
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
@@ -50,6 +62,10 @@ NEEDS_AUTO = (
 )
 USUAL_SIZE = 2**16
 """Largest number of characters of a stored definition of usual size."""
+CANNOT_COMBINE = (
+    "cannot go together with parameters that have conditions (when) yet; keep one of the two, and let the evaluation "
+    "fail where the other does not hold"
+)
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
@@ -133,6 +149,8 @@ class StudyDefinition(Body):
             names.add(parameter.name)
         if all(parameter.kind == "fixed" for parameter in parameters):
             raise PydanticCustomError("fixed", "must have a parameter that is not fixed")
+        if faults := conditions.faults(parameters):
+            raise ValidationError.from_exception_data("conditions", faults)
         return parameters
 
     @field_validator("algorithm")
@@ -141,7 +159,10 @@ class StudyDefinition(Body):
         parameters = info.data.get("parameters")
         if parameters is None:
             return algorithm
-        return algorithm.resolved(Space(tuple(parameter.axis() for parameter in parameters)))
+        space = _space(parameters)
+        if space.conditions and not isinstance(algorithm, AutoProfile):
+            raise misfit("kind", "has no parameters with conditions (when); leave the algorithm out: auto has them")
+        return algorithm.resolved(space)
 
     @field_validator("constraints")
     @classmethod
@@ -150,6 +171,8 @@ class StudyDefinition(Body):
         if constraints and parameters is not None and algorithm is not None:
             if not algorithm.takes_constraints:
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
+            if any(parameter.when for parameter in parameters):
+                raise PydanticCustomError("constraints", CANNOT_COMBINE)
             check_constraints(constraints, [parameter.axis() for parameter in parameters])
         return constraints
 
@@ -175,8 +198,7 @@ class StudyDefinition(Body):
 
     def space(self) -> Space:
         """The engine's search space."""
-        constraints = tuple(map(Constraint, self.constraints))
-        return Space(tuple(parameter.axis() for parameter in self.parameters), constraints)
+        return _space(self.parameters, tuple(map(Constraint, self.constraints)))
 
     def config(self, engine_revision: int) -> auto_module.Config | Config | gp_threds_module.Config:
         """The configuration of the engine, for a study that follows the rules of this engine revision."""
@@ -187,6 +209,10 @@ class StudyDefinition(Body):
     def sign(self) -> float:
         """+1 for a study that maximises, as the engine does; -1 for one that minimises."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+
+def _space(parameters: Sequence[Parameter], constraints: tuple[Constraint, ...] = ()) -> Space:
+    return Space(tuple(parameter.axis() for parameter in parameters), constraints, conditions.conditions(parameters))
 
 
 def definition_of(stored: dict[str, Any]) -> StudyDefinition:

@@ -5,7 +5,9 @@ With coordinates independent and uniform in the unit cube, and all variances ove
     first order  S_k = Var(E[m | x_k]) / Var(m)        what the parameter explains by itself
     total        T_k = E(Var[m | x_~k]) / Var(m)       what it explains together with all others
 
-An integer or a choice weighs as much as its bin, and a log scale is uniform in the logarithm. There is no closed form:
+An integer or a choice weighs as much as its bin, and a log scale is uniform in the logarithm. Where a parameter is
+inactive m does not vary with it: what is active in a small part of the space explains little of the whole.
+There is no closed form:
 the kernel of ``auto`` is no product over the axes, and its outputs are warped. So both are estimated by pick-freeze
 (Saltelli et al. 2010), from a few random shifts of one Sobol' sequence. Their spread is the standard error.
 """
@@ -62,7 +64,7 @@ def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | N
     for axis in range(axes):
         AB[axis, :, :, axis] = B[:, :, axis]
     positions = np.concatenate([A[None], B[None], AB]).reshape(-1, axes)
-    values = mean(positions)
+    values = mean(space.settled(positions))
     size = float(np.abs(values).max())
     values = (values / (size or 1.0)).reshape(-1, shifts, points)
     std = float(values[:2].std())
@@ -87,5 +89,5 @@ def _samples(space: Space) -> tuple[Array, Array]:
     points = min(max(1 << (affordable.bit_length() - 1), FEWEST_POINTS), MOST_POINTS)
     sequence = Sobol(2 * axes, scramble=False).random(points)
     both = np.concatenate([(sequence + uniforms(0, shift, 2 * axes)) % 1.0 for shift in range(SHIFTS)])
-    A, B = (space.snap(half).reshape(SHIFTS, points, axes) for half in (both[:, :axes], both[:, axes:]))
+    A, B = (space.rounded(half).reshape(SHIFTS, points, axes) for half in (both[:, :axes], both[:, axes:]))
     return A, B

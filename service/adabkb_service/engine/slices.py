@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import FloatAxis, Value, identity
-from adabkb_service.engine.candidates import product
 from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.space import Space
@@ -27,7 +27,7 @@ class Slice:
 
     space: Space
     fixed: Mapping[str, Value]
-    """Valid values by the names of axes."""
+    """Valid values by the names of axes, which these values make active."""
 
     @cached_property
     def free(self) -> Bools:
@@ -36,26 +36,32 @@ class Slice:
 
     @cached_property
     def size(self) -> float:
-        """Number of feasible points; infinite if a free axis is real, an upper bound if there are too many to look at
-        them."""
+        """Number of feasible points; infinite if a free axis is real, or if conditions leave too many to be counted; an
+        upper bound if there are too many to look at them."""
         if self.feasible is not None and self.feasible.is_listed:
             return len(self.feasible.points)
-        axes = zip(self.space.axes, self.free, strict=True)
-        return math.prod(math.inf if axis.count is None else float(axis.count) for axis, is_free in axes if is_free)
+        axes = enumerate(zip(self.space.axes, self._coordinates.tolist(), strict=True))
+        held = {k: axis.bin(u) if axis.count else 0 for k, (axis, u) in axes if not self.free[k]}
+        count = self.space.activity.fold(held, 1.0, operator.mul, operator.add)
+        return math.inf if count is None else count
 
     @cached_property
     def points(self) -> Array:
         """Every feasible point of a finite slice, (size, d)."""
         if self.feasible is not None:
             return self.feasible.points
-        values = []
-        for axis, is_free, fixed in zip(self.space.axes, self.free, self._coordinates, strict=True):
-            if is_free:
-                assert not isinstance(axis, FloatAxis), "a real interval cannot be listed"
-                values.append(np.array([axis.encode(axis.value(index)) for index in range(axis.count)]))
-            else:
-                values.append(np.array([fixed]))
-        return product(values)
+        rows = self.put(self.space.activity.rest[None])
+        for k in self.space.activity.order:
+            axis = self.space.axes[k]
+            if not self.free[k]:
+                continue
+            assert not isinstance(axis, FloatAxis), "a real interval cannot be listed"
+            values = [axis.encode(axis.value(index)) for index in range(axis.count)]
+            active = self.space.activity.active(rows)[:, k]
+            repeats = np.where(active, len(values), 1)
+            rows = np.repeat(rows, repeats, axis=0)
+            rows[np.repeat(active, repeats), k] = np.tile(values, int(active.sum()))
+        return rows
 
     @cached_property
     def feasible(self) -> Feasible | None:
@@ -70,12 +76,12 @@ class Slice:
 
     def put(self, positions: Array) -> Array:
         """Positions (k, d) moved into the slice along the fixed axes."""
-        return np.where(self.free, positions, self._coordinates)
+        return self.space.settled(np.where(self.free, positions, self._coordinates))
 
     def exact(self, position: Array) -> Array:
         """The point (d,) that a position stands for: its fixed coordinates are those of the values as they are given,
         which may be finer than what a position is decoded to."""
-        found: Array = self.put(self.space.snap(position[None]))[0]
+        found: Array = self.put(self.space.rounded(position[None]))[0]
         return found
 
     def holds(self, positions: Array) -> Bools:
@@ -85,7 +91,9 @@ class Slice:
 
     def agrees(self, parameters: Mapping[str, Value]) -> bool:
         """Whether a point's parameters have the values that are fixed."""
-        return all(identity(parameters[name]) == identity(value) for name, value in self.fixed.items())
+        return all(
+            name in parameters and identity(parameters[name]) == identity(value) for name, value in self.fixed.items()
+        )
 
     @cached_property
     def _coordinates(self) -> Array:

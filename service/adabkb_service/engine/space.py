@@ -1,12 +1,13 @@
 """The search space: maps named parameters to positions in the unit cube, and back. The parameters identify a point.
 
-Positions are those of the whole product of the axes. Which of its points satisfy the constraints, ``feasible`` knows.
+A point has its active parameters only; along the other axes its position is at rest (``conditions``). Positions are those
+of the whole product of the axes. Which of its points satisfy the constraints, ``feasible`` knows.
 """
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import Axis, Value, identity
+from adabkb_service.engine.conditions import Activity, Condition, needs_of
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.wording import brief, listed, nearest
 
@@ -38,15 +40,28 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Space:
-    """The Cartesian product of the axes, in the order in which the study declares its parameters, and constraints."""
+    """The Cartesian product of the axes, in the order in which the study declares its parameters, and constraints;
+    conditions make some parameters inactive at some points."""
 
     parameters: tuple[Axis | Fixed, ...]
     constraints: tuple[Constraint, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """The parameters that vary."""
         return tuple(each for each in self.parameters if not isinstance(each, Fixed))
+
+    @cached_property
+    def activity(self) -> Activity:
+        """Which axes are active where."""
+        needs = needs_of(self.axes, self.conditions)
+        return Activity(self.axes, {name: each for name, each in needs.items() if each})
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Of all parameters."""
+        return frozenset(each.name for each in self.parameters)
 
     @property
     def dimension(self) -> int:
@@ -60,17 +75,29 @@ class Space:
 
     def decode(self, u: Sequence[float] | Array) -> dict[str, Value]:
         """The parameters at cube position ``u`` of shape (d,)."""
-        found = {axis.name: axis.decode(float(x)) for axis, x in zip(self.axes, u, strict=True)}
-        if len(self.axes) == len(self.parameters):
-            return found
-        return {each.name: each.value if isinstance(each, Fixed) else found[each.name] for each in self.parameters}
+        activity = self.activity
+        if not activity.needs:
+            return self._named(u, self.names)
+        indices = activity.indices(u)
+        return self._named(u, {name for name in self.names if activity.is_active(name, indices)})
+
+    def corners(self, low: Array, high: Array) -> tuple[dict[str, Value], dict[str, Value]]:
+        """The parameters at two corners, (d,) each, of a box: those that are active anywhere in it."""
+        ends = self.activity.indices(low), self.activity.indices(high)
+        names = {name for name in self.names if self.activity.may_be_active(name, *ends)}
+        return self._named(low, names), self._named(high, names)
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """The cube position, shape (d,), of valid parameters (see ``problems``)."""
-        return np.array([axis.encode(parameters[axis.name]) for axis in self.axes]) + 0.0  # -0.0 is 0.0
+        given = self.axes
+        if self.activity.needs:
+            given = tuple(axis for axis in self.axes if self.is_active(axis.name, parameters))
+        found = {axis.name: axis.encode(parameters[axis.name]) for axis in given}
+        rest = zip(self.axes, self.activity.rest, strict=True)
+        return np.array([found.get(axis.name, at) for axis, at in rest]) + 0.0  # -0.0 is 0.0
 
-    def snap(self, positions: Array) -> Array:
-        """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""
+    def rounded(self, positions: Array) -> Array:
+        """Positions (k, d) moved to those of the nearest values along each axis."""
         columns = zip(self.axes, positions.T.tolist(), strict=True)
         return np.array([[axis.encode(axis.decode(u)) for u in column] for axis, column in columns]).T
 
@@ -78,17 +105,47 @@ class Space:
         """The constraints, by their numbers, that a valid point with all its parameters does not satisfy."""
         return [index for index, each in enumerate(self.constraints) if not each.holds(parameters)]
 
-    def problems(self, parameters: Mapping[str, object]) -> dict[str, str]:
+    def settled(self, positions: Array) -> Array:
+        """Positions (k, d) with the inactive axes at rest."""
+        return self.activity.settled(positions)
+
+    def snap(self, positions: Array) -> Array:
+        """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""
+        return self.settled(self.rounded(positions))
+
+    def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
+        """Whether a parameter is active at a valid point."""
+        return self._obstacle(name, parameters) is None
+
+    def made_active(self, position: Array, names: Sequence[str]) -> Array:
+        """A position (d,), moved along the ancestors of some parameters to their first values with which these are
+        active; some values of all these ancestors must be."""
+        moved, indices = position.copy(), self.activity.indices(position)
+        order = [axis.name for axis in self.axes]
+        for ancestor, allowed in self.activity.needed(names).items():
+            if indices[ancestor] not in allowed:
+                axis = self.activity.by_name[ancestor]
+                moved[order.index(ancestor)] = axis.encode(axis.value(min(allowed)))
+        settled: Array = self.settled(moved[None])[0]
+        return settled
+
+    def problems(self, parameters: Mapping[str, Any], *, partial: bool = False) -> dict[str, str]:
         """What is wrong with a point: parameter name -> message; empty for a valid point. A
-        fixed parameter may be left out."""
+        fixed parameter may be left out, and any one of a partial point."""
         found: dict[str, str] = {}
         for each in self.parameters:
+            obstacle = self._obstacle(each.name, parameters)
             if each.name not in parameters:
-                if not isinstance(each, Fixed):
-                    found[each.name] = "is missing"
-            elif problem := each.problem(parameters[each.name]):
+                if obstacle is None and not (partial or isinstance(each, Fixed)):
+                    conditional = each.name in self.activity.needs
+                    found[each.name] = f"is missing{', and active at this point' if conditional else ''}"
+                continue
+            problem = each.problem(parameters[each.name])
+            if problem is None and obstacle is not None:
+                problem = self._why_inactive(each.name, obstacle, parameters, partial)
+            if problem is not None:
                 found[each.name] = problem
-        names = {each.name for each in self.parameters}
+        names = self.names
         unknown = [name for name in parameters if name not in names]
         if unknown:
             known = listed(map(brief, sorted(names)), len(names))
@@ -97,3 +154,36 @@ class Space:
                 suggestion = "" if near is None else f"; did you mean {near}?"
                 found[name] = f"is not a parameter of this study{suggestion} (known: {known})"
         return found
+
+    def _named(self, u: Sequence[float] | Array, names: Collection[str]) -> dict[str, Value]:
+        """The values of these parameters; of axes, at position ``u`` of shape (d,)."""
+        positions = {axis.name: (axis, float(x)) for axis, x in zip(self.axes, u, strict=True) if axis.name in names}
+        if len(positions) == len(self.parameters):
+            return {name: axis.decode(x) for name, (axis, x) in positions.items()}
+        found: dict[str, Value] = {}
+        for each in self.parameters:
+            if each.name in names:
+                found[each.name] = each.value if isinstance(each, Fixed) else each.decode(positions[each.name][1])
+        return found
+
+    def _obstacle(self, name: str, parameters: Mapping[str, Any]) -> str | None:
+        """The first ancestor that keeps a parameter from being active: it has none of the values that it has to have,
+        or no valid one."""
+        for ancestor, allowed in self.activity.needs.get(name, {}).items():
+            axis = self.activity.by_name[ancestor]
+            if ancestor not in parameters or axis.problem(parameters[ancestor]):
+                return ancestor
+            if axis.bin(axis.encode(parameters[ancestor])) not in allowed:
+                return ancestor
+        return None
+
+    def _why_inactive(self, name: str, ancestor: str, parameters: Mapping[str, Any], partial: bool) -> str | None:
+        """What is wrong with giving an inactive parameter; None where what is wrong is said of the ancestor."""
+        axis, allowed = self.activity.by_name[ancestor], sorted(self.activity.needs[name][ancestor])
+        values = listed((reprlib.repr(axis.value(index)) for index in allowed), len(allowed))
+        rule = f"is only active if {brief(ancestor)} is {'' if len(allowed) == 1 else 'one of '}{values}"
+        if ancestor not in parameters:
+            return f"{rule}; give {brief(ancestor)}, too" if partial else None
+        if axis.problem(parameters[ancestor]):
+            return None
+        return f"{rule}, and it is {reprlib.repr(parameters[ancestor])}; leave it out, or change {brief(ancestor)}"

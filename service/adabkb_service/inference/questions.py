@@ -67,9 +67,8 @@ def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
 
 def boxes(model: Model, keys: list[str]) -> list[tuple[Point, Point, Point]]:
     """Low corner, high corner and centroid of each cell."""
-    decode = model.dataset.space.decode
-    found = [model.policy.cell_box(model.state, key) for key in keys]
-    return [(decode(box.low), decode(box.high), decode(box.centroid)) for box in found]
+    space, found = model.dataset.space, [model.policy.cell_box(model.state, key) for key in keys]
+    return [(*space.corners(box.low, box.high), space.decode(box.centroid)) for box in found]
 
 
 def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
@@ -90,14 +89,15 @@ def importance(model: Model) -> tuple[int, Sensitivity | None]:
 
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
     """Predictions along some axes, up to so many values of each, through the recommended point (the middle of the
-    space before the first result); ``at`` has other positions, by axis."""
+    space before the first result), moved to where these axes are active; ``at`` has other positions, by axis."""
     space, recommended = model.dataset.space, model.policy.recommend(model.state)
     base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
     base[list(at)] = list(at.values())
+    base = space.made_active(base, [space.axes[axis].name for axis in axes])
     positions = [along(space.axes[axis], points) for axis in axes]
     values = [[space.axes[axis].decode(u) for u in line] for axis, line in zip(axes, positions, strict=True)]
     results = model.policy.report(model.state).observations
-    predictions = model.predict(grid(base, axes, positions))
+    predictions = model.predict(space.settled(grid(base, axes, positions)))
     return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
 
 
@@ -108,9 +108,9 @@ def partition(model: Model, keys: list[str]) -> list[CellBelief]:
     found = [model.policy.cell_box(model.state, key) for key in keys]
     predictions = model.predict(np.array([box.centroid for box in found]))
     indices = (model.sign * model.policy.cell_indices(model.state, keys)).tolist()
-    decode = model.dataset.space.decode
+    space = model.dataset.space
     return [
-        CellBelief(decode(box.low), decode(box.high), decode(box.centroid), at.mean, at.std, _finite(index))
+        CellBelief(*space.corners(box.low, box.high), space.decode(box.centroid), at.mean, at.std, _finite(index))
         for box, at, index in zip(found, predictions, indices, strict=True)
     ]
 

@@ -50,15 +50,17 @@ def slice_through(
         study_id: of which study.
         names: of the parameters that vary.
         points: values of each of them at most; None for the default.
-        at: values of other parameters; the rest are as in the point that the model recommends.
+        at: values of other parameters; the rest are as in the point that the model recommends, but where that makes
+            a parameter that varies inactive.
 
     Raises:
-        Invalid: there are no such parameters, or no such values, or too many points.
+        Invalid: there are no such parameters, or no such values, or too many points, or a parameter is inactive there.
         Unavailable: the model is out of order.
     """
     with service.database.reading() as connection:
         space = definition_of(studies.get(connection, study_id).definition).space()
-    if faults := [*_of_names(space, names), *_of_others(space, names, at), *_of_points(names, points)]:
+    faults = [*_of_names(space, names), *_of_others(space, names, at), *_of_points(names, points)]
+    if faults := faults or _of_conditions(space, names, at):
         raise Invalid(faults)
     order = [axis.name for axis in space.axes]
     base = {i: axis.encode(at[axis.name]) for i, axis in enumerate(space.axes) if axis.name in at}
@@ -123,12 +125,26 @@ def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
 
 def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
     """What is wrong with the values of other parameters."""
-    problems = {name: sentence for name, sentence in space.problems(at).items() if name in at}
+    problems = space.problems(at, partial=True)
     problems |= {name: "varies along the slice: leave it out" for name in names if name in at}
     return [
         FieldError(f"?at{json_pointer(name)}", f"{shown(name)} {sentence}", "invalid_point")
         for name, sentence in problems.items()
     ]
+
+
+def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
+    """What keeps the parameters that vary from being active."""
+    faults, both = [], " and ".join(map(shown, names))
+    for name, allowed in space.activity.needed(names).items():
+        axis = space.activity.by_name[name]
+        if not allowed:
+            sentence = f"{both} are never active together, whatever {shown(name)} is; name one of them"
+            faults.append(FieldError("?parameter", sentence, "invalid_parameter"))
+        elif name in at and axis.bin(axis.encode(at[name])) not in allowed:
+            sentence = f"{shown(name)} is {shown(at[name])}, so that nothing varies along {both}; leave it out"
+            faults.append(FieldError(f"?at{json_pointer(name)}", sentence, "invalid_point"))
+    return faults
 
 
 def _of_points(names: Sequence[str], points: int | None) -> list[FieldError]:

@@ -121,7 +121,8 @@ def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
     table.writerow([*fixed, *(f"parameters.{name}" for name in names)])
     for observation in _observations(connection, study):
         shown = render.observation(observation).model_dump(mode="json")
-        point = (_cell(observation.parameters[name]) for name in names)
+        known = observation.parameters
+        point = (_cell(known[name]) if name in known else None for name in names)  # None: inactive
         table.writerow([*(shown[name] for name in fixed), *point])
 
 

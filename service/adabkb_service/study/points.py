@@ -22,7 +22,7 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
         pointer: JSON pointer to the point in the request.
 
     Raises:
-        Invalid: one error per parameter that is missing, unknown or out of range.
+        Invalid: one error per parameter that is missing, unknown, inactive or out of range.
     """
     problems = space.problems(parameters)
     if problems:
@@ -30,6 +30,7 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     return {
         each.name: each.value if isinstance(each, Fixed) else _canonical(each, parameters[each.name])
         for each in space.parameters
+        if space.is_active(each.name, parameters)
     }
 
 
@@ -54,9 +55,9 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
         pointer: JSON pointer to them in the request.
 
     Raises:
-        Invalid: one error per parameter that is unknown or out of range.
+        Invalid: one error per parameter that is unknown, out of range or not made active by the others.
     """
-    problems = {name: sentence for name, sentence in space.problems(fixed).items() if name in fixed}
+    problems = space.problems(fixed, partial=True)
     if problems:
         raise _invalid(problems, pointer)
     return {axis.name: _canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}

@@ -53,6 +53,11 @@ class Problem:
         """The axes by kind."""
         return Domain(self.space)
 
+    @property
+    def may_have_additive_part(self) -> bool:
+        """Whether the kernel may get one: a sum of functions of one axis each needs several, all of them active."""
+        return self.config.has_additive_part and self.domain.dimension > 1 and not self.domain.activity.needs
+
     @cached_property
     def root(self) -> Box:
         """The whole box."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.cells import LONGEST_KEY
+from adabkb_service.engine.conditions import Activity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 
@@ -59,6 +60,23 @@ class Domain:
         """The whole space, in which no parameter is fixed."""
         return Slice(self.space, {})
 
+    @property
+    def activity(self) -> Activity:
+        """Which axes are active where."""
+        return self.space.activity
+
+    @cached_property
+    def together(self) -> int:
+        """Largest number of axes that are active together: d without conditions."""
+        most = self.activity.fold({}, 0, lambda active, _: active + 1, max)
+        return self.dimension if most is None else most
+
+    def movable(self, positions: Array) -> Bools:
+        """(k, d) along which axes positions (k, d) may be moved so that the same axes stay active: not along those that
+        are inactive, and not along those that others depend on."""
+        found: Bools = self.activity.active(positions) & ~self.activity.parents
+        return found
+
     @cached_property
     def deepest(self) -> int:
         """Cuts on the way to a cell, at most, so that its key stays within ``LONGEST_KEY``."""
@@ -90,7 +108,7 @@ class Domain:
         return discrete.bin(position)
 
     def snap(self, positions: Array) -> Array:
-        """Positions (k, d) with listed axes moved to the nearest value."""
+        """Positions (k, d) with listed axes moved to the nearest value, inactive ones included."""
         snapped = positions.copy()
         for k, values in enumerate(self.values):
             if values is not None:

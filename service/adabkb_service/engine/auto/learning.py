@@ -144,7 +144,7 @@ def _searched(state: State, record: Record) -> State:
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
             starts.append(likelihood.prior(problem.domain.dimension))
         hyperparameters = likelihood.learn(evidence, starts)
-        if problem.config.has_additive_part and problem.domain.dimension > 1 and record.size >= SMALL:
+        if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = _evidence(state, record, rows, warp.LINEAR)
             hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)

@@ -18,7 +18,7 @@ the parts, docs/decisions/0005 says how the constants were chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -204,11 +204,27 @@ def _largest(
     state: State, view: Surrogate, beta: float, around: Array | None, out: HandedOut, within: Slice | None = None
 ) -> Array:
     """Where the upper confidence bound is largest, in a slice if there is one, but for points that are out of the
-    question."""
+    question. In the whole space, the first steps go where conditions make a branch that is untried."""
     problem, record = state.problem, state.record
     barred = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
+    untried = None if within else _untried(state, out)
+    out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
     draw = (problem.seed, _step(state, out))
-    return maximize_ucb(problem.domain, view, beta, around, draw, barred, within or problem.domain.whole)
+    return maximize_ucb(problem.domain, view, beta, around, draw, out_of_question, within or problem.domain.whole)
+
+
+def _untried(state: State, out: HandedOut) -> Callable[[Array], bool] | None:
+    """Whether a point, (d,), is in a branch that the first steps have not tried; None if there is no such branch."""
+    activity = state.problem.domain.activity
+    if not activity.needs or _step(state, out) >= EARLY_STEPS:
+        return None
+    known = activity.branches(np.concatenate([state.record.positions, out.positions]))
+    tried = [set(column.tolist()) - {-1} for column in known.T]
+    if sum(map(len, tried)) == activity.branch_count:
+        return None
+    return lambda point: any(
+        branch >= 0 and branch not in of for branch, of in zip(activity.branches(point[None])[0], tried, strict=True)
+    )
 
 
 def _best_within(state: State, view: Surrogate, within: Slice) -> Array | None:

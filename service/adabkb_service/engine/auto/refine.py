@@ -1,7 +1,8 @@
 """From where the bound is largest to a cell's centroid that is almost as good: the tree is cut until there is one.
 
 In the paper's terms: V(cell) = sup of f~ over the cell minus f~ at its centroid, taken from the posterior itself;
-expand while that is large against beta s, else evaluate.
+expand while that is large against beta s, else evaluate. Under conditions the first cuts are those along parents, so
+that a cell that is evaluated has the same active axes in all of it, and is cut along these only.
 """
 
 from __future__ import annotations
@@ -99,11 +100,14 @@ def refine(
         taken: whether a point has been evaluated or handed out.
     """
     cell, box = tree.find(root, target)
+    deepest = box.domain.deepest - int(tree.depth[cell])
+    cuts: list[Cut] = []
+    size = tree.size
+    while len(cuts) < deepest and (axis := box.undecided()) is not None:  # parents first
+        cell, size = _cut(cuts, cell, size, box, axis, target)
     centroid, feasible = box.centroid(), box.domain.whole.feasible
     x, aim = target, bound.value(target) - tolerance
-    cuts: list[Cut] = []
-    size, limit = tree.size, CUTS_PER_AXIS * len(target)
-    deepest = box.domain.deepest - int(tree.depth[cell])
+    limit = len(cuts) + CUTS_PER_AXIS * len(target)
     while True:
         if feasible is None:
             point = centroid
@@ -124,11 +128,17 @@ def refine(
         if size >= MOST_CELLS or len(cuts) >= deepest:
             return Refined(tree.cut(cuts), cell, box.domain.exact(target), cuts, capped=True)
         axis = int(open_axes[0]) if len(open_axes) == 1 else bound.axis_to_cut(x, point, open_axes)
-        cuts.append(Cut(cell, axis, box.parts(axis)))
-        part = box.part_of(axis, x[axis])
-        cell, size = size + part, size + box.parts(axis)
-        box.narrow(axis, part)
+        cell, size = _cut(cuts, cell, size, box, axis, x)
         centroid[axis] = box.middle(axis)
+
+
+def _cut(cuts: list[Cut], cell: int, size: int, box: Box, axis: int, x: Array) -> tuple[int, int]:
+    """Cut a cell of a tree along an axis, and go on with the part that holds x, (d,): its cell, and the tree's size.
+    The box becomes that of the part."""
+    part, parts = box.part_of(axis, x[axis]), box.parts(axis)
+    cuts.append(Cut(cell, axis, parts))
+    box.narrow(axis, part)
+    return size + part, size + parts
 
 
 def _unsettled(x: Array, centroid: Array, box: Box, near: float = NEAR) -> Bools:

@@ -17,6 +17,7 @@ from scipy.special import ndtri
 from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
+from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.compiled import compiled, inlined
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.slices import Slice
@@ -69,11 +70,13 @@ def maximize_ucb(
     if within.feasible is not None:
         return _maximize_feasible(domain, view, beta, around, draw, taken, within)
     found = within.put(candidates(domain, around, draw))
+    if domain.activity.conditional:  # many differ in inactive axes only
+        found = distinct(found)
     values = view.ucb(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
     if view.kernel.additive:
         starts = np.vstack([starts, axis_by_axis(domain, view, beta, starts[0], draw, within)])
-    ends = np.concatenate([domain.snap(ascend(view, starts, beta, within.free)), starts])
+    ends = np.concatenate([domain.snap(ascend(view, starts, beta, within.free & domain.movable(starts))), starts])
     for attempt in range(ATTEMPTS):
         free = _first_free(ends, view.ucb(ends, beta), lambda point: taken(within.exact(point)))
         if free is not None:
@@ -125,7 +128,8 @@ def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bo
     if feasible is not None:
         points = [feasible.exact(position) for position in feasible.sample(draw, ATTEMPTS)]
         return next((point for point in points if not taken(point) and feasible.admits(point)), None)
-    found = domain.snap(uniforms(*draw, ATTEMPTS * domain.dimension).reshape(ATTEMPTS, domain.dimension))
+    drawn = uniforms(*draw, ATTEMPTS * domain.dimension).reshape(ATTEMPTS, domain.dimension)
+    found = domain.whole.put(domain.snap(drawn))
     return next((point for point in found if not taken(domain.exact(point))), None)
 
 
@@ -139,8 +143,9 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     rest = draws[SCATTERED * d :].reshape(LOCAL, 1 + 3 * d)
     radius = 0.3 * np.exp(-6.0 * rest[:, :1])
     which, normal, fresh = rest[:, 1 : d + 1], ndtri(rest[:, d + 1 : 2 * d + 1]), rest[:, 2 * d + 1 :]
-    moved = np.where(domain.categorical, fresh, around + radius * normal)
-    local = np.where(which < min(1.0, 2.0 / d + 0.3), np.clip(moved, 0.0, 1.0), around)
+    inactive = ~domain.activity.active(around[None])[0]  # if a move makes them active, they may have any value
+    moved = np.where(domain.categorical | inactive, fresh, around + radius * normal)
+    local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, np.clip(moved, 0.0, 1.0), around)
     return domain.snap(np.concatenate([scattered, local, domain.neighbours(around)]))
 
 
@@ -169,15 +174,16 @@ def _axis_by_axis(posterior: Posterior, start: Array, positions: Array, beta: fl
 
 
 def ascend(view: Surrogate, starts: Array, beta: float, free: Bools) -> Array:
-    """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once, along the free axes, (d,).
+    """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once, along the free axes, (d,), or
+    those of each, (k, d).
 
     The gradient is preconditioned by the squared lengthscales; a step grows while it succeeds and shrinks while it
     does not.
     """
-    return _ascend(view.posterior, starts, beta, free)
+    return _ascend(view.posterior, starts, beta, np.broadcast_to(free, starts.shape).copy())
 
 
-@compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8, b1[::1])")
+@compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8, b1[:,::1])")
 def _ascend(posterior: Posterior, starts: Array, beta: float, free: Bools) -> Array:
     reach = np.minimum(posterior[0], 1.0)
     if posterior[6][0] > 0.0:
@@ -189,7 +195,7 @@ def _ascend(posterior: Posterior, starts: Array, beta: float, free: Bools) -> Ar
     for _ in range(EVALUATIONS):
         trial, moving = np.empty((len(active), x.shape[1])), np.zeros(len(active), dtype=np.bool_)
         for i in range(len(active)):
-            moving[i] = _step(x[active[i]], gradient[active[i]] * free, length[active[i]], reach, trial[i])
+            moving[i] = _step(x[active[i]], gradient[active[i]] * free[active[i]], length[active[i]], reach, trial[i])
         active, trial = active[moving], trial[moving]
         if not len(active):
             break

@@ -2,7 +2,8 @@
 
 A cell's key is its path from the root "0": each component names the axis that was cut and the part, "0.3-1" is the
 second part of the root cut along its fourth axis. A real interval is halved; so are the values of an integer or an
-ordinal axis; a categorical axis falls into its choices. A cell of one value is not cut along that axis any more.
+ordinal axis; a categorical axis falls into its choices. A cell of one value is not cut along that axis any more, and
+along an axis that is inactive in all of it a cell has one value, at which the axis rests (``conditions``).
 Boxes are found by walking down, so the tree itself is a few numbers per cell.
 """
 
@@ -40,7 +41,9 @@ class Box:
 
     def centroid(self) -> Array:
         """The point, (d,), that stands for the cell: the middle, or the value nearest to it."""
-        return np.array([self.middle(axis) for axis in range(len(self.low))])
+        middle = np.array([self.middle(axis) for axis in range(len(self.low))])
+        centroid: Array = self.domain.space.settled(middle[None])[0]
+        return centroid
 
     def middle(self, axis: int) -> float:
         """One coordinate of the centroid."""
@@ -92,6 +95,19 @@ class Box:
             high[axis] = self._cut(axis)
         else:
             low[axis] = self._cut(axis)
+        for other, allowed in self.domain.activity.dependents.get(axis, ()):
+            if not allowed[int(low[axis]) : int(high[axis])].any():
+                self._rest(other)
+
+    def undecided(self) -> int | None:
+        """The first axis to cut so that the same axes are active in the whole cell; None if they are."""
+        for needs in self.domain.activity.conditional.values():
+            found = [(axis, allowed[int(self.low[axis]) : int(self.high[axis])]) for axis, allowed in needs]
+            if all(allowed.any() for _, allowed in found):
+                for axis, allowed in found:
+                    if not allowed.all():
+                        return axis
+        return None
 
     def part_of(self, axis: int, position: float) -> int:
         """Which part of a cut holds a position along the axis."""
@@ -104,6 +120,13 @@ class Box:
         if self.domain.sizes[axis] is None:
             return float(self.low[axis] + self.high[axis]) / 2.0
         return float(min(self._middle(axis) + 1, int(self.high[axis]) - 1))
+
+    def _rest(self, axis: int) -> None:
+        """Become narrow along an axis that is inactive in the whole cell."""
+        at = float(self.domain.activity.rest[axis])
+        is_real = self.domain.sizes[axis] is None
+        self.low[axis] = at if is_real else self.domain.index(axis, at)
+        self.high[axis] = self.low[axis] + (0.0 if is_real else 1.0)
 
     def _middle(self, axis: int) -> int:
         """Index of the value nearest to the middle of a discrete axis's range."""
