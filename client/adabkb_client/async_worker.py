@@ -27,7 +27,8 @@ async def run(study: "AsyncStudy", function: AsyncObjective, options: Options) -
     """Evaluate trials until the study, or this run, is over: see ``AsyncStudy.run``."""
     info = await study.info()
     evaluation = Evaluation(function, options.pass_trial)
-    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters])
+    conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
+    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters], conditional)
     over = asyncio.Event()
     with Progress(study.id, info.budget, Standing.of(info), visible=options.progress) as shown, _exit_on_sigterm():
         course = Course(study.id, options, shown, over)

@@ -1,7 +1,7 @@
 """One evaluation of the objective: how the function is called, and what counts as its result."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
@@ -47,12 +47,13 @@ class Evaluation:
             return trial.outcome
         return as_result(returned)
 
-    def check(self, caller: str, names: Sequence[str]) -> None:
+    def check(self, caller: str, names: Sequence[str], conditional: Collection[str] = ()) -> None:
         """Refuse a function that cannot be called so, before any trial is handed out.
 
         Args:
             caller: who calls it, for the error.
             names: of the parameters.
+            conditional: those of them that a trial may be without.
 
         Raises:
             TypeError: it does not take the study's parameters by name, or the trial.
@@ -66,8 +67,11 @@ class Evaluation:
                 signature.bind(None)
             else:
                 signature.bind(**dict.fromkeys(names))
+                signature.bind(**dict.fromkeys(name for name in names if name not in conditional))
         except TypeError as misfit:
             given = "the trial" if self.pass_trial else f"the parameters {', '.join(names)} by name"
+            if conditional and not self.pass_trial:
+                given += f" (without {', '.join(conditional)} where they are inactive, so these need defaults)"
             other = "leave out pass_trial" if self.pass_trial else "pass_trial=True"
             remedy = f"{other} to have it called with {'the parameters' if self.pass_trial else 'the trial'}"
             raise TypeError(

@@ -95,7 +95,7 @@ def chosen(
         column = next((each for each in candidates if each in columns), None)
         if column is not None:
             found[name] = column
-        elif name in mapping or parameter["kind"] != "fixed":
+        elif name in mapping or not (parameter["kind"] == "fixed" or parameter.get("when")):
             raise NoColumn(f"parameter {name!r}", columns, parameter=name)
     if value not in columns:
         raise NoColumn(f"the value ({value!r})", columns, field="value")
@@ -140,17 +140,27 @@ def fitted(row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]) 
             misfits.append(Misfit(row.number, field, str(unfit)))
             return None
 
-    point = {
-        each["name"]: part(each["name"], _parameter, each, row.cells.get(columns.parameters[each["name"]]))
-        if each["name"] in columns.parameters
-        else each["value"]
-        for each in parameters
-    }
+    cells = {name: row.cells.get(column) for name, column in columns.parameters.items()}
+    point: dict[str, Any] = {}
+    for each in sorted(parameters, key=lambda each: bool(each.get("when")) and _is_missing(cells.get(each["name"]))):
+        name, given = each["name"], not _is_missing(cells.get(each["name"]))
+        if given or _is_active(each, point):  # last those that are inactive, or missing
+            fills = each["kind"] == "fixed" and name not in cells
+            point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name))
     item = {"parameters": point, "value": part("value", number, row.cells.get(columns.value))}
     error = None if columns.std_error is None else plain(row.cells.get(columns.std_error))
     if not _is_missing(error):
         item["std_error"] = part("std_error", _std_error, error)
     return item, misfits
+
+
+def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:
+    """Whether the other parameters of a point make one active."""
+    conditions = (parameter.get("when") or {}).items()
+    return all(
+        name in point and any(_identity(point[name]) == _identity(value) for value in values)
+        for name, values in conditions
+    )
 
 
 def number(cell: Any) -> float:

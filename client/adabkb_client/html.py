@@ -1,6 +1,6 @@
 """What a notebook shows of a study, of lists and of recommendations, as HTML. All text is escaped."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +44,10 @@ def recommendation(found: "Recommendation") -> str:
     estimate, observed = found.model, found.observed
     if observed is None:
         return "There is no recommendation before the first result."
-    names = list(observed.parameters)
-    rows = [("observed", observed.value, *(_choice(observed.parameters[name]) for name in names))]
+    names = list(dict.fromkeys([*observed.parameters, *(estimate.parameters if estimate else ())]))
+    rows = [("observed", observed.value, *_in_columns(observed.parameters, names))]
     if estimate is not None:
-        rows.insert(0, ("by the model", _with_error(estimate), *(_choice(estimate.parameters[name]) for name in names)))
+        rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
     gap = "" if found.gap is None else f"The optimum is at most {found.gap:.4g} better (gap)."
     return table(["", "value", *names], rows) + gap
 
@@ -92,6 +92,11 @@ def _in_words(values: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in values.items()
     )
+
+
+def _in_columns(parameters: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
+    """The values of a point in columns of these names; none where a parameter is inactive."""
+    return (_choice(parameters[name]) if name in parameters else None for name in names)
 
 
 def _choice(value: Any) -> Any:

@@ -1,12 +1,15 @@
 """The kinds of parameters of a search space.
 
+Each kind takes ``when``, the conditions under which a parameter is active. ``Float(0, 1, when={"kernel": ["rbf"]})`` is
+active only where the parameter "kernel" is, and is "rbf". Of several conditions all must hold.
+
 The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent, or means
 something else than it seems to, is refused here.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from adabkb_client.plain import plain
@@ -14,6 +17,8 @@ from adabkb_client.plain import plain
 Scalar = bool | int | float | str | None
 Choice = Scalar | Sequence[Scalar]
 """A value of a parameter. A list stands for a tuple."""
+When = Mapping[str, Iterable[Choice]] | None
+"""By the name of another parameter, the values of it with which this one is active; None: always."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,16 @@ class Float:
     high: float
     log: bool = False
     step: float | None = None
+    when: When = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         step = {} if self.step is None else {"step": self.step}
-        return {"kind": "float", "low": self.low, "high": self.high, "scale": _scale(self.log), **step}
+        own = {"low": self.low, "high": self.high, "scale": _scale(self.log), **step}
+        return {"kind": "float", **own, **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -40,11 +50,15 @@ class Int:
     high: int
     log: bool = False
     step: int = 1
+    when: When = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        scale = _scale(self.log)
-        return {"kind": "int", "low": self.low, "high": self.high, "scale": scale, "step": self.step}
+        own = {"low": self.low, "high": self.high, "scale": _scale(self.log), "step": self.step}
+        return {"kind": "int", **own, **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -56,13 +70,15 @@ class Ordinal:
     """
 
     values: Iterable[Choice]
+    when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _in_order("Ordinal", self.values))
+        object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "ordinal", "values": list(self.values)}
+        return {"kind": "ordinal", "values": list(self.values), **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -74,22 +90,29 @@ class Categorical:
     """
 
     choices: Iterable[Choice]
+    when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "choices", _in_order("Categorical", self.choices))
+        object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "categorical", "choices": list(self.choices)}
+        return {"kind": "categorical", "choices": list(self.choices), **_wire(self.when)}
 
 
 @dataclass(frozen=True)
 class Bool:
     """True or false."""
 
+    when: When = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", _conditions(self.when))
+
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "bool"}
+        return {"kind": "bool", **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -97,10 +120,14 @@ class Fixed:
     """A value that every trial has: what does not vary in this study, but belongs to each evaluation."""
 
     value: Choice
+    when: When = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "fixed", "value": self.value}
+        return {"kind": "fixed", "value": self.value, **_wire(self.when)}
 
 
 Parameter = Float | Int | Ordinal | Categorical | Bool | Fixed
@@ -121,15 +148,17 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
         if not isinstance(spec, Parameter):
             kinds = "Float(low, high), Int(low, high), Ordinal(values), Categorical(choices), Bool() or Fixed(value)"
             raise TypeError(f"parameter {name!r} must be declared by {kinds}, not by {spec!r}")
-        for field, value in vars(spec).items():
+        for part, value in vars(spec).items():
             for number in _numbers(value):
                 if isinstance(number, float) and not math.isfinite(number):
-                    raise ValueError(f"parameter {name!r}: {field} must be finite, not {number}")
+                    raise ValueError(f"parameter {name!r}: {part} must be finite, not {number}")
     return [{"name": name, **spec.to_json()} for name, spec in parameters.items()]
 
 
 def _numbers(value: Any) -> Iterator[Any]:
     """Everything in a value, whatever it consists of."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
     if isinstance(value, tuple | list):
         for each in value:
             yield from _numbers(each)
@@ -152,6 +181,22 @@ def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
     if any(getattr(value, "ndim", 0) for value in listed):
         raise TypeError(f"{kind} takes tuples as values that consist of several, not arrays")
     return tuple(plain(value) for value in listed)
+
+
+def _conditions(when: When) -> When:
+    """Return conditions with plain values, in an order that is the same in every process."""
+    if when is None:
+        return None
+    if not isinstance(when, Mapping):
+        raise TypeError(f'when={when!r} must have lists of values by parameter, such as when={{"optimizer": ["sgd"]}}')
+    for name, values in when.items():
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise TypeError(f"when={{{name!r}: {values!r}}} must have a list: when={{{name!r}: [{values!r}]}}")
+    return {name: _in_order("when", values) for name, values in when.items()}
+
+
+def _wire(when: When) -> dict[str, Any]:
+    return {} if when is None else {"when": {name: list(values) for name, values in when.items()}}
 
 
 def _scale(log: bool) -> str:

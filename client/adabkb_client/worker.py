@@ -32,7 +32,8 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
     """Evaluate trials until the study, or this run, is over: see ``Study.run``."""
     info = study.info()
     evaluation = Evaluation(function, options.pass_trial)
-    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters])
+    conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
+    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters], conditional)
     if options.engine is None:
         return _run(study, evaluation, options, info)
     cluster = connected(options.engine, evaluation, options.resources or {})

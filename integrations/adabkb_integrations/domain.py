@@ -53,7 +53,15 @@ def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequen
     Raises:
         ValueError: a parameter has no values, or bounds or a step that do not fit each other; nothing varies; or a
             constraint cannot be read or satisfied.
+        ValueError: a parameter has no values, or bounds or a step that do not fit each other, or conditions; or nothing
+            varies.
     """
+    for name, each in declared.items():
+        if each.when is not None:
+            raise ValueError(
+                f"{origin}[{name!r}] is active only under conditions (when), which a study on a server can have, and "
+                "local() gives one to a script"
+            )
     choices = {name: values for name, each in declared.items() if (values := _choices(each)) is not None}
     found = spaces.Space(tuple(_axis(f"{origin}[{name!r}]", name, each) for name, each in declared.items()))
     if not found.axes:

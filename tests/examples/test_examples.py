@@ -108,6 +108,15 @@ def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp
     assert (folder / "demo.db").read_text() == "not a database, but somebody's"
 
 
+def test_the_choice_between_models_tries_each_with_its_own_parameters(server: str) -> None:
+    output = finish(start("examples/model_choice.py", "6", ADABKB_URL=server))
+    assert re.search(r"6 trials; best 0\.9\d+ by \{'model'", output)
+    with Client(server) as client:
+        tried = {trial.parameters["model"]: set(trial.parameters) for trial in client.study("model-choice-6").trials()}
+    assert tried["forest"] == {"model", "n_estimators", "max_features"}
+    assert len(tried) == 3
+
+
 def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:
     """Two workers make a different run each time; benchmarks.calibration measures how often two std cover."""
     output = finish(start("examples/digits_svm.py", "20", ADABKB_URL=server))

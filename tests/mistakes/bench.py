@@ -32,6 +32,10 @@ DEFINITION: dict[str, Any] = {
     "lease_seconds": LONG,
     "seed": 1,
 }
+CONDITIONAL: list[dict[str, Any]] = [
+    {"name": "optimizer", "kind": "categorical", "choices": ["sgd", "adam"]},
+    {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"optimizer": ["sgd"]}},
+]
 POINT = {"lr": 0.1, "layers": 2, "kernel": "rbf"}
 KEY = "k-1"
 """An idempotency key that was used."""
@@ -51,6 +55,7 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/studies/done/suggest", {"worker": "gpu-1"}),
     ("POST", "/v1/studies/done/observe", {"trial": 1, "value": 0.5}),
     ("POST", "/v1/studies", {"id": "paper", **DEFINITION, "algorithm": {"profile": "paper"}}),
+    ("POST", "/v1/studies", {"id": "net", **DEFINITION, "parameters": CONDITIONAL}),
     ("POST", "/v1/studies", {"id": "paused", **DEFINITION}),
     ("PATCH", "/v1/studies/paused", {"state": "paused"}),
     ("POST", "/v1/studies", {"id": "limited", **DEFINITION, "constraints": ["layers * lr <= 1"]}),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.mistakes.bench import DEFINITION, PARAMETERS
+from tests.mistakes.bench import CONDITIONAL, DEFINITION, PARAMETERS
 from tests.mistakes.kinds import Defined, Mistake, Section, Sent
 
 LR, LAYERS, KERNEL = PARAMETERS
+GAMMA: dict[str, Any] = {"name": "gamma", "kind": "float", "low": 0, "high": 1}
 
 
 def _one(title: str, **parameter: Any) -> Defined:
@@ -81,6 +82,29 @@ CONSTRAINTS = [
         "Constraints for an algorithm that cannot keep them",
         {"constraints": ["lr <= 0.5"], "algorithm": {"profile": "paper"}},
     ),
+CONDITIONS = [
+    Defined("A condition on a misspelt parameter", {"parameters": [KERNEL, {**GAMMA, "when": {"kernal": ["rbf"]}}]}),
+    Defined("A condition on the parameter itself", {"parameters": [{**KERNEL, "when": {"kernel": ["rbf"]}}]}),
+    Defined("A condition on a real parameter", {"parameters": [LR, {**GAMMA, "when": {"lr": [0.1]}}]}),
+    Defined("A condition on a wrong value", {"parameters": [KERNEL, {**GAMMA, "when": {"kernel": ["poly"]}}]}),
+    Defined("A condition without its list", {"parameters": [KERNEL, {**GAMMA, "when": {"kernel": "rbf"}}]}),
+    Defined("A condition of no values", {"parameters": [KERNEL, {**GAMMA, "when": {"kernel": []}}]}),
+    Defined("A condition as text", {"parameters": [KERNEL, {**GAMMA, "when": "kernel == 'rbf'"}]}),
+    Defined(
+        "Conditions in a circle",
+        {"parameters": [{**KERNEL, "when": {"layers": [1]}}, {**LAYERS, "when": {"kernel": ["rbf"]}}, LR]},
+    ),
+    Defined(
+        "Conditions that exclude each other",
+        {
+            "parameters": [
+                KERNEL,
+                {**LAYERS, "when": {"kernel": ["rbf"]}},
+                {**GAMMA, "when": {"layers": [2], "kernel": ["linear"]}},
+            ]
+        },
+    ),
+    Defined("Conditions under another profile", {"parameters": CONDITIONAL, "algorithm": {"profile": "paper"}}),
 ]
 
 SETTINGS = [
@@ -166,6 +190,7 @@ _WHOLE = ", ".join(f"`{name}`" for name in DEFINITION)
 SECTIONS: list[Section] = [
     ("Definitions: the space", f"Only the wrong fields are shown; the others ({_WHOLE}) are those of `svm`.", SPACES),
     ("Definitions: constraints", "Again only the wrong fields are shown.", CONSTRAINTS),
+    ("Definitions: conditions", "The same again.", CONDITIONS),
     ("Definitions: settings and algorithm", "Again only the wrong fields are shown.", SETTINGS),
     ("Definitions: studies that exist", "What a study is cannot be changed; its limits can.", CHANGES),
 ]

@@ -37,6 +37,12 @@ CREATE = [
     Written(
         "A choice that is a dict", 'client.create_study("new", {"k": Categorical([{"a": 1}, 2])}, direction="maximize")'
     ),
+    Written("A condition as a text", 'Float(0, 1, when="optimizer == sgd")'),
+    Written("A condition without its list in Python", 'Float(0, 1, when={"optimizer": "sgd"})'),
+    Written(
+        "A function that needs a parameter that may be inactive",
+        'client.study("net").run(lambda optimizer, momentum: momentum)',
+    ),
     Written("A misspelt direction", 'client.create_study("new", {"x": Float(0, 1)}, direction="maximise")'),
     Written("A misspelt setting", 'client.create_study("new", {"x": Float(0, 1)}, direction="maximize", bugdet=3)'),
     Written(

@@ -21,6 +21,11 @@ ASK = [
     Sent("A fixed parameter that the study has not", SUGGEST, {"fixed": {"Kernel": "rbf"}}),
     Sent("A fixed value that is no choice", SUGGEST, {"fixed": {"kernel": "poly"}}),
     Sent("A fixed value outside of the bounds", SUGGEST, {"fixed": {"layers": 9}}),
+    Sent(
+        "A fixed parameter without the one that it depends on",
+        "POST /v1/studies/net/suggest",
+        {"fixed": {"momentum": 0.9}},
+    ),
     Sent("Fixed parameters as a list", SUGGEST, {"fixed": ["kernel"]}),
     Sent("Fixed parameters where the algorithm has none", "POST /v1/studies/paper/suggest", {"fixed": {"layers": 2}}),
     Sent("Fixed values that violate a constraint", LIMITED + "suggest", {"fixed": {"lr": 0.9, "layers": 2}}),
@@ -52,6 +57,16 @@ TELL = [
     Sent("A point outside of the space", OBSERVE, {"parameters": {**POINT, "layers": 2.5}, "value": 0.5}),
     Sent("A point that violates a constraint", LIMITED + "observe", {"parameters": {**POINT, "lr": 1}, "value": 0.5}),
     Sent("A point with an unknown parameter", OBSERVE, {"parameters": {**POINT, "gamma": 1}, "value": 0.5}),
+    Sent(
+        "A point with an inactive parameter",
+        "POST /v1/studies/net/observe",
+        {"parameters": {"optimizer": "adam", "momentum": 0.9}, "value": 0.5},
+    ),
+    Sent(
+        "A point without an active parameter",
+        "POST /v1/studies/net/observe",
+        {"parameters": {"optimizer": "sgd"}, "value": 0.5},
+    ),
     Sent("A trial that was run elsewhere in the space", OBSERVE, {"trial": 1, "value": 0.9, "parameters": POINT}),
     Sent("An empty batch", BATCH, {"items": []}),
     Sent("A batch as a bare list", BATCH, [{"trial": 2, "value": 0.5}]),

@@ -37,7 +37,8 @@ def leaves(
         is_recommended: whether it is to be marked.
         figure: to draw on; None for a new one.
     """
-    met = [cell for cell in cells if all(_holds(scale, cell, through) for scale in others)]
+    drawable = [cell for cell in cells if all(scale.name in cell["low"] for scale in drawn)]
+    met = [cell for cell in drawable if all(_holds(scale, cell, through) for scale in others)]
     found = [cell for cell in met if cell["status"] == "leaf"]
     pruned = [cell for cell in met if cell["status"] == "pruned"]
     figure = canvas(figure, 6.4, 4.8 if len(drawn) > 1 else 3.6)
@@ -60,6 +61,8 @@ def leaves(
 
 
 def _holds(scale: Scale, cell: Cell, point: Parameters) -> bool:
+    if scale.name not in point or scale.name not in cell["low"]:  # inactive: what it depends on decides
+        return True
     low, high = scale.box(cell["low"][scale.name], cell["high"][scale.name])
     return low <= scale.position(point[scale.name]) <= high
 

@@ -1,6 +1,6 @@
 """All results at once: a line for each, through its parameters and to its value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from matplotlib import colormaps
@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import FigureBase
 
-from adabkb_client.models import Observation, StudyInfo
+from adabkb_client.models import Observation, Parameters, StudyInfo
 from adabkb_client.plots.canvas import canvas, label, saying
 from adabkb_client.plots.scales import Scale
 
@@ -26,9 +26,7 @@ def parallel(
     ordered = sorted(observations, key=lambda each: sign * each.value)
     values = [each.value for each in ordered]
     colors = ScalarMappable(Normalize(min(values), max(values)), colormaps["viridis_r" if sign < 0 else "viridis"])
-    lines = [
-        [(place, scale.share(each.parameters[scale.name])) for place, scale in enumerate(scales)] for each in ordered
-    ]
+    lines = [list(_line(scales, each.parameters)) for each in ordered]
     host.add_collection(LineCollection(lines, colors=colors.to_rgba(np.array(values)), linewidths=1.0, alpha=0.7))
     host.set(xlim=(-0.2, len(scales) - 0.8), ylim=(0.0, 1.0), yticks=[], title=label(info.id))
     host.set_xticks(range(len(scales)), [label(scale.name) for scale in scales])
@@ -40,3 +38,9 @@ def parallel(
         scale.draw(axis, "y", named=False)
     figure.colorbar(colors, ax=host, label=f"value ({info.direction})", pad=0.12)
     return figure
+
+
+def _line(scales: Sequence[Scale], point: Parameters) -> Iterator[tuple[float, float]]:
+    """Where the line of a result passes: a gap where a parameter is inactive."""
+    for place, scale in enumerate(scales):
+        yield place, scale.share(point[scale.name]) if scale.name in point else np.nan

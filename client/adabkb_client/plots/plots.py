@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import FigureBase
 
-from adabkb_client.models import Observation, StudyInfo
+from adabkb_client.models import Observation, Recommendation, StudyInfo
 from adabkb_client.plots.canvas import saying
 from adabkb_client.plots.history import history
 from adabkb_client.plots.importance import importance
@@ -63,7 +63,8 @@ class Plots:
             ValueError: these are not two parameters of the study that vary.
         """
         info, observations = self._info_and_results()
-        scales = self._chosen(info, parameters, 2)
+        best = self._study.recommendation()
+        scales = self._chosen(info, parameters, 2, best)
         if len(scales) < 2 and not parameters:
             return saying(figure, f"Study {info.id} has no two parameters that vary.")
         if len(scales) != 2:
@@ -71,7 +72,7 @@ class Plots:
                 f"a contour needs two parameters that vary, not {len(scales)}; study.plot.slice() draws one"
             )
         cut = self._study.slice(*(scale.name for scale in scales), points=points)
-        return contour(info, scales, cut, observations, self._study.recommendation(), figure)
+        return contour(info, scales, cut, observations, best, figure)
 
     def parallel(self, *parameters: str, figure: FigureBase | None = None) -> FigureBase:
         """Draw each result as a line through its parameters, coloured by its value.
@@ -100,25 +101,29 @@ class Plots:
         Raises:
             ValueError: these are not one or two parameters of the study that vary.
         """
-        info = self._study.info()
-        scales = self._chosen(info, parameters, 2)
+        info, recommendation = self._study.info(), self._study.recommendation()
+        scales = self._chosen(info, parameters, 2, recommendation)
         if len(scales) > 2:
             raise ValueError(f"leaves are drawn along one or two parameters, not {len(scales)}")
         cells = [*self._study.partition("leaf"), *self._study.partition("pruned")]
         others = [Scale(each) for each in info.parameters if each["name"] not in {scale.name for scale in scales}]
-        best = self._study.recommendation().model
-        if not cells:
+        points = [] if recommendation.model is None else [recommendation.model.parameters]
+        points += [cell["centroid"] for cell in cells]
+        through = next((point for point in points if all(scale.name in point for scale in scales)), None)
+        if through is None:
             return saying(figure, f"Study {info.id} has no cells to draw.")
-        through = cells[0]["centroid"] if best is None else best.parameters
-        return leaves(info, scales, others, cells, through, best is not None, figure)
+        is_recommended = recommendation.model is not None and through is recommendation.model.parameters
+        return leaves(info, scales, others, cells, through, is_recommended, figure)
 
     def _info_and_results(self) -> tuple[StudyInfo, list[Observation]]:
         """The study, and the results that count."""
         return self._study.info(), [each for each in self._study.observations() if not each.excluded]
 
-    def _chosen(self, info: StudyInfo, names: Sequence[str], most: int) -> list[Scale]:
+    def _chosen(
+        self, info: StudyInfo, names: Sequence[str], most: int, best: Recommendation | None = None
+    ) -> list[Scale]:
         """The parameters of these names; without any, those that vary, the most important ones if there are more than
-        ``most``."""
+        ``most``, and if there is a best point, those that are active there."""
         varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] != "fixed"}
         unknown = [name for name in names if name not in varying]
         if unknown:
@@ -128,6 +133,8 @@ class Plots:
             raise ValueError(f"parameters are named twice: {', '.join(map(repr, names))}")
         if names:
             return [varying[name] for name in names]
+        if best is not None and best.model is not None:
+            varying = {name: scale for name, scale in varying.items() if name in best.model.parameters}
         if len(varying) <= most:
             return list(varying.values())
         weights = {each.name: each.total for each in self._study.importance().parameters}

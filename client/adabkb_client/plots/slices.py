@@ -29,8 +29,9 @@ def slices(
     figure, all_axes = panels(figure, len(cuts), COLUMNS)
     for axes, scale, cut in zip(all_axes, scales, cuts, strict=True):
         _line(axes, scale, cut)
-        places = [scale.position(each.parameters[scale.name]) for each in observations]
-        values = [each.value for each in observations]
+        having = [each for each in observations if scale.name in each.parameters]  # elsewhere it is inactive
+        places = [scale.position(each.parameters[scale.name]) for each in having]
+        values = [each.value for each in having]
         dots(axes, places, values, "results (anywhere)")
         axes.set_ylim(_limits([*values, *(each.mean for each in cut.predictions)]))
         scale.draw(axes, "x")
@@ -101,5 +102,6 @@ def _surface(axes: Axes, scales: Sequence[Scale], cut: Slice, values: Sequence[f
 
 
 def _places(scales: Sequence[Scale], points: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
-    first, second = ([scale.position(point[scale.name]) for point in points] for scale in scales)
+    having = [point for point in points if all(scale.name in point for scale in scales)]  # elsewhere one is inactive
+    first, second = ([scale.position(point[scale.name]) for point in having] for scale in scales)
     return first, second

@@ -98,9 +98,9 @@ def _check_alike(trials: Sequence[FrozenTrial]) -> None:
     if len(groups) > 1:
         shown = "; ".join(f"{count} have {', '.join(names) or 'none'}" for names, count in groups.most_common())
         raise ValueError(
-            "every trial of a study on a server has the same parameters, and this study asks for some of them "
-            f"conditionally: of {len(trials)} complete trials {shown}. Trials that have the same parameters can be "
-            "imported: put them into a study of their own, by optuna.create_study() and add_trials(), and give that"
+            "this study asks for some parameters conditionally, and its trials do not say on what: of "
+            f"{len(trials)} complete trials {shown}. Create the study on the server by client.create_study() with "
+            "conditions such as Float(0, 1, when={'optimizer': ['sgd']}), and then study.import_results(optuna_study)"
         )
     for name in trials[0].params:
         ranges = list(dict.fromkeys(str(trial.distributions[name]) for trial in trials))
@@ -173,7 +173,7 @@ def _completed(result: Observation, trial: Trial | None, distributions: Mapping[
     made = create_trial(
         value=result.value,
         params={name: _choice(value) for name, value in result.parameters.items()},
-        distributions=dict(distributions),
+        distributions={name: distributions[name] for name in result.parameters},  # the active ones
         user_attrs={**(trial.attributes if trial else {}), **_noted(notes)},
     )
     return _timed(made, trial.started_at if trial else None, result.observed_at)
@@ -183,7 +183,7 @@ def _failed(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> Froz
     made = create_trial(
         state=TrialState.FAIL,
         params={name: _choice(value) for name, value in trial.parameters.items()},
-        distributions=dict(distributions),
+        distributions={name: distributions[name] for name in trial.parameters},
         user_attrs={**trial.attributes, **_noted({"trial": trial.number, "reason": trial.reason})},
     )
     return _timed(made, trial.started_at, trial.finished_at or trial.created_at)
