@@ -42,12 +42,12 @@ def load(*paths: Path) -> Results:
     return results
 
 
-def add(path: Path, job: Job, run: Run) -> None:
-    """Keep one run. Two benchmarks may write to the same file at the same time."""
+def add(path: Path, job: Job, run: Run, module: str = "benchmarks.quality") -> None:
+    """Keep one run of a module. Two benchmarks may write to the same file at the same time."""
     with rewriting(path) as partial:
         results = load(path)
         results.runs[key(job)] = run.rounded()
-        results.methods[job.name] = {**provenance("benchmarks.quality"), "packages": job.entry.versions()}
+        results.methods[job.name] = {**provenance(module), "packages": job.entry.versions()}
         partial.write_text(_text(results))
 
 

@@ -1,0 +1,121 @@
+"""``python -m benchmarks.outcomes.conditions``: parameters with conditions, beside Optuna's TPE and random search.
+
+A method is judged by the best value that it was told: the regret of a function, the validation loss of a choice between
+models. Ranks are by the median over the seeds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import optuna
+import typer
+from optuna.samplers import TPESampler
+
+from adabkb_service.engine.space import Space
+from benchmarks.outcomes.conditional_problems import REAL, SYNTHETIC
+from benchmarks.output import RESULTS, print_table
+from benchmarks.pool import keep_all
+from benchmarks.quality import store
+from benchmarks.quality.methods import METHODS, Entry
+from benchmarks.quality.methods.base import Method, Parameters
+from benchmarks.quality.methods.optuna_samplers import distribution
+from benchmarks.quality.problems import Problem
+from benchmarks.quality.runs import Job
+from benchmarks.quality.scores import Scores, collect, observed, standings, validation
+
+COMMAND = "benchmarks.outcomes.conditions"
+OUT = RESULTS / "outcomes-conditions.json"
+BUDGETS = (50, 100)
+GROUPS: dict[str, dict[str, Problem]] = {"synthetic": SYNTHETIC, "real": REAL, "all": {**SYNTHETIC, **REAL}}
+FLOOR = 1e-3
+"""Regrets below are alike."""
+
+
+class ConditionalTPE(Method):
+    """Optuna's TPE that models the parameters of a branch together; asked for the active ones only, parents first."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = TPESampler(multivariate=True, group=True, seed=seed)
+        self._study = optuna.create_study(sampler=sampler)
+        self._space = space
+        self._order = [space.axes[axis] for axis in space.activity.order]
+        self._distributions = {axis.name: distribution(axis) for axis in space.axes}
+
+    def ask(self) -> Parameters:
+        """A new trial's parameters."""
+        self._trial = self._study.ask()
+        for axis in self._order:
+            if self._space.is_active(axis.name, self._trial.params):
+                self._trial._suggest(axis.name, self._distributions[axis.name])
+        parameters: Parameters = self._trial.params
+        return parameters
+
+    def tell(self, parameters: Parameters, value: float) -> None:
+        """Finish the trial."""
+        del parameters
+        self._study.tell(self._trial, value)
+
+
+COMPARED = {
+    "auto": METHODS["auto"],
+    "tpe": Entry(f"{COMMAND}:ConditionalTPE", packages=("optuna",)),
+    "random": METHODS["random"],
+}
+
+
+def run(
+    problems: Annotated[str, typer.Option(help=f"Names, comma-separated; {', '.join(GROUPS)} are groups.")] = "all",
+    methods: Annotated[str, typer.Option(help="Names, comma-separated.")] = ",".join(COMPARED),
+    seeds: Annotated[int, typer.Option(min=1, help="At most so many.")] = 10,
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations of a run.")] = max(BUDGETS),
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one core each.")] = 1,
+    out: Annotated[Path, typer.Option(help="File that takes the results.")] = OUT,
+) -> None:
+    """Run what is missing in the results, and print how the methods compare."""
+    every = GROUPS["all"]
+    chosen = [every[name] for item in problems.split(",") for name in GROUPS.get(item, [item])]
+    there = store.load(out).runs
+    wanted = [
+        Job(problem, name, COMPARED[name], seed, budget)
+        for seed in range(seeds)
+        for problem in chosen
+        for name in methods.split(",")
+    ]
+    missing = [
+        job for job in wanted if store.key(job) not in there or there[store.key(job)]["evaluations"] < job.budget
+    ]
+    if failed := keep_all(missing, jobs, partial(store.add, out, module=COMMAND)):
+        typer.echo(f"{failed} of {len(missing)} runs failed", err=True)
+        raise typer.Exit(1)
+    show(store.load(out), [problem.name for problem in chosen], budget)
+
+
+def show(results: store.Results, problems: list[str], budget: int) -> None:
+    """Medians, and mean ranks, at each number of evaluations."""
+    for count in (each for each in BUDGETS if each <= budget):
+        scores = merged(results, problems, count)
+        print_table(
+            [f"{count} evaluations", *scores],
+            [[name, *(f"{np.median(each[name]):.4g}" for each in scores.values())] for name in problems],
+        )
+        ranks = standings(scores, ours=["auto"])
+        typer.echo("mean rank: " + ", ".join(f"{name} {each.rank:.2f}" for name, each in ranks.items()) + "\n")
+
+
+def merged(results: store.Results, problems: list[str], count: int) -> Scores:
+    """The regrets of functions and the validation losses of tasks."""
+    functions = collect(results, [name for name in problems if name in SYNTHETIC], count, observed, floor=FLOOR)
+    tasks = collect(results, [name for name in problems if name in REAL], count, validation)
+    return {method: {**functions.get(method, {}), **tasks.get(method, {})} for method in {**functions, **tasks}}
+
+
+if __name__ == "__main__":
+    typer.run(run)

@@ -1,0 +1,39 @@
+"""The benchmark of conditional parameters: a short form of it, and its functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from adabkb_service.engine.slices import Slice
+from benchmarks.outcomes.conditional_problems import REAL, SYNTHETIC
+from benchmarks.outcomes.conditions import run
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_no_value_of_a_function_is_below_its_minimum(name: str) -> None:
+    instance = SYNTHETIC[name].draw(0)
+    positions = np.random.default_rng(0).random((2000, instance.space.dimension))
+    values = [instance.evaluate(instance.space.decode(u)).value for u in positions]
+    assert 0.0 <= min(values) < 0.5
+    assert Slice(instance.space, {}).size == np.inf
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_every_set_of_parameters_makes_a_model(name: str) -> None:
+    instance = REAL[name].draw(0)
+    positions = np.random.default_rng(0).random((12, instance.space.dimension))
+    assert all(0.0 <= instance.evaluate(instance.space.decode(u)).value <= 10.0 for u in positions)
+
+
+def test_a_short_run_compares_the_methods(tmp_path: Path) -> None:
+    app = Typer()
+    app.command()(run)
+    arguments = ["--problems", "branches", "--seeds", "1", "--budget", "50", "--out", str(tmp_path / "out.json")]
+    told = CliRunner().invoke(app, arguments)
+    assert told.exit_code == 0, told.output
+    assert "mean rank: auto 1.00" in told.output
