@@ -7,7 +7,7 @@ RESULTS := benchmarks/results
 FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations/test_observe.py tests/operations/test_limits.py \
 	tests/operations/test_correct.py tests/engine/test_policies.py tests/engine/auto/test_policy.py tests/storage/conformance
 
-.PHONY: install serve demo check test lint bench bench-paper bench-quality bench-scaling bench-service chaos constraints clean
+.PHONY: install serve demo check test lint bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
 install: $(STAMP)
 
@@ -42,6 +42,9 @@ bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 
 bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside Optuna; writes benchmarks/results/scaling.json
 	@$(BIN)/python -m benchmarks.scaling
+
+bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (an hour; resumes); writes benchmarks/results/outcomes-*.json
+	@$(BIN)/python -m benchmarks.outcomes.conditions
 
 bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, and what studies do to each other; writes benchmarks/results/service.json and neighbours.json
 	@$(BIN)/python -m benchmarks.service

@@ -104,7 +104,7 @@ def test_what_a_study_on_a_server_cannot_be_is_refused_with_what_can_be_imported
     for deep in (True, False, False):
         branching.enqueue_trial({"deep": deep})
     branching.optimize(conditional, n_trials=3)
-    with pytest.raises(ValueError, match=r"of 3 complete trials 2 have deep, x; 1 have deep, layers, x. Trials that"):
+    with pytest.raises(ValueError, match=r"of 3 complete trials 2 have deep, x; 1 have deep, layers, x. Create the"):
         to_server(branching, client, "no")
     part = optuna.create_study()
     part.add_trials([trial for trial in branching.trials if "layers" not in trial.params])
