@@ -142,7 +142,7 @@ def _searched(state: State, record: Record) -> State:
         known = hyperparameters
         starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
-            starts.append(likelihood.prior(problem.domain.dimension))
+            starts.append(likelihood.prior(problem.domain.dimension, problem.domain.together))
         hyperparameters = likelihood.learn(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = _evidence(state, record, rows, warp.LINEAR)
@@ -161,7 +161,8 @@ def _evidence(state: State, record: Record, rows: Ints, powers: Array) -> Eviden
     warped, values = warp.fit(record.values, powers), record.values[rows]
     declared = noise_ratios(problem, known, warped, values, record.errors[rows]) - known.noise_ratio
     log_slopes = float(warped.log_slope(values).sum())
-    return Evidence(record.positions[rows], warped.forward(values), declared, problem.domain.categorical, log_slopes)
+    domain, outputs = problem.domain, warped.forward(values)
+    return Evidence(record.positions[rows], outputs, declared, domain.categorical, log_slopes, domain.together)
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:

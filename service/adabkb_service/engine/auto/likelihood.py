@@ -5,7 +5,7 @@ Minimised over the logarithms of the lengthscales l and of the noise ratio nu = 
     (n / 2) log sigma_f^2 + (1 / 2) log |K| + sum (log l_k - mu0)^2 / 2 + (log nu - log 1e-4)^2 / (2 * 3^2)
 
 with K = k + MEAN_VARIANCE + diag(nu + extra), sigma_f^2 = z' K^-1 z / n (the output scale, profiled), and the
-prior's centre mu0 = log 0.5 + log(d / 3) / 2: weak, and longer in more dimensions.
+prior's centre mu0 = log 0.5 + log(d / 3) / 2, d at most the axes that are active together: longer in more dimensions.
 
 With an additive part k is k_w, and its d + 2 parameters follow (``additive``). Such a part has to prove itself: it is
 kept only where it makes the results so many times as likely (``EVIDENCE``).
@@ -80,9 +80,10 @@ def prior_centre(dimension: int) -> float:
     return math.log(0.5) + 0.5 * math.log(dimension / 3.0)
 
 
-def prior(dimension: int) -> Hyperparameters:
-    """Before there is enough to learn from."""
-    return Hyperparameters(np.full(dimension, math.exp(prior_centre(dimension))), math.exp(NOISE_PRIOR[0]), 1.0)
+def prior(dimension: int, together: int | None = None) -> Hyperparameters:
+    """Before there is enough to learn from; with the number of axes that are active together, unless all are."""
+    lengthscales = np.full(dimension, math.exp(prior_centre(together or dimension)))
+    return Hyperparameters(lengthscales, math.exp(NOISE_PRIOR[0]), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Evidence:
     categorical: Bools
     log_slopes: float = 0.0
     """Sum over the results of the logarithm of the warp's slope: with it, likelihoods under different warps compare."""
+    together: int | None = None  # axes active at once, at most; None for all
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, nu), with an additive part also its parameters, and its gradient, of the
@@ -111,8 +113,8 @@ class Evidence:
         return _minimized(start, *self._arrays)
 
     @property
-    def _arrays(self) -> tuple[Array, Array, Array, Bools]:
-        return self.positions, self.outputs, self.extra, self.categorical
+    def _arrays(self) -> tuple[Array, Array, Array, Bools, int]:
+        return self.positions, self.outputs, self.extra, self.categorical, self.together or self.positions.shape[1]
 
 
 def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparameters:
@@ -153,7 +155,7 @@ def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float,
 
 @inlined
 def _objective(
-    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools
+    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools, together: int
 ) -> tuple[float, Array, float]:
     """As ``Evidence.negative_log_posterior``, with sigma_f^2.
 
@@ -204,7 +206,7 @@ def _objective(
         if categorical[axis]:
             gradient[axis] = _weight_of_differing(K, covariance, positions[:, axis]) / lengthscales[axis]
         gradient[axis] *= 1.0 - share
-    centre = math.log(0.5) + 0.5 * math.log(d / 3.0)
+    centre = math.log(0.5) + 0.5 * math.log(together / 3.0)
     value = n * math.log(variance) + log_determinant
     if share > 0.0:
         values, changes = additive.traces(K, positions, categorical, math.exp(part[1]))
@@ -232,19 +234,19 @@ def _weight_of_differing(G: Array, covariance: Array, choices: Array) -> float:
     return total
 
 
-_DATA = "f8[:,::1], f8[::1], f8[::1], b1[::1]"
+_DATA = "f8[:,::1], f8[::1], f8[::1], b1[::1], i8"
 
 
 @compiled(f"Tuple((f8, f8[::1], f8))(f8[::1], {_DATA})")
 def _negative_log_posterior(
-    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools
+    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools, together: int
 ) -> tuple[float, Array, float]:
-    return _objective(parameters, positions, outputs, extra, categorical)
+    return _objective(parameters, positions, outputs, extra, categorical, together)
 
 
 @compiled(f"Tuple((f8, f8[::1], f8))(f8[::1], {_DATA})")
 def _minimized(
-    start: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools
+    start: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools, together: int
 ) -> tuple[float, Array, float]:
     """BFGS within the bounds: variables that are held by a bound are left out of a step, others are stopped by it.
 
@@ -257,7 +259,7 @@ def _minimized(
     if d + 1 < D:
         additive.bound(low[d + 1 :], high[d + 1 :])
     x = np.minimum(np.maximum(start, low), high)
-    value, gradient, variance = _objective(x, positions, outputs, extra, categorical)
+    value, gradient, variance = _objective(x, positions, outputs, extra, categorical, together)
     H = np.eye(D)
     evaluations, fresh = 1, True
     while evaluations < EVALUATIONS:
@@ -274,7 +276,7 @@ def _minimized(
         while evaluations < EVALUATIONS:
             moved = np.minimum(np.maximum(x + length * step, low), high)
             slope = np.dot(gradient, moved - x)
-            found, found_gradient, found_variance = _objective(moved, positions, outputs, extra, categorical)
+            found, found_gradient, found_variance = _objective(moved, positions, outputs, extra, categorical, together)
             evaluations += 1
             if found <= value + SUFFICIENT * slope:
                 break

@@ -69,16 +69,18 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array) -> Res
     return Restart(rows, avoided, best, posterior, warp)
 
 
-def start_after(start: int | None, record: Record) -> int | None:
+def start_after(start: int | None, record: Record, together: int | None = None) -> int | None:
     """The number of results before the present restart; None unless the search has stalled.
 
     Args:
         start: the same as of the result before.
         record: all results.
+        together: axes that are active together, at most; None for all.
     """
-    if not _has_stalled(record):
+    axes = together or record.positions.shape[1]
+    if not _has_stalled(record, axes):
         return None
-    if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * record.positions.shape[1]:
+    if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * axes:
         return record.size
     return start
 
@@ -99,9 +101,9 @@ def fails(point: Array, positions: Array, failed: Array) -> bool:
     return nearest[0] < nearest[1]
 
 
-def _has_stalled(record: Record) -> bool:
+def _has_stalled(record: Record, axes: int) -> bool:
     """Whether the last results brought no gain."""
-    last = max(STALL, STALL_PER_AXIS * record.positions.shape[1])
+    last = max(STALL, STALL_PER_AXIS * axes)
     if record.size <= last:
         return False
     best = record.values.max()

@@ -78,4 +78,5 @@ def marks_changed(before: Tree, after: Tree) -> Cells:
 
 def _blank(problem: Problem, tree: Tree) -> State:
     nothing = records.empty(problem.space.dimension)
-    return fitted(problem, nothing, tree, Checkpoint(0, likelihood.prior(problem.space.dimension)))
+    prior = likelihood.prior(problem.space.dimension, problem.domain.together)
+    return fitted(problem, nothing, tree, Checkpoint(0, prior))

@@ -93,7 +93,9 @@ def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint,
 
 def restarted_at(state: State, record: Record) -> int | None:
     """``State.restarted_at`` as of a record of more results."""
-    return start_after(state.restarted_at, record) if state.problem.config.restarts else None
+    if not state.problem.config.restarts:
+        return None
+    return start_after(state.restarted_at, record, state.problem.domain.together)
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:

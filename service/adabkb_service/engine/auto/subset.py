@@ -20,11 +20,13 @@ Ints = NDArray[np.int64]
 
 def learn(problem: Problem, record: Record, rows: Ints) -> Hyperparameters:
     """The hyperparameters by these rows, starting from the prior's; the prior's if they are too few."""
-    start = likelihood.prior(problem.domain.dimension)
+    domain = problem.domain
+    start = likelihood.prior(domain.dimension, domain.together)
     if len(rows) < likelihood.FEWEST:
         return start
     _, outputs, noises = _warped(problem, record, rows, start)
-    evidence = Evidence(record.positions[rows], outputs, noises - start.noise_ratio, problem.domain.categorical)
+    extra = noises - start.noise_ratio
+    evidence = Evidence(record.positions[rows], outputs, extra, domain.categorical, together=domain.together)
     return likelihood.learn(evidence, [start])
 
 
