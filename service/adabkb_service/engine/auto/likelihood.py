@@ -7,8 +7,7 @@ Minimised over the logarithms of the lengthscales l and of the noise ratio nu = 
 with K = k + MEAN_VARIANCE + diag(nu + extra), sigma_f^2 = z' K^-1 z / n (the output scale, profiled), and the
 prior's centre mu0 = log 0.5 + log(d / 3) / 2, d at most the axes that are active together: longer in more dimensions.
 
-With an additive part k is k_w, and its d + 2 parameters follow (``additive``). Such a part has to prove itself: it is
-kept only where it makes the results so many times as likely (``EVIDENCE``).
+With an additive part k is k_w, and its d + 2 parameters follow (``additive``), if it is worth it (``EVIDENCE``).
 """
 
 from __future__ import annotations
@@ -271,8 +270,7 @@ def _minimized(
         if fresh:
             step /= max(1.0, math.sqrt(np.dot(step, step)))
         step /= max(1.0, np.abs(step).max() / LONGEST_STEP)
-        moved, found = x, value
-        length = 1.0
+        moved, found, length = x, value, 1.0
         while evaluations < EVALUATIONS:
             moved = np.minimum(np.maximum(x + length * step, low), high)
             slope = np.dot(gradient, moved - x)
