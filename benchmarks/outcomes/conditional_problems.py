@@ -33,7 +33,7 @@ BOOLEANS = (False, True)
 def space(*axes: Axis, when: Mapping[str, Mapping[str, tuple[Value, ...]]]) -> Space:
     """A space with conditions: parameter -> parent -> values."""
     found = [Condition(name, parent, values) for name, needs in when.items() for parent, values in needs.items()]
-    return Space(axes, tuple(found))
+    return Space(axes, conditions=tuple(found))
 
 
 def unit(name: str) -> FloatAxis:

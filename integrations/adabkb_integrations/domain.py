@@ -51,10 +51,8 @@ def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequen
         constraints: on parameters of the kinds Float and Int.
 
     Raises:
-        ValueError: a parameter has no values, or bounds or a step that do not fit each other; nothing varies; or a
-            constraint cannot be read or satisfied.
-        ValueError: a parameter has no values, or bounds or a step that do not fit each other, or conditions; or nothing
-            varies.
+        ValueError: a parameter has no values, or bounds or a step that do not fit each other, or conditions; nothing
+            varies; or a constraint cannot be read or satisfied.
     """
     for name, each in declared.items():
         if each.when is not None:

@@ -35,7 +35,7 @@ NESTED = Space(
         Fixed("history", 10),
         Fixed("data", "digits"),
     ),
-    (
+    conditions=(
         Condition("momentum", "optimizer", ("sgd",)),
         Condition("nesterov", "optimizer", ("sgd", "adam")),
         Condition("delay", "nesterov", (True,)),
@@ -58,7 +58,7 @@ def finite_spaces(draw: st.DrawFn) -> Space:
         for parent in draw(st.sets(st.integers(0, i - 1), max_size=2)) if i else ():
             values = draw(st.sets(st.integers(0, (axes[parent].count or 0) - 1), min_size=1))
             conditions.append(Condition(f"x{i}", f"x{parent}", tuple(values)))
-    return Space(tuple(draw(st.permutations(axes))), tuple(conditions))
+    return Space(tuple(draw(st.permutations(axes))), conditions=tuple(conditions))
 
 
 def patterns(space: Space) -> list[dict[str, Value]]:
@@ -135,7 +135,7 @@ def test_many_independent_switches_are_counted_without_visiting_each_set() -> No
     """2^60 sets of active parameters: each switch that is on has 3 values of its own."""
     axes = [ChoiceAxis(f"use{i}", (False, True)) for i in range(60)]
     own = [IntAxis(f"n{i}", 1, 3) for i in range(60)]
-    space = Space((*axes, *own), tuple(Condition(f"n{i}", f"use{i}", (True,)) for i in range(60)))
+    space = Space((*axes, *own), conditions=tuple(Condition(f"n{i}", f"use{i}", (True,)) for i in range(60)))
     assert Slice(space, {}).size == 4.0**60
     assert Domain(space).together == 120
 
@@ -168,7 +168,7 @@ def test_the_tree_cuts_parents_first_and_no_point_comes_twice() -> None:
 def test_a_finite_space_is_searched_to_its_end_and_each_point_once() -> None:
     space = Space(
         (ChoiceAxis("a", (0, 1, 2)), IntAxis("n", 1, 4), StepAxis("s", 0.0, 1.0, 0.25)),
-        (Condition("n", "a", (1,)), Condition("s", "a", (2,))),
+        conditions=(Condition("n", "a", (1,)), Condition("s", "a", (2,))),
     )
     result = run(space, score, 10)
     assert len({str(space.decode(point)) for point in result.points}) == 10
@@ -187,7 +187,9 @@ def test_a_slice_holds_its_parents_and_moves_what_they_make_active() -> None:
 
 def test_a_parameter_matters_as_often_as_it_is_active() -> None:
     """The mean is x where it is active, in half of the space, and 0 elsewhere: x explains 1/24 of 1/24 + 1/16."""
-    space = Space((ChoiceAxis("on", (False, True)), FloatAxis("x", 0.0, 1.0)), (Condition("x", "on", (True,)),))
+    space = Space(
+        (ChoiceAxis("on", (False, True)), FloatAxis("x", 0.0, 1.0)), conditions=(Condition("x", "on", (True,)),)
+    )
     found = sensitivity(lambda u: np.where(u[:, 0] > 0.5, u[:, 1], 0.0), space)
     assert found is not None
     assert found.total[1] == pytest.approx((1 / 24) / (1 / 24 + 1 / 16), abs=0.03)

@@ -82,6 +82,8 @@ CONSTRAINTS = [
         "Constraints for an algorithm that cannot keep them",
         {"constraints": ["lr <= 0.5"], "algorithm": {"profile": "paper"}},
     ),
+]
+
 CONDITIONS = [
     Defined("A condition on a misspelt parameter", {"parameters": [KERNEL, {**GAMMA, "when": {"kernal": ["rbf"]}}]}),
     Defined("A condition on the parameter itself", {"parameters": [{**KERNEL, "when": {"kernel": ["rbf"]}}]}),
@@ -103,6 +105,10 @@ CONDITIONS = [
                 {**GAMMA, "when": {"layers": [2], "kernel": ["linear"]}},
             ]
         },
+    ),
+    Defined(
+        "Conditions together with constraints",
+        {"parameters": [LR, *CONDITIONAL], "constraints": ["lr <= 0.5"]},
     ),
     Defined("Conditions under another profile", {"parameters": CONDITIONAL, "algorithm": {"profile": "paper"}}),
 ]

@@ -15,10 +15,11 @@ from adabkb_service.operations import analysis
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import csv_rows, json_lines
 from adabkb_service.operations.importing import import_study
-from adabkb_service.operations.manage import create, delete
+from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import predict, recommendation
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
 from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import SYSTEMS, definition
@@ -174,6 +175,11 @@ def test_conditions_that_cannot_be_meant_are_refused_where_they_are(
 def test_other_systems_say_that_auto_has_conditions(system: str) -> None:
     with pytest.raises(ValidationError, match="auto"):
         definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], algorithm=SYSTEMS[system])
+
+
+def test_constraints_do_not_go_together_with_conditions_yet() -> None:
+    with pytest.raises(ValidationError, match="cannot go together with parameters that have conditions"):
+        definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], constraints=["x <= 0.5"])
 
 
 def test_a_condition_on_a_fixed_parameter_or_on_every_value_always_holds() -> None:

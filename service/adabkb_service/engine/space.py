@@ -1,7 +1,7 @@
 """The search space: maps named parameters to positions in the unit cube, and back. The parameters identify a point.
 
-A point has its active parameters only; along the other axes its position is at rest (``conditions``). Positions are those
-of the whole product of the axes. Which of its points satisfy the constraints, ``feasible`` knows.
+A point has its active parameters only; along the other axes its position is at rest (``conditions``). Positions are
+those of the whole product of the axes. Which of its points satisfy the constraints, ``feasible`` knows.
 """
 
 from __future__ import annotations
