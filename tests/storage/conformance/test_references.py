@@ -9,14 +9,15 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import events, grants, horizons, idempotency, model, observations, studies, trials
+from adabkb_service.storage import events, grants, horizons, idempotency, model, observations, reports, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
-from tests.storage.rows import NOW, event, key, observation, study, trial
+from tests.storage.rows import NOW, event, key, observation, report, study, trial
 
 BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
     "trials": lambda connection, name: trials.add(connection, [trial(1, name)]),
     "observations": lambda connection, name: observations.add(connection, [observation(1, study_id=name)]),
+    "reports": lambda connection, name: reports.add(connection, [report(1, 1, name)]),
     "events": lambda connection, name: events.add(connection, [event(1, name)]),
     "cells": lambda connection, name: model.write_cells(connection, name, {"0": "leaf"}),
     "dictionary": lambda connection, name: model.write_dictionary(connection, name, added=[1], removed=[]),
