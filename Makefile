@@ -43,8 +43,11 @@ bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside Optuna; writes benchmarks/results/scaling.json
 	@$(BIN)/python -m benchmarks.scaling
 
-bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (an hour; resumes); writes benchmarks/results/outcomes-*.json
+bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (hours; resumes); writes benchmarks/results/outcomes-*.json
 	@$(BIN)/python -m benchmarks.outcomes.conditions
+	@$(BIN)/python -m benchmarks.outcomes.constraints
+	@$(BIN)/python -m benchmarks.outcomes.reports
+	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 
 bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, and what studies do to each other; writes benchmarks/results/service.json and neighbours.json
 	@$(BIN)/python -m benchmarks.service
