@@ -15,6 +15,7 @@ from adabkb_client.evaluation import AsyncObjective
 from adabkb_client.leased import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client.models import Answer, Best, Parameters, Trial
 from adabkb_client.options import Callback, Options, RunReport
+from adabkb_client.plain import Numbers
 from adabkb_client.report_calls import report_of
 from adabkb_client.study_calls import StudyCalls
 
@@ -242,12 +243,18 @@ class AsyncLeasedTrial(Leased):
         return await self._study.deliver_reports(self, [report_of(step, value)])
 
     async def observe(
-        self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
+        self,
+        value: SupportsFloat,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and await self._study.deliver_reports(self) and self.outcome is not None:
             return self.outcome
-        return await self._study.observe(self, value, std_error, parameters)
+        return await self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
 
     async def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""

@@ -13,8 +13,9 @@ from datetime import datetime
 from functools import update_wrapper
 from typing import Any, Generic, TypeVar, get_args
 
+from adabkb_client.decoding import decode
 from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
-from adabkb_client.models import Trial, decode
+from adabkb_client.models import Trial
 from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.protocol import PAGE, Json, Param
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from adabkb_client.access import Deletion
 from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.decoding import decode
 from adabkb_client.errors import Conflict, Invalid
-from adabkb_client.models import Direction, StudyInfo, decode
+from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.plain import plain
 from adabkb_client.study_calls import StudyCalls

@@ -1,23 +1,30 @@
 """One evaluation of the objective: how the function is called, and what counts as its result."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import Any, NamedTuple, SupportsFloat
 
 from adabkb_client.leased import Leased
-from adabkb_client.models import Answer
-from adabkb_client.plain import NotANumber, finite
+from adabkb_client.models import Answer, Metrics
+from adabkb_client.plain import NotANumber, finite, finite_metrics
 
-Returned = SupportsFloat | tuple[SupportsFloat, SupportsFloat] | None
-"""The value, or the value and its standard error; None if the function has reported an outcome of the trial itself. Of
-a trial that was stopped, anything."""
+Returned = SupportsFloat | tuple[SupportsFloat, SupportsFloat] | Mapping[str, Any] | None
+"""The value, the value and its standard error, or a dict of the fields of ``Result``; None if the function has reported
+an outcome of the trial itself. Of a trial that was stopped, anything."""
 Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
 """The same, to be awaited."""
-Result = tuple[float, float | None]
-"""A value and, if known, its standard error."""
+
+
+class Result(NamedTuple):
+    """A value and, if known, its standard error; and metrics, where the study has any."""
+
+    value: float
+    std_error: float | None = None
+    metrics: Metrics | None = None
+    std_errors: Metrics | None = None
 
 
 @dataclass(frozen=True)
@@ -84,19 +91,37 @@ def as_result(returned: Any) -> Result:
     """Return what a function has returned as a result.
 
     Raises:
-        NotANumber: it is no number, and no pair of them.
+        NotANumber: it is no number, no pair of them, and no dict of a result.
         ValueError: a number is infinite or NaN.
     """
-    value, std_error = _split(returned)
-    return (
-        finite("value", value, "; raise an exception if there is no result"),
-        None if std_error is None else finite("std_error", std_error),
+    parts = _split(returned)
+    return Result(
+        finite("value", parts["value"], "; raise an exception if there is no result"),
+        None if parts.get("std_error") is None else finite("std_error", parts["std_error"]),
+        finite_metrics("metrics", parts.get("metrics")),
+        finite_metrics("std_errors", parts.get("std_errors")),
     )
 
 
-def _split(result: Any) -> tuple[SupportsFloat, SupportsFloat | None]:
+def without_metrics(result: Result) -> tuple[float, float | None]:
+    """Return the value and its standard error of a result where there can be no metrics.
+
+    Raises:
+        NotANumber: it has some.
+    """
+    if result.metrics or result.std_errors:
+        raise NotANumber("the function returned metrics, which only a study on a server can have")
+    return result.value, result.std_error
+
+
+def _split(result: Any) -> Mapping[str, Any]:
+    if isinstance(result, Mapping):
+        if "value" not in result or not result.keys() <= set(Result._fields):
+            example = '{"value": 0.1, "metrics": {"latency_ms": 12.0}}'
+            raise NotANumber(f"a dict that the function returns must be such as {example}, not {sorted(result)}")
+        return result
     if not isinstance(result, tuple):
-        return result, None
+        return {"value": result}
     if len(result) != 2:
         raise NotANumber(f"the function must return a value or (value, standard error), not {len(result)} values")
-    return result
+    return dict(zip(Result._fields, result, strict=False))

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from adabkb_client.plain import plain
@@ -48,16 +48,20 @@ class Misfit:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column has what: the parameters by name, the value, its standard error, the state of the row."""
+    """Which column has what: the parameters by name, the value, its standard error, the state of the row; and metrics
+    and their standard errors, by name."""
 
     parameters: Mapping[str, str]
     value: str
     std_error: str | None
     state: str | None
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    std_errors: Mapping[str, str] = field(default_factory=dict)
 
     def unused(self, columns: Iterable[str]) -> list[str]:
         """Return those of some columns that have no part in the results."""
-        used = {*self.parameters.values(), self.value, self.std_error, self.state, EXCLUDED}
+        measured = {*self.metrics.values(), *self.std_errors.values()}
+        used = {*self.parameters.values(), self.value, self.std_error, self.state, EXCLUDED, *measured}
         return [column for column in columns if column not in used]
 
 
@@ -68,6 +72,7 @@ def chosen(
     value: str,
     std_error: str | None,
     state: str | None,
+    metrics: Sequence[str] = (),
 ) -> Columns:
     """Return which of some columns has what: what the arguments name, else the columns of the usual names.
 
@@ -78,6 +83,7 @@ def chosen(
         value: the column of the results.
         std_error: that of their standard errors; it may be missing under its usual name.
         state: that of the states; likewise.
+        metrics: of the study: the column of each is named like it, or ``metrics.<name>`` as in exports.
 
     Raises:
         NoColumn: there is none of the name.
@@ -107,7 +113,16 @@ def chosen(
         value,
         _optional("std_error", std_error, columns, taken),
         _optional("state", state, columns, taken),
+        {name: _of_metric(name, columns) for name in metrics},
+        {name: f"std_errors.{name}" for name in metrics if f"std_errors.{name}" in columns},
     )
+
+
+def _of_metric(name: str, columns: Sequence[str]) -> str:
+    column = next((each for each in (f"metrics.{name}", name) if each in columns), None)
+    if column is None:
+        raise ValueError(f"there is no column for metric {name!r}: call it {name}, or metrics.{name} as in exports")
+    return column
 
 
 def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[str]) -> str | None:
@@ -151,6 +166,11 @@ def fitted(row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]) 
     error = None if columns.std_error is None else plain(row.cells.get(columns.std_error))
     if not _is_missing(error):
         item["std_error"] = part("std_error", _std_error, error)
+    if columns.metrics:
+        item["metrics"] = {name: part(name, number, row.cells.get(at)) for name, at in columns.metrics.items()}
+        errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
+        known = {name: error for name, error in errors.items() if not _is_missing(error)}
+        item["std_errors"] = {name: part(name, _std_error, error) for name, error in known.items()}
     return item, misfits
 
 

@@ -30,6 +30,12 @@ def study(info: "StudyInfo") -> str:
         ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),
         ("best", "no result yet" if best is None else best.value),
     ]
+    if best is not None and best.feasible is False:
+        rows[-1] = (
+            "best",
+            f"none keeps all outcome constraints; beyond them least: {_in_words(best.violations or {})}",
+        )
+    rows += [] if best is None or best.metrics is None else [("metrics", _in_words(best.metrics))]
     rows += [] if best is None else [("at", _in_words(best.parameters))]
     rows += [] if info.gap is None else [("gap", info.gap)]
     space = table(
@@ -48,6 +54,8 @@ def recommendation(found: "Recommendation") -> str:
     rows = [("observed", observed.value, *_in_columns(observed.parameters, names))]
     if estimate is not None:
         rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
+    if found.reason == "nothing_feasible":
+        return table(["", "value", *names], rows) + "No result keeps all outcome constraints; these come closest."
     gap = "" if found.gap is None else f"The optimum is at most {found.gap:.4g} better (gap)."
     return table(["", "value", *names], rows) + gap
 

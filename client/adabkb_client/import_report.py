@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adabkb_client.fitting import Misfit
-from adabkb_client.models import Parameters
+from adabkb_client.models import Metrics, Parameters
 
 SHOWN = 20
 """Rows that a report shows; it has all of them."""
@@ -19,6 +19,8 @@ class ImportedResult:
     parameters: Parameters
     value: float
     std_error: float | None
+    metrics: Metrics | None = None
+    std_errors: Metrics | None = None
 
 
 @dataclass(frozen=True, repr=False)

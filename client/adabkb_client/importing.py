@@ -18,7 +18,7 @@ from adabkb_client.calls import Listing, Steps
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 from adabkb_client.fitting import Misfit, chosen, fitted, left_out
 from adabkb_client.import_report import ImportedResult, ImportReport
-from adabkb_client.models import BatchItem, StudyInfo
+from adabkb_client.models import BatchItem, Metrics, StudyInfo
 from adabkb_client.sources import Source, Table, read
 from adabkb_client.trial_calls import BATCH, batch, study_path
 
@@ -44,7 +44,7 @@ def import_results(
     table = read(source)
     info = yield from study.info()
     _check_direction(table, info)
-    found = chosen(table.columns, info.parameters, columns, value, std_error, state)
+    found = chosen(table.columns, info.parameters, columns, value, std_error, state, info.metrics)
     states: Counter[str] = Counter()
     misfits: list[Misfit] = []
     items: list[Item] = []
@@ -106,20 +106,33 @@ def _observed(event: Mapping[str, Any]) -> str | None:
     if event["kind"] != "observed" or event["trial"] is not None:
         return None
     told = event["payload"]
-    return _identity(told["parameters"], told["value"], told["std_error"])
+    measured = (told.get("metrics"), told.get("std_errors"))  # studies without metrics have neither
+    return _identity(told["parameters"], told["value"], told["std_error"], *measured)
 
 
 def _taken(known: "Counter[str]", result: ImportedResult) -> bool:
     """Whether the study has a result already; one that comes twice has to be there twice."""
-    identity = _identity(result.parameters, result.value, result.std_error)
+    identity = _identity_of(result)
     if not known[identity]:
         return False
     known[identity] -= 1
     return True
 
 
-def _identity(parameters: Mapping[str, Any], value: float, std_error: float | None) -> str:
-    return json.dumps([dict(parameters), float(value), std_error and float(std_error)], sort_keys=True)
+def _identity_of(result: ImportedResult) -> str:
+    return _identity(result.parameters, result.value, result.std_error, result.metrics, result.std_errors)
+
+
+def _identity(
+    parameters: Mapping[str, Any],
+    value: float,
+    std_error: float | None,
+    metrics: Metrics | None,
+    std_errors: Metrics | None,
+) -> str:
+    measured = [{name: float(number) for name, number in (each or {}).items()} for each in (metrics, std_errors)]
+    told = [dict(parameters), float(value), std_error and float(std_error)]
+    return json.dumps([*told, *measured] if metrics else told, sort_keys=True)
 
 
 def _told(
@@ -130,7 +143,8 @@ def _told(
     results = []
     for (number, _), fate in zip(items, fates, strict=True):
         if fate.answer is not None and (told := fate.answer.observation) is not None:
-            results.append(ImportedResult(number, told.parameters, told.value, told.std_error))
+            measured = (told.metrics, told.std_errors)
+            results.append(ImportedResult(number, told.parameters, told.value, told.std_error, *measured))
         else:
             misfits.extend(_refused(number, fate))
     return results
@@ -143,12 +157,10 @@ def _refused(number: int, fate: BatchItem) -> Iterator[Misfit]:
 
 
 def _as_items(results: Sequence[ImportedResult]) -> list[Item]:
-    return [
-        (each.row, {"parameters": dict(each.parameters), "value": each.value, "std_error": each.std_error})
-        for each in results
-    ]
+    fields = ("parameters", "value", "std_error", "metrics", "std_errors")
+    return [(each.row, {name: getattr(each, name) for name in fields}) for each in results]
 
 
 def _key(start: int, results: Sequence[ImportedResult]) -> str:
-    told = [start, [_identity(each.parameters, each.value, each.std_error) for each in results]]
+    told = [start, [_identity_of(each) for each in results]]
     return f"import-{hashlib.sha256(json.dumps(told).encode()).hexdigest()}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 from adabkb_client.errors import AdaBKBError, Conflict
 from adabkb_client.leased import RENEW_AGAIN, RENEW_AT, Leased, printable
 from adabkb_client.models import Answer, Parameters, Trial
+from adabkb_client.plain import Numbers
 from adabkb_client.report_calls import report_of
 
 if TYPE_CHECKING:
@@ -56,12 +57,18 @@ class LeasedTrial(Leased):
         return self._study.deliver_reports(self, [report_of(step, value)])
 
     def observe(
-        self, value: SupportsFloat, std_error: SupportsFloat | None = None, parameters: Parameters | None = None
+        self,
+        value: SupportsFloat,
+        std_error: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
     ) -> Answer:
         """Report the result: see ``Study.observe``."""
         if self.unsent and self._study.deliver_reports(self) and self.outcome is not None:
             return self.outcome
-        return self._study.observe(self, value, std_error, parameters)
+        return self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
 
     def fail(self, reason: str) -> Answer:
         """Report that the trial cannot be evaluated."""

@@ -1,24 +1,21 @@
-"""What the server answers, as frozen records.
+"""What the server answers, as frozen records; ``decoding.py`` builds them."""
 
-Fields that this version does not know are ignored, so a newer server does not break an older client.
-"""
-
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from adabkb_client import html
 from adabkb_client.curves import CurveSummary, ExpectedValue
-from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
+from adabkb_client.errors import AdaBKBError
 
 Direction = Literal["minimize", "maximize"]
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
 Parameters = Mapping[str, Any]
 """Values by parameter name."""
+Metrics = Mapping[str, float]
+"""Values by the names of metrics."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +28,28 @@ class Cell:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Posterior mean and standard deviation of the objective at a point, and its confidence bounds."""
+    """Posterior mean and standard deviation of the objective at a point, and its confidence bounds.
+
+    In a study with metrics, ``metrics`` has the same of each; ``feasible_probability`` is of keeping all constraints.
+    """
 
     mean: float
     std: float
     lcb: float
     ucb: float
+    metrics: Mapping[str, "Prediction"] | None = None
+    feasible_probability: float | None = None
 
 
 @dataclass(frozen=True)
 class Trial:
     """A point to evaluate; one unit of the study's budget.
 
-    ``value`` is None until it is completed. ``attributes`` are the user's own, by name. ``phase`` says what a
-    suggestion is for: "start", "search", "polish" (the best point), "explore" or "restart" (elsewhere); ``expected``
-    is what the model predicted at the point when it chose it. Both are None if the model did not choose it.
-    ``curve`` sums up what it has reported before its end; ``estimate`` is of a stopped trial.
+    ``value`` is None until it is completed, and so is ``metrics``, which only studies with metrics have.
+    ``attributes`` are the user's own, by name. ``phase`` says what a suggestion is for: "start", "search", "polish"
+    (the best point), "explore" or "restart" (elsewhere); ``expected`` is what the model predicted at the point when it
+    chose it. Both are None if the model did not choose it. ``curve`` sums up what it has reported before its end;
+    ``estimate`` is of a stopped trial.
     """
 
     study_id: str
@@ -69,6 +72,7 @@ class Trial:
     expected: Prediction | None = None
     curve: CurveSummary | None = None
     estimate: ExpectedValue | None = None
+    metrics: Metrics | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ class Observation:
     std_error: float | None
     excluded: bool
     observed_at: datetime
+    metrics: Metrics | None = None
+    std_errors: Metrics | None = None
 
 
 @dataclass(frozen=True)
@@ -102,11 +108,18 @@ class Counts:
 
 @dataclass(frozen=True)
 class Best:
-    """The best value observed, where, and in which trial."""
+    """The best value observed, where, and in which trial.
+
+    In a study with metrics, ``feasible`` says whether it keeps all outcome constraints. While none does, this is the
+    one that violates them least, and ``violations`` says by how much.
+    """
 
     parameters: Parameters
     value: float
     trial: int | None
+    metrics: Metrics | None = None
+    feasible: bool | None = None
+    violations: Metrics | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +163,8 @@ class StudyInfo(StudySummary):
     stop: dict[str, Any] | None = None
     constraints: tuple[str, ...] = ()
     early_stopping: dict[str, Any] | None = None
+    metrics: tuple[str, ...] = ()
+    outcome_constraints: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -193,11 +208,13 @@ class BatchItem:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Posterior mean and standard deviation of the objective at a point."""
+    """Posterior mean and standard deviation of the objective at a point; metrics as in ``Prediction``."""
 
     parameters: Parameters
     mean: float
     std: float
+    metrics: Mapping[str, "Prediction"] | None = None
+    feasible_probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -206,11 +223,16 @@ class Recommendation:
 
     With the confidence of the study, the best evaluated point is within ``gap`` of the optimum. All are None
     before the first observation; ``model`` is None also while the model is out of order.
+
+    Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
+    "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.
     """
 
     model: Estimate | None
     observed: Best | None
     gap: float | None
+    required_probability: float | None = None
+    reason: str | None = None
 
     def _repr_html_(self) -> str:
         return html.recommendation(self)
@@ -225,64 +247,3 @@ class Event:
     trial: int | None
     payload: dict[str, Any]
     created_at: datetime
-
-
-T = TypeVar("T")
-
-
-def decode(kind: type[T], document: Any, **path: str) -> T:
-    """Build a record from JSON; ``path`` has the fields that are known from the path of the request.
-
-    Raises:
-        UnexpectedAnswer: a field is missing, or is not what it should be.
-    """
-    try:
-        record = _decode(kind, document, path)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnexpectedAnswer(f"the answer is no {kind.__name__}: {error!r}") from error
-    return record  # type: ignore[no-any-return]
-
-
-def decode_batch_item(document: Mapping[str, Any], **path: str) -> BatchItem:
-    """Build one item of a batch's answer: the wire mixes answers and problems."""
-    status = document["status"]
-    if status < 400:
-        return BatchItem(status, decode(Answer, document, **path), None)
-    return BatchItem(status, None, from_problem(status, document))
-
-
-def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
-    if isinstance(kind, type) and is_dataclass(kind):
-        known = {**path, **document}
-        return kind(
-            **{
-                name: _decode(hint, known[name], path)
-                for name, (hint, optional) in _layout(kind).items()
-                if not (optional and name not in known)
-            }
-        )
-    if isinstance(kind, UnionType):
-        return None if document is None else _decode(get_args(kind)[0], document, path)
-    if get_origin(kind) is tuple:
-        return tuple(_decode(get_args(kind)[0], item, path) for item in document)
-    if kind == Parameters:
-        return {name: _choice(value) for name, value in document.items()}
-    return _SCALARS[kind](document) if kind in _SCALARS else document
-
-
-def _choice(value: Any) -> Any:
-    """Return a parameter's value; one that consists of several is a tuple, as in the search space."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-_SCALARS: dict[Any, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, float: float, Any: _choice}
-
-
-@cache
-def _layout(kind: type) -> dict[str, tuple[Any, bool]]:
-    """Return the type of each field of a dataclass, and whether it may be absent."""
-    hints = get_type_hints(kind)
-    return {
-        each.name: (hints[each.name], each.default is not MISSING or each.default_factory is not MISSING)
-        for each in fields(kind)
-    }

@@ -5,6 +5,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
+Numbers = Mapping[str, SupportsFloat]
+"""By name."""
+
 
 class NotANumber(TypeError):
     """A program gave something else where a number is needed: a mistake of the program, not of one evaluation."""
@@ -35,6 +38,24 @@ def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
     if not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value}{remedy}")
     return value
+
+
+def finite_metrics(name: str, values: Numbers | None) -> dict[str, float] | None:
+    """Return metrics, or their standard errors, as plain floats.
+
+    Args:
+        name: of all of them together, for the error.
+        values: by metric; None if there are none.
+
+    Raises:
+        NotANumber: they are no dict, or one of them is no number.
+        ValueError: one is infinite or NaN.
+    """
+    if values is None:
+        return None
+    if not isinstance(values, Mapping):
+        raise NotANumber(f"{name} must be a dict of numbers by metric, not {_shown(values)}")
+    return {metric: finite(f"{name}[{metric!r}]", value) for metric, value in values.items()}
 
 
 def point(parameters: Mapping[str, Any]) -> dict[str, Any]:

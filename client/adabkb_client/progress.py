@@ -19,7 +19,8 @@ LOOK_EVERY = 30.0
 
 
 class Standing(NamedTuple):
-    """How far a study is: trials that are finished, those of them that failed, and the best value so far."""
+    """How far a study is: trials that are finished, those of them that failed, and the best value so far, of a result
+    that keeps all outcome constraints."""
 
     finished: int
     failed: int
@@ -30,7 +31,8 @@ class Standing(NamedTuple):
         """Return how far a study on a server is."""
         counts = study.counts
         finished = counts.completed + counts.failed + counts.stopped
-        return cls(finished, counts.failed, study.best.value if study.best else None)
+        best = None if study.best is None or study.best.feasible is False else study.best.value
+        return cls(finished, counts.failed, best)
 
 
 class Progress:

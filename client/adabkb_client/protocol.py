@@ -18,7 +18,7 @@ from adabkb_client.errors import ConnectionFailed, Unavailable, UnexpectedAnswer
 Json = Any
 """What ``json.loads`` returns."""
 
-Param = str | int | list[str] | None
+Param = str | int | float | list[str] | None
 """A parameter of a query; None is none."""
 
 CONNECT_TIMEOUT = 5.0

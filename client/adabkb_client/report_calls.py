@@ -7,9 +7,10 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.curves import CurvePoint
+from adabkb_client.decoding import decode
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable
 from adabkb_client.leased import Leased
-from adabkb_client.models import Answer, Reported, Trial, decode
+from adabkb_client.models import Answer, Reported, Trial
 from adabkb_client.plain import NotANumber, finite
 from adabkb_client.protocol import Param
 from adabkb_client.trial_calls import BATCH, TrialCalls

@@ -7,19 +7,11 @@ from typing import Any, Literal, SupportsFloat
 from adabkb_client.access import Access, Link
 from adabkb_client.analysis import Importance, Slice
 from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.decoding import decode
 from adabkb_client.import_report import ImportReport
 from adabkb_client.importing import import_results
-from adabkb_client.models import (
-    Answer,
-    Event,
-    Observation,
-    Parameters,
-    Prediction,
-    Recommendation,
-    StudyInfo,
-    decode,
-)
-from adabkb_client.plain import encoded, point
+from adabkb_client.models import Answer, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo
+from adabkb_client.plain import Numbers, encoded, point
 from adabkb_client.protocol import Param
 from adabkb_client.report_calls import ReportCalls
 from adabkb_client.sources import Source
@@ -95,10 +87,18 @@ class StudyCalls(ReportCalls):
         return Listing(f"{self._path}/observations", lambda observation: decode(Observation, observation))
 
     def correct(
-        self, seq: int, value: SupportsFloat, std_error: SupportsFloat | None = None, reason: str | None = None
+        self,
+        seq: int,
+        value: SupportsFloat,
+        std_error: SupportsFloat | None = None,
+        reason: str | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
     ) -> Steps[Answer]:
-        """Replace the value of an observation. The model is rebuilt; the log keeps both values and the reason."""
-        return self._amend(seq, {**result_of(value, std_error), "reason": reason})
+        """Replace the value of an observation, and the metrics that are given. The model is rebuilt; the log keeps both
+        values and the reason."""
+        return self._amend(seq, {**result_of(value, std_error, metrics, std_errors), "reason": reason})
 
     def exclude(self, seq: int, reason: str | None = None) -> Steps[Answer]:
         """Exclude an observation from the model; it stays in the log."""
@@ -142,16 +142,25 @@ class StudyCalls(ReportCalls):
             What was stored, and what does not fit, by the number of the row.
 
         Raises:
-            ValueError: there is no column for a parameter or for the value, a column is named for what is no parameter,
-                a file is not what its name says, or a study of Optuna has another direction, or several.
+            ValueError: there is no column for a parameter, for the value or for a metric, a column is named for what is
+                no parameter, a file is not what its name says, or a study of Optuna has another direction, or several.
             TypeError, ImportError, OSError: the source is of no such kind, needs a package, or cannot be read.
             ConnectionFailed: the server stayed away; the same call goes on where this one ended.
         """
         return import_results(self, source, columns or {}, value, std_error, state, dry_run=dry_run, progress=progress)
 
-    def recommendation(self) -> Steps[Recommendation]:
-        """Return the best point by the model and the best observed one."""
-        return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation")))
+    def recommendation(self, *, feasible_probability: float | None = None) -> Steps[Recommendation]:
+        """Return the best point by the model and the best observed one.
+
+        Args:
+            feasible_probability: with which the point of the model is to keep the outcome constraints; 0.95 if not
+                given.
+
+        Raises:
+            Invalid: a probability is given, and the study has no outcome constraints.
+        """
+        params: dict[str, Param] = {"feasible_probability": feasible_probability}
+        return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation", params=params)))
 
     def predict(self, points: Sequence[Parameters]) -> Steps[list[Prediction]]:
         """Return the model's prediction of the objective at each point."""

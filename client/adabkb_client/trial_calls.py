@@ -11,19 +11,11 @@ from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 from urllib.parse import quote
 
 from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.decoding import decode, decode_batch_item
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
 from adabkb_client.leased import MISTAKES, Leased, in_words
-from adabkb_client.models import (
-    Answer,
-    BatchItem,
-    Parameters,
-    Suggestions,
-    Trial,
-    TrialState,
-    decode,
-    decode_batch_item,
-)
-from adabkb_client.plain import as_text, finite, point
+from adabkb_client.models import Answer, BatchItem, Parameters, Suggestions, Trial, TrialState
+from adabkb_client.plain import Numbers, as_text, finite, finite_metrics, point
 from adabkb_client.protocol import Param
 
 log = logging.getLogger("adabkb_client")
@@ -81,6 +73,9 @@ class TrialCalls:
         value: SupportsFloat,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
     ) -> Steps[Answer]:
         """Report a trial's result. It is stored durably when this returns; sending it again changes nothing.
 
@@ -90,22 +85,29 @@ class TrialCalls:
             value: the objective; a finite number.
             std_error: the standard error of ``value``, if known.
             parameters: what was actually run, if that is not what was suggested.
+            metrics, std_errors: every metric of the study by name, and standard errors where they are known.
 
         Raises:
-            ValueError: the value or its error is not finite, or the trial is another study's.
-            TypeError: the value or its error is no number.
+            Invalid: the metrics are not the study's.
+            ValueError, TypeError: a number is not finite, or is none; or the trial is another study's.
             Conflict: this attempt of the trial already has another value.
             ResultKept: the server stayed away for longer than the client's ``retry_for``, or was away and then gave an
                 answer that neither stores nor refuses the result. The result is kept on disk, and is sent when a
                 client on this machine next reaches the server.
         """
-        return self._settle(trial, {**result_of(value, std_error), **_point(parameters)})
+        return self._settle(trial, {**result_of(value, std_error, metrics, std_errors), **_point(parameters)})
 
     def observe_point(
-        self, parameters: Parameters, value: SupportsFloat, std_error: SupportsFloat | None = None
+        self,
+        parameters: Parameters,
+        value: SupportsFloat,
+        std_error: SupportsFloat | None = None,
+        *,
+        metrics: Numbers | None = None,
+        std_errors: Numbers | None = None,
     ) -> Steps[Answer]:
         """Report a result at a point that nobody suggested; it does not count towards the budget."""
-        return self._observe({**_point(parameters), **result_of(value, std_error)})
+        return self._observe({**_point(parameters), **result_of(value, std_error, metrics, std_errors)})
 
     def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
         """Report many results in wire form, and return the outcome of each.
@@ -265,17 +267,25 @@ def _noted(trial: Leased | Trial | int, answer: Answer) -> Answer:
     return answer
 
 
-def result_of(value: SupportsFloat, std_error: SupportsFloat | None) -> dict[str, float]:
+def result_of(
+    value: SupportsFloat,
+    std_error: SupportsFloat | None,
+    metrics: Numbers | None = None,
+    std_errors: Numbers | None = None,
+) -> dict[str, Any]:
     """Return a result as the wire has it.
 
     Raises:
         NotANumber: a part of it is no number.
         ValueError: a part of it is not finite.
     """
-    result = {"value": finite("value", value, "; report a failed run with fail()")}
-    if std_error is not None:
-        result["std_error"] = finite("std_error", std_error)
-    return result
+    result = {
+        "value": finite("value", value, "; report a failed run with fail()"),
+        "std_error": None if std_error is None else finite("std_error", std_error),
+        "metrics": finite_metrics("metrics", metrics),
+        "std_errors": finite_metrics("std_errors", std_errors),
+    }
+    return {name: part for name, part in result.items() if part is not None}
 
 
 def _point(parameters: Parameters | None) -> dict[str, Any]:

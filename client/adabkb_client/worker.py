@@ -169,7 +169,7 @@ class _Hands:
         return self._evaluate(trial)
 
     async def observe(self, trial: LeasedTrial, result: Result) -> None:
-        trial.observe(*result)
+        trial.observe(result.value, result.std_error, metrics=result.metrics, std_errors=result.std_errors)
 
     async def fail(self, trial: LeasedTrial, reason: str) -> None:
         trial.fail(reason)

@@ -6,7 +6,7 @@ import random
 import threading
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,7 +185,12 @@ class Worker:
         if chosen := self._choose():
             plan, study = chosen
             point = plan.point(self._dice)
-            looks = [study.info, study.recommendation, study.model, lambda: study.predict([point])]
+            looks: list[Callable[[], object]] = [
+                study.info,
+                study.recommendation,
+                study.model,
+                lambda: study.predict([point]),
+            ]
             self._session.read(study, self._dice.choice(looks))
 
     def _choose(self) -> tuple[Plan, Study] | None:

@@ -20,7 +20,7 @@ from adabkb_client import (
     Study,
     UnexpectedAnswer,
 )
-from adabkb_client.models import decode
+from adabkb_client.decoding import decode
 from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """

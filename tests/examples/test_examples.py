@@ -156,3 +156,11 @@ def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: P
         f"study.plot.{name}" for name in ("history", "importance", "slice", "contour", "parallel", "leaves")
     ]
     assert "<td>30 of 30 trials" in cells[1].outputs[0].data["text/html"]
+
+
+def test_a_forest_is_tuned_under_a_limit_on_its_size() -> None:
+    told = finish(start("examples/constrained_forest.py", "6"))
+    kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", told)
+    assert kept is not None, told
+    assert int(kept[1]) >= 2
+    assert "keeps the bound with probability" in told

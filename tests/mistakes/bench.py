@@ -36,6 +36,7 @@ CONDITIONAL: list[dict[str, Any]] = [
     {"name": "optimizer", "kind": "categorical", "choices": ["sgd", "adam"]},
     {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"optimizer": ["sgd"]}},
 ]
+METRICS = {"metrics": ["size"], "outcome_constraints": [{"metric": "latency_ms", "upper": 20}]}
 POINT = {"lr": 0.1, "layers": 2, "kernel": "rbf"}
 KEY = "k-1"
 """An idempotency key that was used."""
@@ -56,6 +57,9 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/studies/done/observe", {"trial": 1, "value": 0.5}),
     ("POST", "/v1/studies", {"id": "paper", **DEFINITION, "algorithm": {"profile": "paper"}}),
     ("POST", "/v1/studies", {"id": "net", **DEFINITION, "parameters": CONDITIONAL}),
+    ("POST", "/v1/studies", {"id": "fast", **DEFINITION, **METRICS}),
+    ("POST", "/v1/studies/fast/observe", {"parameters": POINT, "value": 0.5, "metrics": {"size": 3, "latency_ms": 25}}),
+    ("POST", "/v1/studies/fast/suggest", {"worker": "gpu-1"}),
     ("POST", "/v1/studies", {"id": "paused", **DEFINITION}),
     ("PATCH", "/v1/studies/paused", {"state": "paused"}),
     ("POST", "/v1/studies", {"id": "limited", **DEFINITION, "constraints": ["layers * lr <= 1"]}),

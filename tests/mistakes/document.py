@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.mistakes import commands, definitions, python, requests, results, settings
+from tests.mistakes import commands, definitions, metrics, python, requests, results, settings
 from tests.mistakes.bench import Bench
 from tests.mistakes.kinds import Section
 
@@ -15,6 +15,7 @@ SECTIONS: list[Section] = [
     *requests.SECTIONS,
     *definitions.SECTIONS,
     *results.SECTIONS,
+    *metrics.SECTIONS,
     *python.SECTIONS,
     *commands.SECTIONS,
     *settings.SECTIONS,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_service.contract.answers import Learned
+from adabkb_service.contract.model import Learned
 from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.record import Record

@@ -58,6 +58,8 @@ def observation(seq: int, value: float = 0.0, study_id: str = "s", **changed: An
         std_error=None,
         excluded=False,
         observed_at=NOW,
+        metrics=None,
+        std_errors=None,
     )
     return replace(row, **changed)
 

@@ -183,6 +183,8 @@ class Ledger:
             attempt=payload["attempt"],
             parameters=payload["parameters"],
             value=payload["value"],
+            metrics=payload.get("metrics"),
+            std_errors=payload.get("std_errors"),
             std_error=payload["std_error"],
             excluded=False,
             observed_at=event.created_at,

@@ -123,7 +123,7 @@ class Sweep:
         else:
             self._failures_in_a_row = 0
             try:
-                trial.observe(*result)
+                trial.observe(result.value, result.std_error, metrics=result.metrics, std_errors=result.std_errors)
             except Conflict as refusal:  # another worker has the trial
                 log.warning("trial %d of study %r: %s", trial.number, self._sweeper.study, refusal)
 

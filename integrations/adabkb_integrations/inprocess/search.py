@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
-from adabkb_client.evaluation import Evaluation, Objective, as_result
+from adabkb_client.evaluation import Evaluation, Objective, as_result, without_metrics
 from adabkb_client.leased import MISTAKES, in_words
 from adabkb_client.options import check_catch
 from adabkb_client.parameters import Parameter, to_wire
@@ -156,7 +156,7 @@ class Search:
     def _evaluated(self, point: Array) -> Evaluated:
         number, parameters = len(self.trials) + 1, self._domain.decode(point)
         try:
-            value, std_error = as_result(self._function(**parameters))
+            value, std_error = without_metrics(as_result(self._function(**parameters)))
         except self._catch as error:
             return self._failed(number, parameters, error)
         except MISTAKES:

@@ -12,8 +12,9 @@ from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import analysis as found
-from adabkb_service.contract import answers as views
+from adabkb_service.contract import model as views
 from adabkb_service.contract.requests import Listing, PredictBody
+from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import analysis, predict
 from adabkb_service.storage.rows import CellStatus
@@ -23,9 +24,20 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 
 @router.get("/recommendation", operation_id="getRecommendation", responses=responses(404, 422))
 @needs("read")
-def get_recommendation(study_id: StudyId, service: ServiceDep) -> views.Recommendation:
+def get_recommendation(
+    study_id: StudyId,
+    service: ServiceDep,
+    feasible_probability: Annotated[
+        float | None,
+        Query(
+            gt=0,
+            lt=1,
+            description=f"with which the point of the model is to keep the outcome constraints; by default {FEASIBLE}",
+        ),
+    ] = None,
+) -> views.Recommendation:
     """The best point by the model and by observation, always both."""
-    return predict.recommendation(service, study_id)
+    return predict.recommendation(service, study_id, feasible_probability)
 
 
 @router.post(

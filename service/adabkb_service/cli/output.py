@@ -71,6 +71,11 @@ def point(parameters: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value!r}" for name, value in parameters.items())
 
 
+def measured(result: Mapping[str, Any]) -> str:
+    """The metrics of a result as text for people, to be read after its value; nothing in a study without metrics."""
+    return f" ({point(result['metrics'])})" if result.get("metrics") else ""
+
+
 def summary(study: Mapping[str, Any]) -> str:
     """The state of a study as one line for people."""
     counts, best = study["counts"], study["best"]
@@ -83,7 +88,8 @@ def summary(study: Mapping[str, Any]) -> str:
     chosen = "" if system in ([None, None], ["ada-bkb", "auto"]) else f" ({' '.join(filter(None, system))})"
     line = f"{study['id']}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
     if best is not None:
-        line += f", best {best['value']!r} at {point(best['parameters'])}"
+        word = "best" if best.get("feasible", True) else "none within the outcome constraints, nearest"
+        line += f", {word} {best['value']!r}{measured(best)} at {point(best['parameters'])}"
     return line
 
 

@@ -19,8 +19,9 @@ REPORTS_FILE = "reports"
 SHOWN = 100
 """Characters of an unusable result that an error shows."""
 
-Result = float | tuple[float, float]
-"""A value, or a value and its standard error."""
+Result = float | dict[str, Any]
+"""A value, or the fields of a result: value, std_error, metrics, std_errors."""
+FIELDS = {"value", "std_error", "metrics", "std_errors"}
 
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -159,11 +160,23 @@ def _parsed(text: str, source: str) -> Result:
             document = json.loads(text)
         except ValueError:
             document = {}
-    if not isinstance(document, dict) or "value" not in document or not document.keys() <= {"value", "std_error"}:
+    if not isinstance(document, dict) or "value" not in document or not document.keys() <= FIELDS:
         shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-        raise NoResult(f'{source} is {shown!r}, neither a number nor JSON such as {{"value": 0.93, "std_error": 0.01}}')
-    value, std_error = _finite("value", document["value"]), document.get("std_error")
-    return value if std_error is None else (value, _finite("std_error", std_error))
+        raise NoResult(
+            f"{source} is {shown!r}, neither a number nor JSON such as "
+            '{"value": 0.93, "std_error": 0.01, "metrics": {"latency_ms": 12}}'
+        )
+    if document.keys() == {"value"}:
+        return _finite("value", document["value"])
+    return {name: _checked(name, part) for name, part in document.items() if part is not None}
+
+
+def _checked(name: str, part: Any) -> Any:
+    if name in ("value", "std_error"):
+        return _finite(name, part)
+    if not isinstance(part, dict):
+        raise NoResult(f'the {name} of the result must be an object such as {{"latency_ms": 12}}, not {part!r}')
+    return {metric: _finite(f"{name} ({metric})", number) for metric, number in part.items()}
 
 
 def _finite(name: str, number: Any) -> float:

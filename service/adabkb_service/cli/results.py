@@ -11,11 +11,16 @@ import typer
 
 from adabkb_client.errors import ConnectionFailed
 from adabkb_service.cli.calling import Server, StudyId, path
-from adabkb_service.cli.output import AsJson, point, show, summary
-from adabkb_service.cli.values import parse_point
+from adabkb_service.cli.output import AsJson, measured, point, show, summary
+from adabkb_service.cli.values import MetricErrors, MetricValues, parse_metrics, parse_point
 
 Seq = Annotated[int, typer.Argument(help="the observation's sequence number (adabkb observations)", show_default=False)]
 DATA = "data:"
+SHORTCOMINGS = {
+    "nothing_feasible": "No result keeps all outcome constraints; these points come closest.",
+    "nothing_certain": "No evaluated point has the required probability to keep all outcome constraints; the one by "
+    "the model is the likeliest.",
+}
 COMPLETED = "completed"
 """The kind of the event that ends a study."""
 Reason = Annotated[str | None, typer.Option(help="why, for the log", show_default=False)]
@@ -33,15 +38,17 @@ def correct(
     seq: Seq,
     value: Annotated[float, typer.Argument(help="the right value", show_default=False)],
     std_error: Annotated[float | None, typer.Option(help="its standard error", show_default=False)] = None,
+    metric: MetricValues = None,
+    metric_std_error: MetricErrors = None,
     reason: Reason = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the value of an observation. The model is rebuilt; the log keeps both values and the reason.
+    """Replace the value of an observation, and metrics. The model is rebuilt; the log keeps both values and the reason.
 
     \b
     adabkb correct svm 12 0.93 --reason "typing error"
     """
-    changes: dict[str, Any] = {"value": value, "reason": reason}
+    changes: dict[str, Any] = {"value": value, "reason": reason, **parse_metrics(metric, metric_std_error)}
     if std_error is not None:
         changes["std_error"] = std_error
     _amend(server, study, seq, changes, as_json=as_json)
@@ -57,15 +64,25 @@ def include(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_
     _amend(server, study, seq, {"excluded": False, "reason": reason}, as_json=as_json)
 
 
-def recommend(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+def recommend(
+    server: Server,
+    study: StudyId,
+    feasible_probability: Annotated[
+        float | None,
+        typer.Option(help="of keeping the outcome constraints, by the model; 0.95 if not given", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the best point by the model, and the best observed one."""
-    found = server.get(path(study, "/recommendation"))
+    found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability)
     model, observed, gap = found["model"], found["observed"], found["gap"]
-    lines = []
+    lines = [] if found.get("reason") is None else [SHORTCOMINGS[found["reason"]]]
     if model is not None:
-        lines.append(f"by the model: {model['mean']:.6g} ± {model['std']:.2g} at {point(model['parameters'])}")
+        lines.append(f"by the model: {_expected(model)} at {point(model['parameters'])}")
     if observed is not None:
-        lines.append(f"observed: {observed['value']!r} at {point(observed['parameters'])}")
+        lines.append(f"observed: {observed['value']!r}{measured(observed)} at {point(observed['parameters'])}")
+        if observed.get("violations"):
+            lines.append(f"beyond the bounds by: {point(observed['violations'])}")
     if gap is not None:
         lines.append(f"gap: {gap:.6g}, which the optimum is at most better by")
     show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
@@ -93,7 +110,7 @@ def predict(
     points = [parse_point([argument]) for argument in parameters] if in_json else [parse_point(parameters)]
     found = server.post(path(study, "/predict"), {"points": points})["predictions"]
     lines = [
-        f"{point(where)}: {it['mean']:.6g} ± {it['std']:.2g}, from {it['lcb']:.6g} to {it['ucb']:.6g}"
+        f"{point(where)}: {_expected(it)}, from {it['lcb']:.6g} to {it['ucb']:.6g}"
         for where, it in zip(points, found, strict=True)
     ]
     show(found, "\n".join(lines), as_json=as_json)
@@ -169,7 +186,17 @@ def _observation(row: dict[str, Any]) -> str:
     source = "" if row["trial"] is None else f" of trial {row['trial']}"
     error = "" if row["std_error"] is None else f" ± {row['std_error']!r}"
     excluded = ", excluded" if row["excluded"] else ""
-    return f"observation {row['seq']}{source}: {row['value']!r}{error} at {point(row['parameters'])}{excluded}"
+    value = f"{row['value']!r}{error}{measured(row)}"
+    return f"observation {row['seq']}{source}: {value} at {point(row['parameters'])}{excluded}"
+
+
+def _expected(prediction: dict[str, Any]) -> str:
+    """A prediction, with those of metrics."""
+    text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}"
+    if not prediction.get("metrics"):
+        return text
+    metrics = (f"{name}={each['mean']:.6g} ± {each['std']:.2g}" for name, each in prediction["metrics"].items())
+    return f"{text} ({' '.join(metrics)}; feasible with probability {prediction['feasible_probability']:.3g})"
 
 
 def _event(event: dict[str, Any]) -> str:

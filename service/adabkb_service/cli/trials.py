@@ -11,9 +11,18 @@ import typer
 from adabkb_client.errors import Invalid
 from adabkb_client.trial_calls import BATCH
 from adabkb_service.cli.calling import Server, StudyId, path
-from adabkb_service.cli.output import AsJson, fail, point, show, summary
+from adabkb_service.cli.lines import read_items
+from adabkb_service.cli.output import AsJson, fail, measured, point, show, summary
 from adabkb_service.cli.refusals import no_trial, refuse
-from adabkb_service.cli.values import ActualPoint, FixedParameters, Point, parse_point
+from adabkb_service.cli.values import (
+    ActualPoint,
+    FixedParameters,
+    MetricErrors,
+    MetricValues,
+    Point,
+    parse_metrics,
+    parse_point,
+)
 
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False)]
 Attempt = Annotated[int | None, typer.Option(help="the attempt that is meant; the current one if not given")]
@@ -22,7 +31,6 @@ LeaseSeconds = Annotated[
     float | None, typer.Option(help="length of the lease; the study's if not given", show_default=False)
 ]
 State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
-EXAMPLE = '{"trial": 7, "value": 0.93}'
 
 
 def suggest(
@@ -56,6 +64,8 @@ def observe(
     value: Annotated[float | None, typer.Argument(help="the result", show_default=False)] = None,
     parameters: ActualPoint = None,
     std_error: StdError = None,
+    metric: MetricValues = None,
+    metric_std_error: MetricErrors = None,
     failed: Annotated[str | None, typer.Option(help="instead of a value: why it failed", show_default=False)] = None,
     attempt: Attempt = None,
     as_json: AsJson = False,
@@ -63,14 +73,14 @@ def observe(
     """Report the result of a trial, or that it failed.
 
     \b
-    adabkb observe svm 7 0.93 --std-error 0.01
+    adabkb observe svm 7 0.93 --std-error 0.01 --metric latency_ms=12
     """
     if (value is None) == (failed is None):
         fail("give either a value or --failed REASON")
     if failed is not None:
         _tell(server, study, trial, body_of(status="failed", reason=failed, attempt=attempt), as_json=as_json)
         return
-    body = body_of(value=value, std_error=std_error, attempt=attempt)
+    body = {**body_of(value=value, std_error=std_error, attempt=attempt), **parse_metrics(metric, metric_std_error)}
     if parameters:
         body["parameters"] = parse_point(parameters)
     _tell(server, study, trial, body, as_json=as_json)
@@ -124,7 +134,7 @@ def observe_many(
     A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for a point that nobody suggested,
     both with "std_error" if it is known. The exit code is 1 if any line was refused.
     """
-    items = _read_items(file)
+    items = read_items(file)
     documents = list(items.values())
     fates: list[dict[str, Any]] = []
     for start in range(0, len(documents), BATCH):
@@ -251,7 +261,9 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
         f"Random draws by seed {decision['random']['seed']}, step {decision['random']['step']}.",
     ]
     if decision["best"] is not None:
-        lines.append(f"The best was {decision['best']['value']!r} at {point(decision['best']['parameters'])}.")
+        best = decision["best"]
+        beyond = "" if best.get("feasible", True) else ", beyond the outcome constraints"
+        lines.append(f"The best was {best['value']!r}{measured(best)} at {point(best['parameters'])}{beyond}.")
     if decision["path"]:
         lines.append(f"Its cell is {decision['path'][-1]['key']}, at depth {decision['path'][-1]['depth']}.")
     return lines
@@ -259,7 +271,7 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
 
 def _line(trial: dict[str, Any]) -> str:
     fate = {
-        "completed": f" with {trial['value']!r}",
+        "completed": f" with {trial['value']!r}{measured(trial)}",
         "failed": f" ({trial['reason'] or 'no reason given'})",
         "stopped": f" at step {trial['curve']['step']} with {trial['curve']['value']!r}" if trial["curve"] else "",
         "active": f", with {trial['worker'] or 'a worker without a name'} until {trial['leased_until']}",
@@ -275,21 +287,3 @@ def _tell(server: Server, study: str, trial: int, fate: dict[str, Any], *, as_js
 def body_of(**fields: Any) -> dict[str, Any]:
     """The fields of a body that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _read_items(file: Path) -> dict[int, Any]:
-    """The results of a file by the numbers of their lines."""
-    items, source = {}, "standard input" if str(file) == "-" else file
-    try:
-        text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"cannot read {file}: {error}; give a file with one result per line, or - for standard input")
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                items[number] = json.loads(line)
-            except ValueError as error:
-                fail(f"line {number} of {source} is no JSON ({error}), such as {EXAMPLE}; nothing was sent")
-    if not items:
-        fail(f"there is no result in {source}; give one per line, as JSON")
-    return items

@@ -29,6 +29,32 @@ FixedParameters = Annotated[
 ]
 
 
+MetricValues = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME=NUMBER", help="what else was measured; may be repeated", show_default=False),
+]
+MetricErrors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric-std-error",
+        metavar="NAME=NUMBER",
+        help="standard error of a metric; may be repeated",
+        show_default=False,
+    ),
+]
+
+
+def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) -> dict[str, Any]:
+    """The fields of a result that arguments give: ``metrics`` and ``std_errors``.
+
+    Raises:
+        Failure: an argument is no ``NAME=NUMBER``.
+    """
+    given = {"metrics": values, "std_errors": errors}
+    example = "such as latency_ms=12.5"
+    return {field: parse_point(texts, "a metric", example) for field, texts in given.items() if texts}
+
+
 def parse_point(arguments: Sequence[str], what: str = "a parameter", example: str = EXAMPLE) -> dict[str, Any]:
     """The point that arguments give, or other values by name.
 

@@ -51,6 +51,7 @@ class AutoProfile(Body):
     )
     takes_slices: ClassVar[bool] = True
     takes_constraints: ClassVar[bool] = True
+    takes_metrics: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
         """The configuration of the engine."""

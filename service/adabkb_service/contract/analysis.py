@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from adabkb_service.contract.answers import Answer, Cell, Parameters, Prediction
+from adabkb_service.contract.answers import Answer, Parameters, Prediction
+from adabkb_service.contract.model import Cell
 
 
 class ParameterImportance(Answer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.curves import CurveSummary, Estimate
 from adabkb_service.contract.early_stopping import EarlyStopping
+from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.study import Stop
 from adabkb_service.engine.moves import Phase
-from adabkb_service.storage.rows import CellStatus, Origin, StudyState, TrialState
+from adabkb_service.storage.rows import Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]
 Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures", "pending_limit", "paused"]
@@ -28,11 +30,29 @@ class Answer(BaseModel):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
+def of_metrics(description: str) -> Any:
+    """A field that only studies with metrics have."""
+    return Field(exclude_if=_is_absent, description=description)
+
+
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
 class CellRef(Answer):
     """The cell whose centroid a trial is."""
 
     key: Annotated[str, Field(description='path from the root "0": "0.3-1" by axis and part (auto), "0.2" by child')]
     depth: int
+
+
+class MetricPrediction(Answer):
+    """The posterior of a metric at a point, in its units."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
 
 
 class Prediction(Answer):
@@ -42,6 +62,10 @@ class Prediction(Answer):
     std: float
     lcb: float
     ucb: float
+    metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("of each metric")] = None
+    feasible_probability: Annotated[
+        float | None, of_metrics("that a point keeps all outcome constraints; 1 if there are none")
+    ] = None
 
 
 class Trial(Answer):
@@ -64,6 +88,7 @@ class Trial(Answer):
     ] = None
     cell: CellRef | None
     value: Annotated[float | None, Field(description="its first result")]
+    metrics: Annotated[Metrics | None, of_metrics("of its first result")] = None
     reason: Annotated[str | None, Field(description="why it failed, or was stopped")]
     created_at: datetime
     finished_at: datetime | None
@@ -85,6 +110,8 @@ class Observation(Answer):
     parameters: Parameters
     value: float
     std_error: float | None
+    metrics: Annotated[Metrics | None, of_metrics("what else was measured")] = None
+    std_errors: Annotated[Metrics | None, of_metrics("standard errors of metrics, where known")] = None
     excluded: bool
     observed_at: datetime
 
@@ -104,11 +131,14 @@ class Counts(Answer):
 
 
 class Best(Answer):
-    """The best observation."""
+    """The best observation: of those that keep all outcome constraints, or else the one that violates them least."""
 
     parameters: Parameters
     value: float
     trial: int | None
+    metrics: Annotated[Metrics | None, of_metrics("what else was measured")] = None
+    feasible: Annotated[bool | None, of_metrics("whether it keeps all outcome constraints")] = None
+    violations: Annotated[Metrics | None, of_metrics("how far metrics are beyond their bounds")] = None
 
 
 class ModelSummary(Answer):
@@ -166,6 +196,8 @@ class Study(StudySummary):
     stop: Stop | None = None
     early_stopping: EarlyStopping | None = None
     tags: dict[str, str]
+    metrics: Annotated[list[str], Field(exclude_if=not_, description="what each result measures beside its value")] = []
+    outcome_constraints: Annotated[list[OutcomeConstraint], Field(exclude_if=not_)] = []
     model: ModelSummary
     created_at: datetime
     updated_at: datetime
@@ -233,86 +265,3 @@ class ObservedBatch(Answer):
     items: list[BatchItem]
     dry_run: bool
     study: StudySummary
-
-
-class ModelRecommendation(Answer):
-    """The evaluated point with the best posterior mean."""
-
-    parameters: Parameters
-    mean: float
-    std: float
-
-
-class Recommendation(Answer):
-    """The best point according to the model, and the best observation; both null before the first result."""
-
-    model: ModelRecommendation | None
-    observed: Best | None
-    gap: float | None
-
-
-class Predictions(Answer):
-    """Predictions, in the order of the points of the request."""
-
-    predictions: list[Prediction]
-
-
-class Additive(Answer):
-    """A sum of functions of one parameter each, as a part of the model."""
-
-    shares: Annotated[list[float], Field(description="per parameter, of the objective's variance; the rest is no sum")]
-    lengthscale: Annotated[float, Field(description="of each of them, as a share of the parameter's range")]
-
-
-class Learned(Answer):
-    """What the ``auto`` profile has learned so far."""
-
-    count: Annotated[int, Field(description="results it was learned from")]
-    lengthscales: Annotated[
-        list[float], Field(description="per parameter, as a share of its range (log scale: of the logarithm's)")
-    ]
-    additive: Annotated[Additive | None, Field(description="part that is a sum; lengthscales are the rest's")] = None
-    noise: Annotated[float, Field(description="noise variance of a result over the variance of the objective")]
-    variance: Annotated[float, Field(description="of the objective, in model output units")]
-
-
-class Batch(Answer):
-    """The current batch of ``ada-bbkb``."""
-
-    drawn_at: Annotated[int, Field(description="results when the dictionary was last drawn")]
-
-
-class Model(ModelSummary):
-    """The model in numbers."""
-
-    algorithm: Algorithm
-    seed: int
-    gap: float | None
-    beta: Annotated[
-        float, Field(description="confidence width of the gap, per standard deviation (paper: a ridge-scaled one)")
-    ]
-    basis: Annotated[int, Field(description="members of the dictionary with independent features")]
-    points: Annotated[int, Field(description="distinct evaluated points")]
-    observations: int
-    offset: Annotated[float, Field(description="result = offset + scale * model output (auto: before the warp)")]
-    scale: float
-    clipped: Annotated[int, Field(description="how often rounding forced a factorisation from scratch")]
-    learned: Annotated[Learned | Batch | None, Field(description="null where all constants are given")] = None
-
-
-class Cell(Answer):
-    """A cell of the partition tree."""
-
-    key: str
-    depth: int
-    status: CellStatus
-    low: Annotated[Parameters, Field(description="one corner")]
-    high: Annotated[Parameters, Field(description="the opposite corner")]
-    centroid: Parameters
-
-
-class DictionaryPoint(Answer):
-    """A member of the dictionary."""
-
-    ordinal: Annotated[int, Field(description="0, 1, 2, ... in order of first observation")]
-    parameters: Parameters

@@ -48,6 +48,8 @@ class KernelFields(Body):
     """Whether the system suggests points of a slice of the space: ``Policy.suggestions_within``."""
     takes_constraints: ClassVar[bool] = False
     """Whether the system keeps to constraints on parameters."""
+    takes_metrics: ClassVar[bool] = False
+    """Whether the system models metrics beside the objective. Others are never given any."""
     kernel: Annotated[Literal["gaussian", "matern"], Field(description="k")] = Config.kernel
     smoothness: Annotated[
         float,

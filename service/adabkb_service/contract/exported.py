@@ -97,6 +97,8 @@ class _Learned(_Constants):
     beta: NotNegative
     effective_dimension: NotNegative
     upper: float | None
+    metrics: list[_Learned] = []
+    """The same of each metric."""
 
 
 class _Batch(_Finite):

@@ -49,7 +49,10 @@ class Decision(Answer):
     ]
     gain: Annotated[
         float | None,
-        Field(description="expected improvement on the best result, by the model"),
+        Field(
+            description="expected improvement on the best result, by the model; where there are outcome constraints, "
+            "times the probability that the point keeps them, and null while no result does"
+        ),
     ]
     in_words: Annotated[str, Field(description="why this point, in a sentence or two")]
 

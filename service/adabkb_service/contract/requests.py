@@ -10,10 +10,12 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.metrics import MOST_METRICS
 from adabkb_service.contract.parameters import (
     Body,
     Count,
     LeaseSeconds,
+    Name,
     Number,
     Tags,
     Text,
@@ -28,6 +30,14 @@ IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 
 Point = dict[str, Any]
 StdError = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MetricValues = Annotated[
+    Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | None,
+    Field(description="what else was measured: the study's metrics, by name"),
+]
+MetricErrors = Annotated[
+    Annotated[dict[Name, StdError], Field(max_length=MOST_METRICS), SPARING] | None,
+    Field(description="standard errors of metrics, where known"),
+]
 Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]
 
 Item = TypeVar("Item", bound=BaseModel)
@@ -83,6 +93,8 @@ class TrialValueBody(Body):
     trial: Count
     value: Number
     std_error: StdError | None = None
+    metrics: MetricValues = None
+    std_errors: MetricErrors = None
     attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
     parameters: Annotated[Point | None, Field(description="what was actually evaluated, if it differs")] = None
     status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
@@ -103,6 +115,8 @@ class PointValueBody(Body):
     parameters: Point
     value: Number
     std_error: StdError | None = None
+    metrics: MetricValues = None
+    std_errors: MetricErrors = None
     trial: None = None
 
 
@@ -171,6 +185,14 @@ class CorrectionBody(Body):
 
     value: Number | MISSING = MISSING
     std_error: StdError | MISSING | None = MISSING
+    metrics: Annotated[
+        Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | MISSING,
+        Field(description="by name; those that are absent keep their values"),
+    ] = MISSING
+    std_errors: Annotated[
+        Annotated[dict[Name, StdError | None], Field(max_length=MOST_METRICS), SPARING] | MISSING,
+        Field(description="of metrics; null: unknown"),
+    ] = MISSING
     excluded: bool | MISSING = MISSING
     reason: Annotated[Text | None, Field(description="why, for the log")] = None
 

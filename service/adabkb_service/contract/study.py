@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -26,12 +27,14 @@ from adabkb_service.contract.constants import misfit
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
     MOST_PARAMETERS,
     Body,
     Count,
     LeaseSeconds,
+    Name,
     Parameter,
     Positive,
     Tags,
@@ -39,6 +42,7 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import config as gp_threds_module
@@ -67,6 +71,8 @@ CANNOT_COMBINE = (
     "fail where the other does not hold"
 )
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
+CANNOT_BOUND = "cannot go with constraints on parameters; measure what those compare as a metric and bound it here"
+CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
@@ -90,11 +96,15 @@ class Stop(Body):
             raise PydanticCustomError("stop", "must have no_gain_for or probability_of_gain_below; null is no rule")
         return self
 
-    def misfit(self, algorithm: Algorithm) -> str | None:
-        """Why a study with this algorithm cannot have these rules."""
-        if self.probability_of_gain_below is MISSING or isinstance(algorithm, AutoProfile):
+    def misfit(self, algorithm: Algorithm, *, has_constraints: bool) -> str | None:
+        """Why a study with this algorithm, with outcome constraints or without, cannot have these rules."""
+        if self.probability_of_gain_below is MISSING:
             return None
-        return "cannot have probability_of_gain_below, which is known for the profile auto only; use no_gain_for"
+        if not isinstance(algorithm, AutoProfile):
+            return "cannot have probability_of_gain_below, which is known for the profile auto only; use no_gain_for"
+        if has_constraints:
+            return "cannot have probability_of_gain_below, which is not known under constraints; use no_gain_for"
+        return None
 
 
 class StudyDefinition(Body):
@@ -134,6 +144,14 @@ class StudyDefinition(Body):
         EarlyStopping | None, Field(description="when to end a trial before its last step, by what it reports")
     ] = None
     tags: Tags = Field(default_factory=dict)
+    metrics: Annotated[
+        Annotated[list[Name], Field(max_length=MOST_METRICS), SPARING],
+        Field(description="what each result measures beside its value, by name", exclude_if=not_),
+    ] = Field(default_factory=list)
+    outcome_constraints: Annotated[
+        Annotated[list[OutcomeConstraint], Field(max_length=MOST_METRICS), SPARING],
+        Field(description="bounds of metrics; the best point is one that keeps them", exclude_if=not_),
+    ] = Field(default_factory=list)
 
     @field_validator("parameters")
     @classmethod
@@ -180,7 +198,7 @@ class StudyDefinition(Body):
     @classmethod
     def _fits_algorithm(cls, stop: Stop | None, info: ValidationInfo) -> Stop | None:
         algorithm = info.data.get("algorithm")
-        if stop is not None and algorithm is not None and (detail := stop.misfit(algorithm)):
+        if stop is not None and algorithm is not None and (detail := stop.misfit(algorithm, has_constraints=False)):
             raise PydanticCustomError("stop", detail)
         return stop
 
@@ -190,6 +208,32 @@ class StudyDefinition(Body):
         if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})
+
+    @field_validator("metrics", "outcome_constraints")
+    @classmethod
+    def _fits_metrics(cls, given: list[Any], info: ValidationInfo) -> list[Any]:
+        names = [each if isinstance(each, str) else each.metric for each in given]
+        if len(set(names)) < len(names):
+            twice = next(name for index, name in enumerate(names) if name in names[:index])
+            sentence = "has {name} twice; name each metric once (a constraint may have lower and upper)"
+            raise PydanticCustomError("duplicate", sentence, {"name": repr(twice)})
+        algorithm, stop = info.data.get("algorithm"), info.data.get("stop")
+        if given and algorithm is not None and not algorithm.takes_metrics:
+            raise PydanticCustomError("metrics", "needs the profile auto: the other systems model the value alone")
+        is_constrained = bool(given) and info.field_name == "outcome_constraints"
+        if is_constrained and stop is not None and stop.probability_of_gain_below is not MISSING:
+            sentence = "cannot go with probability_of_gain_below, which is not known under constraints; use no_gain_for"
+            raise PydanticCustomError("metrics", sentence)
+        if is_constrained and info.data.get("constraints"):
+            raise PydanticCustomError("metrics", CANNOT_BOUND)
+        if given and info.data.get("early_stopping") is not None:
+            raise PydanticCustomError("metrics", CANNOT_MEASURE)
+        return given
+
+    @property
+    def metrics_with_bounds(self) -> tuple[Metric, ...]:
+        """The metrics of each result beside its value, and their bounds."""
+        return metrics_of({"metrics": self.metrics, "outcome_constraints": map(vars, self.outcome_constraints)})
 
     @property
     def dimension(self) -> int:
@@ -203,7 +247,9 @@ class StudyDefinition(Body):
     def config(self, engine_revision: int) -> auto_module.Config | Config | gp_threds_module.Config:
         """The configuration of the engine, for a study that follows the rules of this engine revision."""
         config = self.algorithm.config(self.noise_std, self.sign)
-        return replace(config, revision=engine_revision) if isinstance(config, auto_module.Config) else config
+        if not isinstance(config, auto_module.Config):
+            return config
+        return replace(config, revision=engine_revision, metrics=self.metrics_with_bounds)
 
     @property
     def sign(self) -> float:

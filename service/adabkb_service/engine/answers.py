@@ -50,6 +50,10 @@ class Prediction:
     ucb: Array
     """``paper``: the confidence bounds of the algorithm, mean - beta s and mean + beta s. ``auto``: the ends of the
     central 90% interval."""
+    metrics: tuple[Prediction, ...] = ()
+    """Of each metric of the study."""
+    feasible: Array | None = None
+    """(k,) probability that all bounds of metrics are kept; there if the study has metrics."""
 
 
 @dataclass(frozen=True, slots=True)

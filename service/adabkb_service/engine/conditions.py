@@ -160,6 +160,19 @@ class Activity:
             found[:, column] = np.where(active[:, axis], branch[self._indices(axis, positions[:, axis])], -1)
         return found
 
+    def untried(self, positions: Array) -> Callable[[Array], bool] | None:
+        """Whether a point, (d,), is in a branch that none of some positions, (k, d), is in; None if there is no such
+        branch."""
+        if not self.needs:
+            return None
+        tried = [set(column.tolist()) - {-1} for column in self.branches(positions).T]
+        if sum(map(len, tried)) == self.branch_count:
+            return None
+        return lambda point: any(
+            branch >= 0 and branch not in known
+            for branch, known in zip(self.branches(point[None])[0], tried, strict=True)
+        )
+
     @cached_property
     def branch_count(self) -> int:
         """Of all ancestors together."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
+from adabkb_service.engine.metrics import FEASIBLE, Measured
 from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice
@@ -89,7 +90,9 @@ class Policy(ABC, Generic[C, S]):
         return next(self.suggestions(state, pending, failed))
 
     @abstractmethod
-    def observe(self, state: S, point: Array, value: float, error: float = 0.0) -> Update[S]:
+    def observe(
+        self, state: S, point: Array, value: float, error: float = 0.0, metrics: Sequence[Measured] = ()
+    ) -> Update[S]:
         """The state after a result.
 
         Args:
@@ -97,6 +100,7 @@ class Policy(ABC, Generic[C, S]):
             point: (d,) cube position of the evaluated point, which need not have been suggested.
             value: the result; larger is better.
             error: its standard error in the user's units; 0 if unknown.
+            metrics: what it measures of each metric of the study.
 
         Raises:
             FloatingPointError: with this result the model would exceed floating point.
@@ -150,8 +154,9 @@ class Policy(ABC, Generic[C, S]):
         return self.predict(state, points).mean
 
     @abstractmethod
-    def recommend(self, state: S) -> Recommendation | None:
-        """The evaluated point of best posterior mean; None before the first result."""
+    def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:
+        """The evaluated point of best posterior mean; None before the first result. Where metrics have bounds, only a
+        point that keeps them with the probability ``feasible`` comes into question, or else the likeliest one."""
 
     @abstractmethod
     def cell_box(self, state: S, key: str) -> CellBox:

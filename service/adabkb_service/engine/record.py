@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from adabkb_service.engine.metrics import Measured
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,6 +26,8 @@ class Record:
     """(T,) standard errors of the results, in the user's units; 0 where none is known."""
     ordinals: Ints
     """(T,) the distinct point that each result is of; points are numbered 0, 1, ... in order of first observation."""
+    metrics: tuple[Record, ...] = ()
+    """What the same results say of each metric of the study, in its place of the value."""
 
     @property
     def size(self) -> int:
@@ -34,34 +39,46 @@ class Record:
         """Number of distinct points."""
         return int(self.ordinals.max(initial=-1)) + 1
 
-    def add(self, position: Array, value: float, error: float) -> Record:
+    def add(self, position: Array, value: float, error: float, metrics: Sequence[Measured] = ()) -> Record:
         """The record with one more result, at a position (d,)."""
         before = same(self.positions, position)
         ordinal = self.ordinals[before[0]] if len(before) else self.points
-        return Record(
+        record = Record(
             np.concatenate([self.positions, position[None]]),
             np.append(self.values, value),
             np.append(self.errors, error),
             np.append(self.ordinals, ordinal),
         )
+        return record.with_metrics(
+            (np.append(metric.values, measured.value), np.append(metric.errors, measured.error))
+            for metric, measured in zip(self.metrics, metrics, strict=True)
+        )
 
     def first(self, count: int) -> Record:
         """The first results, so many."""
-        return Record(self.positions[:count], self.values[:count], self.errors[:count], self.ordinals[:count])
+        first = Record(self.positions[:count], self.values[:count], self.errors[:count], self.ordinals[:count])
+        return first.with_metrics((metric.values[:count], metric.errors[:count]) for metric in self.metrics)
+
+    def with_metrics(self, columns: Iterable[tuple[Array, Array]]) -> Record:
+        """The record with these values and standard errors of metrics, (T,) each."""
+        metrics = tuple(replace(self, values=values, errors=errors) for values, errors in columns)
+        return replace(self, metrics=metrics) if metrics else self
 
     def first_rows(self) -> Ints:
         """The row of the first result of each distinct point, by ordinal."""
         return np.unique(self.ordinals, return_index=True)[1]
 
 
-def of(positions: Array, values: Array, errors: Array) -> Record:
-    """The record of results in log order; positions (T, d), values (T,) and standard errors (T,)."""
+def of(positions: Array, values: Array, errors: Array, metrics: Array | None = None) -> Record:
+    """The record of results in log order; positions (T, d), values (T,) and standard errors (T,), and both of the
+    metrics, (T, metrics, 2)."""
+    columns = () if metrics is None else [(column[:, 0], column[:, 1]) for column in metrics.transpose(1, 0, 2)]
     if not len(values):
-        return empty(positions.shape[-1])
+        return empty(positions.shape[-1]).with_metrics(columns)
     _, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    return Record(positions, values, errors, rank[inverse.ravel()])
+    return Record(positions, values, errors, rank[inverse.ravel()]).with_metrics(columns)
 
 
 def empty(dimension: int) -> Record:

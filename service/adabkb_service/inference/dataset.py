@@ -5,6 +5,7 @@ A pure function of the events, whatever the leases say, so decisions do not depe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record
+from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 from adabkb_service.storage.rows import EventRow
@@ -33,6 +35,8 @@ class Result:
     error: float
     """Its standard error; 0 if unknown."""
     excluded: bool
+    metrics: tuple[Measured, ...] = ()
+    """In the order of the study's metrics."""
 
 
 @dataclass
@@ -44,6 +48,8 @@ class Dataset:
     """+1 if the study maximises, -1 if it minimises."""
     counts_moved: bool = True
     """Whether a point in whose place another one was evaluated counts as taken."""
+    metrics: tuple[Metric, ...] = ()
+    """What each result measures beside its value."""
     results: dict[int, Result] = field(default_factory=dict)
     """In the order of the log, by observation seq; that of a stopped trial by minus its number."""
     awaited: dict[int, Array] = field(default_factory=dict)
@@ -84,6 +90,7 @@ class Dataset:
             value=self.sign * payload["value"],
             error=payload.get("std_error") or 0.0,
             excluded=payload.get("excluded", False),
+            metrics=tuple(_measured(metric, payload) for metric in self.metrics),
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
@@ -113,6 +120,7 @@ class Dataset:
             self._stack([result.position for result in counted]),
             np.array([result.value for result in counted]),
             np.array([result.error for result in counted]),
+            np.array([result.metrics for result in counted]).reshape(len(counted), len(self.metrics), 2),
         )
 
     def distinct_points(self) -> list[Array]:
@@ -131,3 +139,7 @@ class Dataset:
 
 def _key(event: EventRow) -> int:
     return -(event.trial or 0) if event.kind == "stopped" else int(event.payload["observation"])
+
+
+def _measured(metric: Metric, payload: Mapping[str, Any]) -> Measured:
+    return Measured(metric.sign * payload["metrics"][metric.name], payload["std_errors"].get(metric.name, 0.0))

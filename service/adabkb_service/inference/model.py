@@ -22,7 +22,7 @@ from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
-from adabkb_service.inference.proposals import Decision, Expected, Proposal
+from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 Array = NDArray[np.float64]
@@ -143,19 +143,14 @@ class Model:
 
     def predict(self, positions: Array) -> list[Expected]:
         """Predictions at positions (k, d), by the results alone."""
-        found = self.policy.predict(self.state, positions)
-        mean, low, high = found.mean, found.lcb, found.ucb
-        if self.sign < 0:
-            mean, low, high = -mean, -high, -low
-        columns = (mean.tolist(), found.std.tolist(), low.tolist(), high.tolist())
-        return [Expected(*row) for row in zip(*columns, strict=True)]
+        return expected(self.policy.predict(self.state, positions), self.sign, self.dataset.metrics)
 
     def _expected(self, point: Array) -> Expected | None:
         """The prediction at a point, (d,), if there is any result to predict from."""
         if not self.dataset.results:
             return None
         (found,) = self.predict(point[None])
-        return found if all(map(math.isfinite, found)) else None
+        return found if found.is_finite else None
 
     def prepare(self) -> None:
         """Do the work ahead that the next result needs, for the present state and for those after the decisions."""
@@ -207,7 +202,7 @@ class Model:
             self.decided.clear()
         if event.brings_result:
             result = self.dataset.result(event)
-            update = self.policy.observe(self.state, result.position, result.value, result.error)
+            update = self.policy.observe(self.state, result.position, result.value, result.error, result.metrics)
         elif event.kind == "corrected":
             self.dataset.apply(event)
             update = self.policy.rebuild(self.state, self.dataset.record(), self.cells)
@@ -241,7 +236,8 @@ def start(study: StudyRow) -> Model:
     space, config = definition.space(), definition.config(study.engine_revision)
     policy = policy_of(config)
     state = policy.start(space, config, study.seed)
-    dataset = Dataset(space, definition.sign, counts_moved=study.engine_revision >= COUNTS_MOVED_SINCE)
+    counts_moved = study.engine_revision >= COUNTS_MOVED_SINCE
+    dataset = Dataset(space, definition.sign, counts_moved=counts_moved, metrics=definition.metrics_with_bounds)
     model = Model(
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
     )

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from adabkb_service.contract.study import definition_of
+from adabkb_service.engine.answers import Prediction
+from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.moves import Phase
 from adabkb_service.engine.slices import Slice
 from adabkb_service.storage import observations, trials
@@ -28,12 +30,53 @@ MOST_KNOWN = 10_000
 
 
 class Expected(NamedTuple):
-    """A prediction, in the objective's units and sign. The bounds are those of ``Prediction``."""
+    """A prediction, in the units and with the sign of the objective, or of a metric. The bounds are those of
+    ``Prediction``."""
 
     mean: float
     std: float
     lcb: float
     ucb: float
+    metrics: dict[str, Expected] | None = None
+    """Of the study's metrics, by name; None without any."""
+    feasible_probability: float | None = None
+    """That the point keeps all outcome constraints."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all of its numbers are finite."""
+        metrics = self.metrics or {}
+        return all(map(math.isfinite, self[:4])) and all(metric.is_finite for metric in metrics.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """As an event holds it."""
+        found: dict[str, Any] = dict(zip(self._fields[:4], self, strict=False))
+        if self.metrics is not None:
+            metrics = {name: metric.as_json() for name, metric in self.metrics.items()}
+            found |= {"metrics": metrics, "feasible_probability": self.feasible_probability}
+        return found
+
+
+def expected(found: Prediction, sign: float, metrics: Sequence[Metric]) -> list[Expected]:
+    """Predictions of the engine, in the units and with the signs of the objective and of the metrics."""
+    own = _in_units(found, sign)
+    if not metrics:
+        return own
+    assert found.feasible is not None, "there are metrics"
+    columns = [_in_units(each, metric.sign) for each, metric in zip(found.metrics, metrics, strict=True)]
+    names = [metric.name for metric in metrics]
+    return [
+        of_objective._replace(metrics=dict(zip(names, row, strict=True)), feasible_probability=probability)
+        for of_objective, probability, *row in zip(own, found.feasible.tolist(), *columns, strict=True)
+    ]
+
+
+def _in_units(found: Prediction, sign: float) -> list[Expected]:
+    mean, low, high = found.mean, found.lcb, found.ucb
+    if sign < 0:
+        mean, low, high = -mean, -high, -low
+    columns = (mean.tolist(), found.std.tolist(), low.tolist(), high.tolist())
+    return [Expected(*row) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +93,17 @@ class Proposal:
     """What the model predicted there, by the results alone; None where it cannot."""
     fixed: dict[str, Any] | None = None
     """Values that some parameters had to have."""
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """A recommended point, in the objective's units and sign."""
+
+    parameters: dict[str, Any]
+    mean: float
+    std: float
+    expected: Expected | None
+    """The prediction there, of which the metrics are of interest; None without any."""
 
 
 @dataclass(frozen=True, slots=True)

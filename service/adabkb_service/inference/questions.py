@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
 from adabkb_service.inference.model import Model
-from adabkb_service.inference.proposals import Expected
+from adabkb_service.inference.proposals import Expected, Recommended
 
 Point = dict[str, Any]
 
@@ -51,13 +51,13 @@ def figures(model: Model) -> dict[str, Any]:
     return {**model.figures(), "learned": model.learned}
 
 
-def recommended(model: Model) -> tuple[tuple[Point, float, float] | None, float | None]:
-    """The evaluated point of best posterior mean, with mean and standard deviation (None before the first result),
-    and the gap."""
-    found, gap = model.policy.recommend(model.state), model.figures()["gap"]
+def recommended(model: Model, feasible: float) -> tuple[Recommended | None, float | None]:
+    """The evaluated point of best posterior mean (None before the first result), and the gap."""
+    found, gap = model.policy.recommend(model.state, feasible), model.figures()["gap"]
     if found is None:
         return None, gap
-    return (model.dataset.parameters_at(found.point), model.sign * found.mean, found.std), gap
+    of_metrics = model.predict(found.point[None])[0] if model.dataset.metrics else None
+    return Recommended(model.dataset.parameters_at(found.point), model.sign * found.mean, found.std, of_metrics), gap
 
 
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adabkb_service.contract import analysis as answers
-from adabkb_service.contract.answers import Prediction
 from adabkb_service.contract.study import definition_of
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
@@ -16,6 +15,7 @@ from adabkb_service.operations.predict import described_cells
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import CellStatus
+from adabkb_service.study import render
 
 MOST_POINTS = 1000
 """Points of a slice."""
@@ -70,7 +70,7 @@ def slice_through(
         results=found.results,
         axes=[answers.SliceAxis(name=name, values=line) for name, line in zip(names, found.values, strict=True)],
         at={name: value for name, value in found.at.items() if name not in names},
-        predictions=[Prediction(mean=m, std=s, lcb=low, ucb=high) for m, s, low, high in found.predictions],
+        predictions=[render.prediction(each) for each in found.predictions],
     )
 
 

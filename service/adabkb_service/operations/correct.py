@@ -6,8 +6,11 @@ from functools import partial
 from typing import Any
 
 from adabkb_service.contract.answers import Corrected
+from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.log import CORRECTABLE
+from adabkb_service.study.measurements import OF_METRICS, corrected_metrics
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
@@ -19,21 +22,24 @@ def correct(
     Args:
         study_id: which study.
         seq: which observation.
-        changes: new ``value``, ``std_error``, ``excluded``.
+        changes: new ``value``, ``std_error``, ``excluded``, and ``metrics`` and ``std_errors`` of some metrics.
         reason: why, for the log.
         key: of the request.
 
     Raises:
         StudyNotFound, ObservationNotFound: there is no such thing.
+        Invalid: the study has no such metrics.
     """
     return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, disturbs=True)
 
 
 def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft, _: Points) -> Outcome[Corrected]:
     was = draft.observation(seq)
+    metrics = metrics_of(draft.study.definition)
+    changes = changes | corrected_metrics(metrics, was, changes)
     differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
     if differing:
-        told = {name: getattr(was, name) for name in ("value", "std_error", "excluded")}
+        told = {name: getattr(was, name) for name in CORRECTABLE if metrics or name not in OF_METRICS}
         payload = {
             "observation": seq,
             "parameters": was.parameters,

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine, ReportLine
+from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.study import definition_of
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations import manage
@@ -117,13 +118,16 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
 def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
     names = [parameter.name for parameter in definition_of(study.definition).parameters]
     fixed = ["seq", "trial", "attempt", "value", "std_error", "excluded", "observed_at"]
+    measured = [(field, metric.name) for field in ("metrics", "std_errors") for metric in metrics_of(study.definition)]
     table = csv.writer(file, lineterminator="\n")
-    table.writerow([*fixed, *(f"parameters.{name}" for name in names)])
+    columns = [f"{field}.{name}" for field, name in measured]
+    table.writerow([*fixed, *(f"parameters.{name}" for name in names), *columns])
     for observation in _observations(connection, study):
         shown = render.observation(observation).model_dump(mode="json")
         known = observation.parameters
         point = (_cell(known[name]) if name in known else None for name in names)  # None: inactive
-        table.writerow([*(shown[name] for name in fixed), *point])
+        more = (shown[field].get(name) for field, name in measured)
+        table.writerow([*(shown[name] for name in fixed), *point, *more])
 
 
 def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:

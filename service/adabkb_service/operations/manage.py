@@ -224,8 +224,11 @@ def _change(
 
 
 def _check_stop(study: StudyRow, rules: dict[str, Any] | None) -> None:
-    detail = None if rules is None else Stop(**rules).misfit(definition_of(study.definition).algorithm)
-    if detail is not None:
+    if rules is None:
+        return
+    definition = definition_of(study.definition)
+    has_constraints = bool(definition.outcome_constraints)
+    if detail := Stop(**rules).misfit(definition.algorithm, has_constraints=has_constraints):
         raise Invalid([FieldError("/stop", detail, "stop")])
 
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.contract import answers
+from adabkb_service.contract import model as answers
+from adabkb_service.contract.answers import Best
 from adabkb_service.contract.study import definition_of
-from adabkb_service.errors import Unavailable
+from adabkb_service.engine.metrics import FEASIBLE
+from adabkb_service.errors import FieldError, Invalid, Unavailable
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
@@ -21,24 +23,51 @@ from adabkb_service.study import render
 from adabkb_service.study.points import checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
 
+WITHOUT_CONSTRAINTS = "is of no use: the study has no outcome constraints; leave it out"
 
-def recommendation(service: Service, study_id: str) -> answers.Recommendation:
+
+def recommendation(service: Service, study_id: str, feasible: float | None = None) -> answers.Recommendation:
     """The best point by the model (null while it is out of order) and by observation, always both.
+
+    Args:
+        service: the running service.
+        study_id: of which study.
+        feasible: probability with which the point of the model is to keep the outcome constraints; None for the
+            default.
 
     Raises:
         StudyNotFound: there is no such study.
+        Invalid: a probability is given, and there are no outcome constraints.
     """
-    by_model = None
+    by_model, required = None, FEASIBLE if feasible is None else feasible
     try:
-        study, (found, gap) = service.ask(study_id, "recommended")
+        study, (found, gap) = service.ask(study_id, "recommended", required)
     except Unavailable:
         study = _row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
     else:
         if found is not None:
-            parameters, mean, std = found
-            by_model = answers.ModelRecommendation(parameters=parameters, mean=mean, std=std)
-    return answers.Recommendation(model=by_model, observed=render.best(study), gap=gap)
+            by_model = render.recommended(found)
+    observed, is_constrained = render.best(study), bool(definition_of(study.definition).outcome_constraints)
+    if not is_constrained and feasible is not None:
+        raise Invalid([FieldError("?feasible_probability", WITHOUT_CONSTRAINTS, "no_outcome_constraints")])
+    return answers.Recommendation(
+        model=by_model,
+        observed=observed,
+        gap=gap,
+        required_probability=required if is_constrained else None,
+        reason=_shortcoming(by_model, observed, required) if is_constrained else None,
+    )
+
+
+def _shortcoming(
+    by_model: answers.ModelRecommendation | None, observed: Best | None, required: float
+) -> answers.Shortcoming | None:
+    """Why a recommendation under outcome constraints is not what it should be."""
+    if observed is not None and not observed.feasible:
+        return "nothing_feasible"
+    probability = None if by_model is None else by_model.feasible_probability
+    return "nothing_certain" if probability is not None and probability < required else None
 
 
 def predict(
@@ -56,7 +85,7 @@ def predict(
         space = definition_of(studies.get(connection, study_id).definition).space()
     checked = [checked_point(space, point, f"/points/{i}") for i, point in enumerate(points)]
     _, found = service.ask(study_id, "predicted", np.array([space.encode(point) for point in checked]))
-    predictions = [answers.Prediction(mean=m, std=s, lcb=low, ucb=high) for m, s, low, high in found]
+    predictions = [render.prediction(each) for each in found]
     outcome = Outcome(answers.Predictions(predictions=predictions))
     if key is None:
         return outcome

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.requests import ObserveBody, PointValueBody, TrialFailureBody, TrialValueBody
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.storage import events
-from adabkb_service.storage.rows import ObservationRow, TrialRow
+from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.measurements import checked_metrics
 from adabkb_service.study.points import feasible_point
 
 
@@ -35,8 +38,9 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
         case TrialFailureBody():
             return _record_failure(draft, result)
         case PointValueBody():
+            metrics = checked_metrics(metrics_of(draft.study.definition), result)
             parameters = feasible_point(draft.space, result.parameters, "/parameters")
-            return Recorded(None, _observe(draft, None, None, parameters, result))
+            return Recorded(None, _observe(draft, None, None, parameters, result, metrics))
         case TrialValueBody():
             return _record_value(draft, result)
 
@@ -45,6 +49,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     trial = draft.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
     _check_not_stopped(trial)
+    metrics = checked_metrics(metrics_of(draft.study.definition), result)
     parameters = trial.parameters
     if result.parameters is not None:
         parameters = feasible_point(draft.space, result.parameters, "/parameters")
@@ -52,7 +57,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     if trial.state == "completed":  # by its first result, whatever attempt that was of
         earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)
     if earlier is not None:
-        if (earlier.value, earlier.std_error) != (result.value, result.std_error):
+        if _told(as_values(earlier)) != _told(vars(result)):
             _check_same_as_told(draft, trial, earlier, result)
         if result.parameters is not None and earlier.parameters != parameters:
             raise ResultConflict(f"Attempt {attempt} of trial {trial.number} was run at {shown(earlier.parameters)}.")
@@ -62,7 +67,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
             f"Attempt {attempt} of trial {trial.number} was reported as failed ({shortened(trial.reason or '', 100)}); "
             f"it cannot have the value {result.value} too."
         )
-    observation = _observe(draft, trial.number, attempt, parameters, result)
+    observation = _observe(draft, trial.number, attempt, parameters, result, metrics)
     return Recorded(draft.trial(trial.number), observation)
 
 
@@ -106,7 +111,7 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
         told = event.payload
         if event.kind == "observed" and told["observation"] == earlier.seq:
-            if (told["value"], told["std_error"]) == (result.value, result.std_error):
+            if _told(told) == _told(vars(result)):
                 return
             break
     raise ResultConflict(
@@ -115,8 +120,15 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
     )
 
 
+def _told(result: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What makes two results the same."""
+    return result["value"], result["std_error"], result.get("metrics") or {}, result.get("std_errors") or {}
+
+
 def _with_error(result: ObservationRow | TrialValueBody) -> str:
-    return f"{result.value}" if result.std_error is None else f"{result.value} (std_error {result.std_error})"
+    more = {name: getattr(result, name) for name in ("std_error", "metrics", "std_errors")}
+    told = ", ".join(f"{name} {shown(value)}" for name, value in more.items() if value not in (None, {}))
+    return f"{result.value} ({told})" if told else f"{result.value}"
 
 
 def _observe(
@@ -125,6 +137,7 @@ def _observe(
     attempt: int | None,
     parameters: dict[str, Any],
     result: TrialValueBody | PointValueBody,
+    metrics: dict[str, dict[str, float]],
 ) -> ObservationRow:
     seq = draft.study.observations + 1
     payload = {
@@ -133,6 +146,7 @@ def _observe(
         "parameters": parameters,
         "value": result.value,
         "std_error": result.std_error,
+        **metrics,
     }
     draft.record("observed", payload, trial)
     return draft.observation(seq)

@@ -117,7 +117,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
         "worker": body.worker,
         "capped": point.capped,
         "phase": point.phase,
-        "expected": None if point.expected is None else point.expected._asdict(),
+        "expected": None if point.expected is None else point.expected.as_json(),
         "fixed": point.fixed,
     }
     draft.record("suggested", payload, number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.study import render
-from adabkb_service.study.log import as_best
 from adabkb_service.study.logged import LoggedStudy, replayed
+from adabkb_service.study.ranking import as_best
 
 PHASES: Mapping[str | None, str] = {
     "start": "Too little is known yet to learn from, so the first points cover the space.",
@@ -31,6 +32,7 @@ PHASES: Mapping[str | None, str] = {
     "restart": "The search has brought no gain for a while, so this point looks elsewhere.",
     None: "The model chose this point.",
 }
+INFEASIBLE = "No result keeps all outcome constraints yet, so the point is one that may."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
 
 
@@ -64,20 +66,21 @@ def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
     definition, expected = definition_of(study.definition), event.payload.get("expected")
     distance = _distance(definition.space(), event.payload["parameters"], before)
-    gain = None if expected is None or best is None else _gain(definition.sign, expected, best.value)
+    told = as_best(study, best)
+    gain = None if expected is None or told is None else _gain(definition.sign, expected, told)
     return history.Decision(
         revision=before.study.head,
         origin=event.payload["origin"],
         results=results,
         pending=pending,
         failed=failed,
-        best=None if best is None else views.Best.model_validate(as_best(best)),
+        best=None if told is None else views.Best.model_validate(told),
         random=history.RandomKey(seed=study.seed, step=results + len(pending) + len(failed)),
         path=[] if key is None else _path(key),
         capped=event.payload["capped"],
         distance=distance,
         gain=gain,
-        in_words=_in_words(event, None if best is None else best.value, distance),
+        in_words=_in_words(event, told, distance),
     )
 
 
@@ -93,27 +96,34 @@ def _distance(space: Space, parameters: dict[str, object], before: LoggedStudy) 
     return float(apart.max(axis=1).min())
 
 
-def _gain(sign: float, expected: dict[str, float], best: float) -> float:
-    """The expected improvement on the best result, by the normal distribution of the prediction."""
-    lead, std = sign * (expected["mean"] - best), expected["std"]
+def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> float | None:
+    """The expected improvement on the best result, by the normal distribution of the prediction, times the probability
+    that the outcome constraints are kept; None while no result keeps them."""
+    if not best.get("feasible", True):
+        return None
+    lead: float = sign * (expected["mean"] - best["value"])
+    std, probability = expected["std"], expected.get("feasible_probability", 1.0)
     if std <= 0.0:
-        return max(lead, 0.0)
+        return max(lead, 0.0) * probability
     z = lead / std
     density = math.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
-    return max(lead * math.erfc(-z / math.sqrt(2.0)) / 2.0 + std * density, 0.0)
+    return max(lead * math.erfc(-z / math.sqrt(2.0)) / 2.0 + std * density, 0.0) * probability
 
 
-def _in_words(event: EventRow, best: float | None, distance: float | None) -> str:
+def _in_words(event: EventRow, best: dict[str, Any] | None, distance: float | None) -> str:
     """Why the point was chosen, for people."""
     payload = event.payload
     if payload["origin"] == "fallback":
         return FALLBACK
     fixed, expected = payload.get("fixed"), payload.get("expected")
     sentences = [] if fixed is None else [f"The request fixed {_listed(fixed)}."]
-    sentences.append(PHASES[payload.get("phase")])
+    is_feasible = best is None or best.get("feasible", True)
+    sentences.append(PHASES[payload.get("phase")] if is_feasible else INFEASIBLE)
     if expected is not None:
-        so_far = "" if best is None else f"; the best result so far is {best:.4g}"
+        so_far = "" if best is None or not is_feasible else f"; the best result so far is {best['value']:.4g}"
         sentences.append(f"It expected {expected['mean']:.4g} ± {expected['std']:.2g}{so_far}.")
+        if (probability := expected.get("feasible_probability")) is not None:
+            sentences.append(f"It keeps all outcome constraints with probability {probability:.2g}.")
     if distance is not None:
         sentences.append(f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range.")
     return " ".join(sentences)

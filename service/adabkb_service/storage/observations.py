@@ -45,6 +45,8 @@ def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
             "value": row.value,
             "std_error": row.std_error,
             "excluded": row.excluded,
+            "metrics": row.metrics,
+            "std_errors": row.std_errors,
         }
         for row in rows
     ]
@@ -83,6 +85,12 @@ def counting(connection: Connection, study_id: str) -> dict[int, float]:
         observations.c.study_id == study_id, observations.c.excluded.is_(False)
     )
     return {row.seq: row.value for row in connection.execute(query)}
+
+
+def every(connection: Connection, study_id: str) -> dict[int, ObservationRow]:
+    """Number -> observation, of all."""
+    found = connection.execute(_OF_STUDY.order_by(observations.c.seq), {"study": study_id})
+    return {row.seq: ObservationRow(*row) for row in found}
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:

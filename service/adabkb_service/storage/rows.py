@@ -169,9 +169,10 @@ class TrialRow:
     started_at: datetime | None
     attributes: dict[str, Any]
     phase: Phase | None
-    expected: dict[str, float] | None
+    expected: dict[str, Any] | None
     curve: Curve | None
     estimate: Estimate | None
+    metrics: dict[str, float] | None
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
@@ -201,6 +202,7 @@ class TrialRow:
             attributes={},
             curve=None,
             estimate=None,
+            metrics=None,
             **values | more,
         )
 
@@ -218,6 +220,8 @@ class ObservationRow:
     std_error: float | None
     excluded: bool
     observed_at: datetime
+    metrics: dict[str, float] | None
+    std_errors: dict[str, float] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ trials = Table(
     Column("expected", JSON(none_as_null=True)),  # what the model predicted at the point
     Column("curve", JSON(none_as_null=True)),  # what the reports of the current attempt have come to
     Column("estimate", JSON(none_as_null=True)),  # of a stopped trial: the value that was to be expected at the end
+    Column("metrics", JSON(none_as_null=True)),  # of the first result
     Index(None, "study_id", "state", "number"),
     Index(None, "study_id", "state", "leased_until"),
     Index("ix_trials_leases", "state", "leased_until"),
@@ -158,6 +159,8 @@ observations = Table(
     Column("std_error", Double),
     Column("excluded", Boolean, nullable=False),
     Column("observed_at", UtcDateTime, nullable=False),
+    Column("metrics", JSON(none_as_null=True)),  # what else was measured, by name; null in a study without metrics
+    Column("std_errors", JSON(none_as_null=True)),  # of metrics, where known
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "trial"),
     Index(None, "study_id", "excluded", "value"),

@@ -7,7 +7,7 @@ unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -33,11 +33,9 @@ from adabkb_service.storage.rows import (
 )
 from adabkb_service.study import log
 from adabkb_service.study.held import Held
-from adabkb_service.study.log import best_of
+from adabkb_service.study.ranking import best_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from adabkb_service.storage.database import Database
 
 MOST_TRIALS_HELD = 1000
@@ -219,6 +217,9 @@ class Draft:
 
     def best_observation(self) -> ObservationRow | None:
         """As in ``log.Rows``."""
+        if "outcome_constraints" in self.study.definition:  # which rows keep them, the database cannot tell
+            rows = observations.every(self.connection, self.study.id) | self._observations
+            return best_of(self.study, rows.values())
         maximize = self.study.definition["direction"] == "maximize"
         other = observations.best(self.connection, self.study.id, maximize=maximize, but=list(self._observations))
         return best_of(self.study, [*self._observations.values(), *([] if other is None else [other])])

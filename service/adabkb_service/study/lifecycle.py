@@ -62,9 +62,11 @@ def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
 
 
 def probability_of_gain(study: StudyRow) -> float | None:
-    """As ``contract/gain.py`` has it; None before the first result, and of systems that it was not counted for."""
+    """As ``contract/gain.py`` has it; None before the first result, and of systems that it was not counted for, as of
+    studies with outcome constraints."""
     definition = definition_of(study.definition)
-    if study.progress is None or not isinstance(definition.algorithm, AutoProfile):
+    is_known = isinstance(definition.algorithm, AutoProfile) and not definition.outcome_constraints
+    if study.progress is None or not is_known:
         return None
     return gain.probability_of_gain(study.progress["since"], definition.dimension)
 

@@ -8,7 +8,7 @@ computed; the study's state follows from its row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition, definition_of
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.study.ranking import as_best, merit, rank
 
 
 class Rows(Protocol):
@@ -81,16 +82,8 @@ def apply(rows: Rows, event: EventRow) -> None:
     rows.study = replace(rows.study, head=event.seq, updated_at=event.created_at, **changed)
 
 
-def as_best(row: ObservationRow | None) -> dict[str, Any] | None:
-    """An observation as ``studies.best`` keeps it."""
-    return None if row is None else {"parameters": row.parameters, "value": row.value, "trial": row.trial}
-
-
-def merit(study: StudyRow, value: float) -> float:
-    """The value, with its sign changed if the study minimises."""
-    return value if study.definition["direction"] == "maximize" else -value
-
-
+CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
+"""Columns of an observation that a correction may change; only studies with metrics have those of metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
 
@@ -210,6 +203,8 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         std_error=payload["std_error"],
         excluded=False,
         observed_at=event.created_at,
+        metrics=payload.get("metrics"),  # older events, and studies without metrics, have neither
+        std_errors=payload.get("std_errors"),
     )
     rows.put_observation(row)
     changed: Columns = {
@@ -217,8 +212,9 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         "results_since_best": study.results_since_best + 1,
         "progress": gain.advance(study.progress, merit(study, row.value)),
     }
-    if study.best is None or merit(study, row.value) > merit(study, study.best["value"]):
-        changed |= {"best": as_best(row), "results_since_best": 0}
+    best = study.best
+    if best is None or rank(study, row.value, row.metrics) > rank(study, best["value"], best.get("metrics")):
+        changed |= {"best": as_best(study, row), "results_since_best": 0}
     if event.trial is None:
         return changed
     trial = _trial(rows, event)
@@ -226,22 +222,23 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         return changed
     if trial.state == "stopped":  # by a rule that takes the last report for the result
         return {**changed, **_moved(rows, trial, value=row.value)}
-    finished = {"state": "completed", "value": row.value, "reason": None, "finished_at": event.created_at}
+    told = {"value": row.value, "metrics": row.metrics}
+    finished = {"state": "completed", **told, "reason": None, "finished_at": event.created_at}
     return {**changed, **_moved(rows, trial, **finished), "failures": 0}
 
 
 def _corrected(rows: Rows, event: EventRow) -> Columns:
     payload = event.payload
-    changed = {name: payload[name] for name in ("value", "std_error", "excluded")}
+    changed = {name: payload[name] for name in CORRECTABLE if name in payload}
     row = replace(rows.observation(payload["observation"]), **changed)
     rows.put_observation(row)
     if row.trial is not None:
         first = rows.observations_of(row.trial)[0]
-        rows.put_trial(replace(rows.trial(row.trial), value=first.value))
+        rows.put_trial(replace(rows.trial(row.trial), value=first.value, metrics=first.metrics))
     best = rows.best_observation()
     since = 0 if best is None else rows.counting_after(best.seq)
-    merits = (merit(rows.study, value) for value in rows.counting_values())
-    return {"best": as_best(best), "results_since_best": since, "progress": reduce(gain.advance, merits, None)}
+    progress = reduce(gain.advance, (merit(rows.study, value) for value in rows.counting_values()), None)
+    return {"best": as_best(rows.study, best), "results_since_best": since, "progress": progress}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
@@ -284,9 +281,3 @@ def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
     if row.state == trial.state:
         return {}
     return {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
-
-
-def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
-    """The best of some observations that counts, the earliest of equals."""
-    counting = [row for row in rows if not row.excluded]
-    return max(counting, key=lambda row: (merit(study, row.value), -row.seq), default=None)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from adabkb_service.contract import attributes
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
-from adabkb_service.study.log import apply, begin, best_of
+from adabkb_service.study.log import apply, begin
+from adabkb_service.study.ranking import best_of
 
 
 @dataclass

@@ -18,7 +18,9 @@ from adabkb_service.contract.answers import (
 from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
+from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.study import Stop, StudyDefinition
+from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 
 
@@ -36,9 +38,10 @@ def trial(row: TrialRow) -> Trial:
         started_at=row.started_at,
         origin=row.origin,
         phase=row.phase,
-        expected=None if row.expected is None else Prediction(**row.expected),
+        expected=None if row.expected is None else Prediction.model_validate(row.expected),
         cell=cell,
         value=row.value,
+        metrics=row.metrics,
         reason=row.reason,
         created_at=row.created_at,
         finished_at=row.finished_at,
@@ -61,6 +64,23 @@ def report_line(row: ReportRow) -> ReportLine:
 def curve_point(row: ReportRow) -> CurvePoint:
     """A row as its view."""
     return CurvePoint.model_validate(row, from_attributes=True)
+
+
+def prediction(expected: Expected) -> Prediction:
+    """A prediction of a model as its view."""
+    return Prediction.model_validate(expected.as_json())
+
+
+def recommended(found: Recommended) -> ModelRecommendation:
+    """The point that a model recommends, as its view."""
+    of_metrics = {} if found.expected is None else found.expected.as_json()
+    return ModelRecommendation(
+        parameters=found.parameters,
+        mean=found.mean,
+        std=found.std,
+        metrics=of_metrics.get("metrics"),
+        feasible_probability=of_metrics.get("feasible_probability"),
+    )
 
 
 def best(study: StudyRow) -> Best | None:
@@ -112,6 +132,8 @@ def study(row: StudyRow, definition: StudyDefinition, summary: StudySummary) -> 
         stop=None if row.stop is None else Stop(**row.stop),
         early_stopping=definition.early_stopping,
         tags=row.tags,
+        metrics=[metric.name for metric in definition.metrics_with_bounds],
+        outcome_constraints=definition.outcome_constraints,
         model=model_summary(row),
         created_at=row.created_at,
         updated_at=row.updated_at,

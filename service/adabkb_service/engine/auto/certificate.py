@@ -6,13 +6,17 @@ cells are opened from the root, the largest bound first, up to a cap: branch and
 the optimum; the largest U of the others bounds it. All of it follows from the present hyperparameters alone, so a cell
 that others pruned comes back by itself. Cells without a feasible point are not looked at: where there are constraints,
 the bound is on the objective at the feasible points.
+
+Where metrics have bounds, l* is the largest lower bound of a point that keeps them, and a cell in which the U of a
+metric is beyond its bound cannot hold the constrained optimum either. So the certificate carries over; there is no gap
+before a point is known that keeps the bounds.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +24,18 @@ from numpy.typing import NDArray
 from adabkb_service.engine import confidence
 from adabkb_service.engine.auto.additive import ROOT, along_axis
 from adabkb_service.engine.auto.checkpoint import Certificate
+from adabkb_service.engine.auto.feasible_results import frontrunners
 from adabkb_service.engine.auto.likelihood import FEWEST
-from adabkb_service.engine.auto.rows import frontrunners
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
 from adabkb_service.engine.auto.tree import INFEASIBLE, LEAF, PRUNED, Box, Tree
 from adabkb_service.engine.compiled import compiled
+from adabkb_service.engine.metrics import Metric
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
+Ints64 = NDArray[np.int64]
 
 NORM_SAFETY = 2.0
 """The posterior mean has a smaller norm than the objective."""
@@ -53,8 +59,10 @@ def certify(state: State) -> Certificate:
     effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
     beta = _beta(state, norm, effective_dimension)
     lower, row = best_lower(state, beta)
-    upper, excluded = _branch_and_bound(state, beta, norm, lower)
-    upper_value = float(state.warp.inverse(np.array(max(upper, lower))))
+    ceilings = [ceiling for metric in _metrics_with_bounds(state) for ceiling in _ceilings(*metric)]
+    upper, excluded = _branch_and_bound(state, beta, norm, lower, ceilings)
+    highest = max(upper, lower)
+    upper_value = float(state.warp.inverse(np.array(highest))) if highest > -math.inf else math.inf
     return Certificate(beta, effective_dimension, upper_value, tuple(excluded), row)
 
 
@@ -74,8 +82,13 @@ def pruned(state: State, found: Certificate) -> Tree:
 
 
 def best_lower(state: State, beta: float) -> tuple[float, int]:
-    """l*, in model output units, and the row of the record that attains it."""
-    rows = frontrunners(state.record, CONTENDERS)
+    """l*, in model output units, and the row of the record that attains it; -inf where no point is known that keeps the
+    bounds of metrics."""
+    rows = frontrunners(state.problem.config.metrics, state.record, CONTENDERS)
+    kept = rows[_are_feasible(state, rows)]
+    if not len(kept):
+        return -math.inf, int(rows[0])
+    rows = kept
     mean, deviation = state.surrogate.mean_and_std(state.record.positions[rows])
     lower = mean - beta * deviation
     best = int(np.argmax(lower))
@@ -107,7 +120,7 @@ def _beta(state: State, norm: float, effective_dimension: float) -> float:
         ridge=hyperparameters.noise_ratio,
         noise_std=scale,
         norm_bound=norm,
-        delta=config.delta,
+        delta=config.delta_each,
         epsilon=0.0 if state.checkpoint.dictionary is None else SKETCH_ACCURACY,
     )
     return width / scale
@@ -150,7 +163,57 @@ def _upper_bounds(posterior: Posterior, beta: float, norm: float, lows: Array, h
     return ucb(posterior, centres, beta) + distances
 
 
-def _branch_and_bound(state: State, beta: float, norm: float, lower: float) -> tuple[float, list[int]]:
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What excludes a cell: an upper bound over it that is below a threshold."""
+
+    view: Surrogate
+    beta: float
+    norm: float
+    threshold: float
+
+    def excludes(self, boxes: list[Box]) -> Bools:
+        """Which boxes it excludes, (k,)."""
+        below: Bools = _bounds(self.view, self.beta, self.norm, boxes) < self.threshold
+        return below
+
+
+def _metrics_with_bounds(state: State) -> list[tuple[State, Metric]]:
+    metrics = zip(state.metrics, state.problem.config.metrics, strict=True)
+    return [(measured, metric) for measured, metric in metrics if metric.is_bounded]
+
+
+def _ceilings(state: State, metric: Metric) -> list[Ceiling]:
+    """Of a metric that this is the state of: where it, or its negative, is certainly beyond a bound. None as long as it
+    is not known how it varies."""
+    view, beta = state.surrogate, state.checkpoint.beta
+    if not beta:
+        return []
+    lower, upper = state.in_model_outputs(metric)
+    norm = _norm(view, view.kernel.gram(view.inducing, view.inducing))
+    sides = [(view, lower), (replace(view, weights=-view.weights), -upper)]
+    return [Ceiling(side, beta, norm, threshold) for side, threshold in sides if math.isfinite(threshold)]
+
+
+def _are_feasible(state: State, rows: Ints64) -> Bools:
+    """Which rows are of points that keep the bounds of metrics: by their results or, where a metric is noisy, by what
+    its posterior is certain of."""
+    feasible = np.ones(len(rows), dtype=np.bool_)
+    for measured, metric in _metrics_with_bounds(state):
+        if not measured.declares_noise:
+            values = metric.sign * measured.record.values[rows]
+            feasible &= np.array([metric.violation(value) == 0.0 for value in values.tolist()])
+            continue
+        mean, deviation = measured.surrogate.mean_and_std(measured.record.positions[rows])
+        width = measured.checkpoint.beta * deviation
+        lower, upper = measured.in_model_outputs(metric)
+        feasible &= (mean - width >= lower) & (mean + width <= upper) & (width > 0.0)
+    return feasible
+
+
+def _branch_and_bound(
+    state: State, beta: float, norm: float, lower: float, ceilings: list[Ceiling]
+) -> tuple[float, list[int]]:
     """The largest bound over the box, and the cells that are excluded: whole subtrees."""
     tree, view = state.tree, state.surrogate
     root = state.problem.root
@@ -176,10 +239,11 @@ def _branch_and_bound(state: State, beta: float, norm: float, lower: float) -> t
             opened += 1
         if not parts:
             continue
-        for bound, cell, box in zip(
-            np.minimum(_bounds(view, beta, norm, parts), above).tolist(), cells, parts, strict=True
-        ):
-            if bound < lower:
+        bounds = np.minimum(_bounds(view, beta, norm, parts), above)
+        for ceiling in ceilings:
+            bounds[ceiling.excludes(parts)] = -math.inf
+        for bound, cell, box in zip(bounds.tolist(), cells, parts, strict=True):
+            if bound < lower or bound == -math.inf:
                 excluded.append(cell)
             else:
                 heapq.heappush(frontier, (-bound, cell, box))

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.tree import Box, whole
+from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.space import Space
 
 
@@ -23,6 +24,13 @@ class Config:
     (``additive``). In 2, besides, a stalled search used a model
     of thinned data (``thinned``) instead of restarts (``restarts``). In 1, besides, what was learned took effect
     at once, not with the next result."""
+    metrics: tuple[Metric, ...] = ()
+    """What each result measures beside its value, with bounds."""
+
+    @property
+    def delta_each(self) -> float:
+        """The delta of each of the functions whose bounds the certificate rests on, so that all of them hold."""
+        return self.delta / (1 + sum(metric.is_bounded for metric in self.metrics))
 
     @property
     def learns_behind(self) -> bool:
@@ -57,6 +65,11 @@ class Problem:
     def may_have_additive_part(self) -> bool:
         """Whether the kernel may get one: a sum of functions of one axis each needs several, all of them active."""
         return self.config.has_additive_part and self.domain.dimension > 1 and not self.domain.activity.needs
+
+    @cached_property
+    def of_metric(self) -> Problem:
+        """What a metric is learned under: as an objective of its own."""
+        return Problem(self.space, Config(self.config.delta_each, revision=self.config.revision), self.seed)
 
     @cached_property
     def root(self) -> Box:

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
+from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
+from adabkb_service.engine.metrics import Metric
 
 Array = NDArray[np.float64]
+V = TypeVar("V", Surrogate, Constrained, View)
 
 FAILED_QUANTILE = 0.25
 """Quantile of the results so far that a failed point counts as."""
@@ -59,7 +63,25 @@ def aware(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedO
     return with_pending_observed(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
 
 
-def with_pending_observed(view: Surrogate, state: State, points: Array) -> Surrogate:
+def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> View:
+    """As ``aware``, beside the metrics that have bounds."""
+    view = aware(state, objective, warp, values, out)
+    bounded = tuple(
+        _bounded(measured, metric, out)
+        for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
+        if metric.is_bounded
+    )
+    return Constrained(view, bounded) if bounded else view
+
+
+def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:
+    """A metric with a state, aware of failed and pending points."""
+    posterior = aware(state, state.surrogate, state.warp, state.record.values, out)
+    lower, upper = state.in_model_outputs(metric)
+    return Bounded(posterior, lower, upper, state.checkpoint.hyperparameters.noise_ratio)
+
+
+def with_pending_observed(view: V, state: State, points: Array) -> V:
     """The posterior as if these points had been observed at their means: the variance falls, the mean stays.
 
     One by one, so that points asked for together are those that would have been asked for in turn, bit for bit.

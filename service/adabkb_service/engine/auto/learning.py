@@ -45,28 +45,39 @@ SMALL = 20
 evaluations."""
 
 
-def learn_at_once(state: State, position: Array, value: float, error: float) -> State:
+def learn(state: State, record: Record) -> State:
+    """With another record, which is the state's and one more result. The states of its metrics are of that record
+    already; what the results before made due was prepared with those of before."""
+    return learn_behind(state, record) if state.problem.config.learns_behind else learn_at_once(state, record)
+
+
+def learn_at_once(state: State, record: Record) -> State:
     """With one more result, and a checkpoint if that makes one due (revision 1)."""
-    record = state.record.add(position, value, error)
-    if not (_search_is_due(state.checkpoint, record.size) or _is_outlier(state, value)):
-        return absorb(state, position, value, error)
+    if not (_search_is_due(state.checkpoint, record.size) or _is_outlier(state, record)):
+        return absorb(state, record)
     return relearned(state, record)
 
 
-def learn_behind(state: State, position: Array, value: float, error: float) -> State:
+def learn_behind(state: State, record: Record) -> State:
     """With one more result; first a checkpoint that the results before made due takes effect (from revision 2 on)."""
     if state.record.size < SMALL:
-        return learn_at_once(state, position, value, error)
-    state = _adopted(prepare(state))
-    if not _is_outlier(state, value):
-        return absorb(state, position, value, error)
-    record = state.record.add(position, value, error)
+        return learn_at_once(state, record)
+    state = _adopted(_prepared(state))
+    if not _is_outlier(state, record):
+        return absorb(state, record)
     checkpoint = replace(state.checkpoint, count=record.size, restarted_at=restarted_at(state, record))
-    return _checked(fitted(state.problem, record, state.tree, checkpoint))
+    return _checked(fitted(state.problem, record, state.tree, checkpoint, metrics=state.metrics))
 
 
 def prepare(state: State) -> State:
-    """The same state, with the checkpoint computed that the next result will bring, if there will be one."""
+    """The same state, with the checkpoints computed that the next result will bring, its own and those of its
+    metrics."""
+    metrics = tuple(map(_prepared, state.metrics))
+    return replace(_prepared(state), metrics=metrics) if metrics else _prepared(state)
+
+
+def _prepared(state: State) -> State:
+    """The same state, with its own checkpoint computed."""
     delayed = state.problem.config.learns_behind and state.record.size >= SMALL
     if not delayed or state.prepared is not None or not _is_due(state):
         return state
@@ -82,7 +93,7 @@ def prepare(state: State) -> State:
 
 def prepared_alike(state: State, prepared: State) -> State:
     """The same state, with what was prepared for another one with the same record: they differ in later cuts only."""
-    return replace(state, prepared=prepared.prepared)
+    return replace(state, prepared=prepared.prepared, metrics=prepared.metrics)
 
 
 def relearned(state: State, record: Record) -> State:
@@ -117,8 +128,9 @@ def _search_is_due(checkpoint: Checkpoint, count: int) -> bool:
     return count > EXACT and (checkpoint.dictionary is None or since >= GROWTH)
 
 
-def _is_outlier(state: State, value: float) -> bool:
-    return bool(not np.abs(state.warp.forward(np.array([value]))[0]) < OUTLIER)
+def _is_outlier(state: State, record: Record) -> bool:
+    """Whether the last result is one."""
+    return bool(not np.abs(state.warp.forward(record.values[-1:])[0]) < OUTLIER)
 
 
 def _checked(state: State) -> State:
@@ -152,7 +164,7 @@ def _searched(state: State, record: Record) -> State:
     checkpoint = Checkpoint(
         record.size, hyperparameters, dictionary=dictionary, restarted_at=state.restarted_at, thinned=overview
     )
-    return fitted(problem, record, state.tree, checkpoint)
+    return fitted(problem, record, state.tree, checkpoint, metrics=state.metrics)
 
 
 def _evidence(state: State, record: Record, rows: Ints, powers: Array) -> Evidence:

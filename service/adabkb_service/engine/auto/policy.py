@@ -18,7 +18,7 @@ the parts, docs/decisions/0005 says how the constants were chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,18 +28,27 @@ from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.auto import restarts
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
-from adabkb_service.engine.auto.handed_out import HandedOut, aware, handed_out, is_taken, with_pending_observed
-from adabkb_service.engine.auto.learning import learn_at_once, learn_behind, prepare, prepared_alike
+from adabkb_service.engine.auto.feasible_results import frontrunners
+from adabkb_service.engine.auto.handed_out import (
+    HandedOut,
+    aware,
+    handed_out,
+    is_taken,
+    search_view,
+    with_pending_observed,
+)
+from adabkb_service.engine.auto.learning import learn, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
+from adabkb_service.engine.auto.outcomes import Constrained, IndexBound, View, in_turn
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import cell_indices, dictionary, learned, mean, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
-from adabkb_service.engine.auto.rows import frontrunners
 from adabkb_service.engine.auto.search import maximize_ucb, scattered
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
+from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Cells, Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice
@@ -69,11 +78,11 @@ def suggestions(
         moved: (m, d) those in whose place another point was evaluated.
     """
     out = handed_out(state, pending, failed, moved)
-    search: Surrogate | None = None
+    search: View | None = None
     restart: Restart | None = None
     while not exhausted(state, out.positions):
         if state.restarted_at is None or _step(state, out) % PERIOD == 0:
-            search = search or aware(state, state.surrogate, state.warp, state.record.values, out)
+            search = search or search_view(state, state.surrogate, state.warp, state.record.values, out)
             suggestion = _decide(state, search, out)
         else:
             restart = restart or _restart(state, state.restarted_at, out)
@@ -93,16 +102,19 @@ def suggestions_within(
     No cell is cut for it, since the centroids of cells do not lie in the slice, and a stalled search does not restart.
     """
     out = handed_out(state, pending, failed, moved)
-    view = aware(state, state.surrogate, state.warp, state.record.values, out)
+    view = search_view(state, state.surrogate, state.warp, state.record.values, out)
     while not exhausted(state, out.positions, within):
-        beta, best = _beta(_step(state, out)), _best_within(state, view, within)
-        point = within.exact(_largest(state, view, beta, best, out, within))
+        step = _step(state, out)
+        beta, best = _beta(step), _best_within(state, view, within)
+        point = within.exact(_largest(state, in_turn(view, step), beta, best, out, within))
         yield Suggestion(state, point, None, 0, {}, capped=False, phase=_phase(state, point, beta))
         view = with_pending_observed(view, state, point[None])
         out = replace(out, pending=np.concatenate([out.pending, point[None]]))
 
 
-def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:
+def observe(
+    state: State, point: Array, value: float, error: float = 0.0, metrics: Sequence[Measured] = ()
+) -> Update[State]:
     """Fold a result in.
 
     Args:
@@ -110,12 +122,15 @@ def observe(state: State, point: Array, value: float, error: float = 0.0) -> Upd
         point: (d,) cube position of what was evaluated; any point of the space.
         value: the result, larger is better.
         error: its standard error in the user's units; 0 if unknown.
+        metrics: what it measures of each metric of the study.
 
     Raises:
         FloatingPointError: the numbers are beyond what floating point can hold; the state is unchanged.
     """
-    learn = learn_behind if state.problem.config.learns_behind else learn_at_once
-    after = learn(state, point, value, error)
+    record = state.record.add(point, value, error, metrics)
+    ready = prepare(state) if metrics else state  # by the metrics' results so far, however early it is done
+    measured = tuple(learn(each, its_record) for each, its_record in zip(ready.metrics, record.metrics, strict=True))
+    after = learn(replace(ready, metrics=measured), record)
     return Update(after, marks_changed(state.tree, after.tree))
 
 
@@ -135,9 +150,10 @@ def cell_box(state: State, key: str) -> CellBox:
     return CellBox(*box.ends(), box.centroid())
 
 
-def _decide(state: State, view: Surrogate, out: HandedOut) -> Suggestion[State]:
+def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of the search."""
     step, record = _step(state, out), state.record
+    view = in_turn(view, step)
     beta = _beta(step) if state.restarted_at is None else BETAS[step // PERIOD % len(BETAS)]
     thinned = state.checkpoint.thinned
     if thinned is not None and beta == max(BETAS):
@@ -160,7 +176,7 @@ def _phase(state: State, point: Array, beta: float) -> Phase:
 
 def _decide_elsewhere(state: State, restart: Restart, out: HandedOut) -> Suggestion[State]:
     """The next point of a restart: where its bound is largest, or a random one."""
-    view, categorical = restart.posterior, state.problem.domain.categorical
+    view, categorical = in_turn(restart.posterior, _step(state, out)), state.problem.domain.categorical
     size = restart.size(out.pending, categorical)
     beta = _beta(size)
     if size >= FIRST:
@@ -177,7 +193,8 @@ def _restart(state: State, start: int, out: HandedOut) -> Restart:
     """The present restart, which also takes account of failed and pending points."""
     restart = restarts.restart(state.problem, state.record, start, state.record.positions[incumbent(state)])
     values = state.record.values[restart.rows]
-    return replace(restart, posterior=aware(state, restart.posterior, restart.warp, values, out))
+    assert isinstance(restart.posterior, Surrogate)
+    return replace(restart, posterior=search_view(state, restart.posterior, restart.warp, values, out))
 
 
 def _random(state: State, out: HandedOut) -> Array | None:
@@ -201,36 +218,23 @@ def _beta(step: int) -> float:
 
 
 def _largest(
-    state: State, view: Surrogate, beta: float, around: Array | None, out: HandedOut, within: Slice | None = None
+    state: State, view: View, beta: float, around: Array | None, out: HandedOut, within: Slice | None = None
 ) -> Array:
     """Where the upper confidence bound is largest, in a slice if there is one, but for points that are out of the
     question. In the whole space, the first steps go where conditions make a branch that is untried."""
     problem, record = state.problem, state.record
     barred = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
-    untried = None if within else _untried(state, out)
+    early = within is None and _step(state, out) < EARLY_STEPS
+    untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
     out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
     draw = (problem.seed, _step(state, out))
     return maximize_ucb(problem.domain, view, beta, around, draw, out_of_question, within or problem.domain.whole)
 
 
-def _untried(state: State, out: HandedOut) -> Callable[[Array], bool] | None:
-    """Whether a point, (d,), is in a branch that the first steps have not tried; None if there is no such branch."""
-    activity = state.problem.domain.activity
-    if not activity.needs or _step(state, out) >= EARLY_STEPS:
-        return None
-    known = activity.branches(np.concatenate([state.record.positions, out.positions]))
-    tried = [set(column.tolist()) - {-1} for column in known.T]
-    if sum(map(len, tried)) == activity.branch_count:
-        return None
-    return lambda point: any(
-        branch >= 0 and branch not in of for branch, of in zip(activity.branches(point[None])[0], tried, strict=True)
-    )
-
-
-def _best_within(state: State, view: Surrogate, within: Slice) -> Array | None:
+def _best_within(state: State, view: View, within: Slice) -> Array | None:
     """The position (d,) of best posterior mean among the best results moved into a slice; None before the first
     result."""
-    rows = frontrunners(state.record, CONTENDERS)
+    rows = frontrunners(state.problem.config.metrics, state.record, CONTENDERS)
     if not len(rows):
         return None
     moved = within.put(state.record.positions[rows])
@@ -238,11 +242,12 @@ def _best_within(state: State, view: Surrogate, within: Slice) -> Array | None:
     return best
 
 
-def _refined(state: State, view: Surrogate, beta: float, target: Array, out: HandedOut) -> Suggestion[State]:
+def _refined(state: State, view: View, beta: float, target: Array, out: HandedOut) -> Suggestion[State]:
     """The centroid of a cell that is almost as good as the target: the tree is cut there."""
     tolerance = TOLERANCE * beta * float(view.mean_and_std(target[None])[1][0])
     taken = is_taken(state.record.positions, out.positions)
-    found = refine(state.tree, state.problem.root, target, tolerance, UpperBound(view, beta), taken)
+    bound = IndexBound(view, beta) if isinstance(view, Constrained) else UpperBound(view, beta)
+    found = refine(state.tree, state.problem.root, target, tolerance, bound, taken)
     tree, key, cells = _cells_changed(found)
     if state.problem.space.constraints:
         leaves = [each for each, status in cells.items() if status == "leaf"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +12,11 @@ from numpy.typing import NDArray
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
 from adabkb_service.engine.auto.calibration import Calibration, calibrate
 from adabkb_service.engine.auto.certificate import best_lower, upper_bounds
+from adabkb_service.engine.auto.feasible_results import probability
 from adabkb_service.engine.auto.state import CHUNK, State, incumbent, mean_and_std
 from adabkb_service.engine.auto.tree import LEAF, box_of
 from adabkb_service.engine.auto.warp import HIGHEST
+from adabkb_service.engine.metrics import FEASIBLE
 
 Array = NDArray[np.float64]
 
@@ -26,8 +30,9 @@ def report(state: State) -> Report:
     """The numbers of the current model."""
     tree, warp, members = state.tree, state.warp, len(dictionary(state))
     checkpoint, lower, gap = state.checkpoint, None, None
-    if state.record.size:
-        lower = float(warp.inverse(np.array(best_lower(state, checkpoint.beta)[0])))
+    output = best_lower(state, checkpoint.beta)[0] if state.record.size else -math.inf
+    if output > -math.inf:
+        lower = float(warp.inverse(np.array(output)))
         gap = max(checkpoint.upper - lower, 0.0)
     leaves = tree.depth[tree.axis == LEAF]
     return Report(
@@ -49,7 +54,8 @@ def report(state: State) -> Report:
 
 def learned(state: State) -> Mapping[str, object]:
     """The checkpoint as JSON."""
-    return {**state.checkpoint.as_json(), "settled": state.settled}
+    metrics = {"metrics": [learned(metric) for metric in state.metrics]} if state.metrics else {}
+    return {**state.checkpoint.as_json(), "settled": state.settled, **metrics}
 
 
 def dictionary(state: State) -> tuple[int, ...]:
@@ -72,7 +78,22 @@ def predict(state: State, points: Array, calibration: Calibration | None = None)
     deviation = (calibration or calibrate(state)).widened(deviation)
     widths = np.array([-INTERVAL, -1.0, 0.0, 1.0, INTERVAL])
     lcb, low, middle, high, ucb = _in_user_units(state, mean + widths[:, None] * deviation)
-    return Prediction(middle, high / 2.0 - low / 2.0, lcb, ucb)
+    found = Prediction(middle, high / 2.0 - low / 2.0, lcb, ucb)
+    if not state.metrics:
+        return found
+    metrics = tuple(predict(metric, points) for metric in state.metrics)
+    return replace(found, metrics=metrics, feasible=feasible_probability(state, points))
+
+
+def feasible_probability(state: State, points: Array) -> Array:
+    """(k,) that points keep all bounds of metrics, whose posteriors are independent."""
+    found = np.ones(len(points))
+    for measured, metric in zip(state.metrics, state.problem.config.metrics, strict=True):
+        if metric.is_bounded:
+            mean, deviation = mean_and_std(measured.surrogate, points)
+            deviation = calibrate(measured).widened(deviation)
+            found *= probability(mean, deviation, *measured.in_model_outputs(metric))
+    return found
 
 
 def mean(state: State, points: Array) -> Array:
@@ -88,14 +109,28 @@ def cell_indices(state: State, keys: Sequence[str]) -> Array:
     return state.warp.inverse(upper_bounds(state, [box_of(state.problem.domain, key) for key in keys]))
 
 
-def recommend(state: State) -> Recommendation | None:
-    """The evaluated point of best posterior mean, ties to the first observed; None before the first result."""
-    row = incumbent(state)
+def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:
+    """The evaluated point of best posterior mean, ties to the first observed; None before the first result. Where
+    metrics have bounds, only a point that keeps them with this probability comes into question, or else the likeliest
+    one."""
+    row = _likely_incumbent(state, feasible) if state.metrics else incumbent(state)
     if row is None:
         return None
     point = state.record.positions[row]
     found = predict(state, point[None])
     return Recommendation(point, float(found.mean[0]), float(found.std[0]))
+
+
+def _likely_incumbent(state: State, feasible: float) -> int | None:
+    if not state.record.size:
+        return None
+    positions = state.record.positions
+    probabilities = feasible_probability(state, positions)
+    rows = np.flatnonzero(probabilities >= feasible)
+    if not len(rows):
+        return int(np.argmax(probabilities))
+    means = np.concatenate([state.surrogate.mean(positions[rows[i : i + CHUNK]]) for i in range(0, len(rows), CHUNK)])
+    return int(rows[np.argmax(means)])
 
 
 def _in_user_units(state: State, outputs: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,7 +52,11 @@ def restore(
         return _blank(problem, tree)
     settled = learned.get("settled", tree.size)  # the first version had no use for it
     assert isinstance(settled, int)
-    return fitted(problem, record, tree, from_json(learned), settled)
+    metrics = tuple(
+        fitted(problem.of_metric, measured, root(), from_json(kept))
+        for measured, kept in zip(record.metrics, _of_metrics(learned), strict=True)
+    )
+    return fitted(problem, record, tree, from_json(learned), settled, metrics)
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001
@@ -66,7 +71,8 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     blank = _blank(state.problem, state.tree)
     if not record.size:
         return Update(blank, marks_changed(state.tree, blank.tree))
-    anew = relearned(blank, record)
+    metrics = tuple(relearned(*each) for each in zip(blank.metrics, record.metrics, strict=True))
+    anew = relearned(replace(blank, metrics=metrics), record)
     return Update(anew, marks_changed(state.tree, anew.tree))
 
 
@@ -78,5 +84,13 @@ def marks_changed(before: Tree, after: Tree) -> Cells:
 
 def _blank(problem: Problem, tree: Tree) -> State:
     nothing = records.empty(problem.space.dimension)
-    prior = likelihood.prior(problem.space.dimension, problem.domain.together)
-    return fitted(problem, nothing, tree, Checkpoint(0, prior))
+    checkpoint = Checkpoint(0, likelihood.prior(problem.space.dimension, problem.domain.together))
+    metrics = tuple(fitted(problem.of_metric, nothing, root(), checkpoint) for _ in problem.config.metrics)
+    record = nothing.with_metrics((nothing.values, nothing.errors) for _ in metrics)
+    return fitted(problem, record, tree, checkpoint, metrics=metrics)
+
+
+def _of_metrics(learned: Mapping[str, object]) -> list[Mapping[str, object]]:
+    found = learned.get("metrics", [])
+    assert isinstance(found, list)
+    return found

@@ -9,7 +9,6 @@ from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.randomness import uniforms
-from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,13 +38,6 @@ def _best_and_sample(seed: int, values: Array, best: int, others: int) -> Ints:
     priority = uniforms(seed, len(values), len(values))
     priority[np.argsort(-values, kind="stable")[:best]] = -1.0
     return np.sort(np.argsort(priority, kind="stable")[: best + others])
-
-
-def frontrunners(record: Record, count: int) -> Ints:
-    """Rows of the best results, so many, rising."""
-    if record.size <= count:
-        return np.arange(record.size)
-    return np.sort(np.argpartition(-record.values, count)[:count])
 
 
 def noise_ratios(

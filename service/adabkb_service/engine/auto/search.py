@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted
 from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.outcomes import Constrained, View
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.compiled import compiled, inlined
@@ -45,7 +46,7 @@ LISTED_POINTS = 4096
 
 def maximize_ucb(
     domain: Domain,
-    view: Surrogate,
+    view: View,
     beta: float,
     around: Array | None,
     draw: tuple[int, int],
@@ -74,7 +75,7 @@ def maximize_ucb(
         found = distinct(found)
     values = view.ucb(found, beta)
     starts = found[np.argsort(-values, kind="stable")[:STARTS]]
-    if view.kernel.additive:
+    if isinstance(view, Surrogate) and view.kernel.additive:
         starts = np.vstack([starts, axis_by_axis(domain, view, beta, starts[0], draw, within)])
     ends = np.concatenate([domain.snap(ascend(view, starts, beta, within.free & domain.movable(starts))), starts])
     for attempt in range(ATTEMPTS):
@@ -88,7 +89,7 @@ def maximize_ucb(
 
 def _maximize_feasible(
     domain: Domain,
-    view: Surrogate,
+    view: View,
     beta: float,
     around: Array | None,
     draw: tuple[int, int],
@@ -98,6 +99,7 @@ def _maximize_feasible(
     """As ``maximize_ucb``, among the points that satisfy the constraints."""
     feasible = within.feasible
     assert feasible is not None
+    assert isinstance(view, Surrogate), "a study has constraints on its parameters or on outcomes"
     found = feasible_candidates(feasible, within.put(candidates(domain, around, draw)), around, draw)
     starts = found[np.argsort(-view.ucb(found, beta), kind="stable")[:STARTS]]
     if view.kernel.additive:
@@ -173,14 +175,17 @@ def _axis_by_axis(posterior: Posterior, start: Array, positions: Array, beta: fl
     return best
 
 
-def ascend(view: Surrogate, starts: Array, beta: float, free: Bools) -> Array:
+def ascend(view: View, starts: Array, beta: float, free: Bools) -> Array:
     """Projected gradient ascent of f~ from positions (k, d) within the cube, all at once, along the free axes, (d,), or
     those of each, (k, d).
 
     The gradient is preconditioned by the squared lengthscales; a step grows while it succeeds and shrinks while it
     does not.
     """
-    return _ascend(view.posterior, starts, beta, np.broadcast_to(free, starts.shape).copy())
+    free = np.broadcast_to(free, starts.shape)
+    if isinstance(view, Constrained):
+        return view.ascend(starts, beta, free)
+    return _ascend(view.posterior, starts, beta, free.copy())
 
 
 @compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8, b1[:,::1])")

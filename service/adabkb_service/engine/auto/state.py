@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.checkpoint import Certificate, Checkpoint
 from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.feasible_results import frontrunners, ranked
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.restarts import start_after
-from adabkb_service.engine.auto.rows import frontrunners, noise_ratios, to_fit
+from adabkb_service.engine.auto.rows import noise_ratios, to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
+from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
@@ -57,22 +59,40 @@ class State:
     """Number of results before the present restart (``restarts``); None unless the search has stalled."""
     prepared: Prepared | None = None
     """A cache: the checkpoint that the next result will bring."""
+    metrics: tuple[State, ...] = ()
+    """Of each metric of the study, as if it were an objective; nothing is suggested from it, so its tree is a root."""
 
     @property
     def declares_noise(self) -> bool:
         """Whether the user said that results are noisy."""
-        return self.problem.config.noise_std is not None or bool(self.record.errors.any())
+        own = self.problem.config.noise_std is not None or bool(self.record.errors.any())
+        return own or any(metric.declares_noise for metric in self.metrics)
+
+    def in_model_outputs(self, metric: Metric) -> tuple[float, float]:
+        """The bounds of the metric that this is the state of, as model outputs."""
+        lower, upper = metric.signed_bounds
+        return (
+            float(self.warp.forward(np.array([lower]))[0]) if np.isfinite(lower) else -np.inf,
+            float(self.warp.forward(np.array([upper]))[0]) if np.isfinite(upper) else np.inf,
+        )
 
 
-def absorb(state: State, position: Array, value: float, error: float) -> State:
-    """Condition the posterior on one more result."""
-    after = _conditioned(state, state.record.add(position, value, error))
+def absorb(state: State, record: Record) -> State:
+    """Condition the posterior on the last result of a record, which is the state's and that one more."""
+    after = _conditioned(state, record)
     return replace(after, settled=state.tree.size, prepared=None)
 
 
-def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint, settled: int | None = None) -> State:
+def fitted(
+    problem: Problem,
+    record: Record,
+    tree: Tree,
+    checkpoint: Checkpoint,
+    settled: int | None = None,
+    metrics: tuple[State, ...] = (),
+) -> State:
     """The state that follows from the record, the tree and what was learned: from scratch at the checkpoint, then
-    row by row."""
+    row by row. The states of metrics are those of the whole record."""
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
     kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical, hyperparameters.additive)
@@ -85,7 +105,8 @@ def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint,
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
         posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
     settled, before = tree.size if settled is None else settled, record.first(checkpoint.count)
-    state = State(problem, before, tree, checkpoint, warped, posterior, settled, checkpoint.restarted_at)
+    restart = checkpoint.restarted_at
+    state = State(problem, before, tree, checkpoint, warped, posterior, settled, restart, metrics=metrics)
     for count in range(checkpoint.count + 1, record.size + 1):
         state = _conditioned(state, record.first(count))
     return state
@@ -93,9 +114,8 @@ def fitted(problem: Problem, record: Record, tree: Tree, checkpoint: Checkpoint,
 
 def restarted_at(state: State, record: Record) -> int | None:
     """``State.restarted_at`` as of a record of more results."""
-    if not state.problem.config.restarts:
-        return None
-    return start_after(state.restarted_at, record, state.problem.domain.together)
+    config, together = state.problem.config, state.problem.domain.together
+    return start_after(state.restarted_at, ranked(config.metrics, record), together) if config.restarts else None
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
@@ -105,8 +125,9 @@ def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
 
 
 def incumbent(state: State) -> int | None:
-    """Row of the evaluated point of best posterior mean, ties to the first; None before the first result."""
-    rows = frontrunners(state.record, CONTENDERS)
+    """Row of the evaluated point of best posterior mean, ties to the first; None before the first result. Where metrics
+    have bounds, it is one whose result keeps them or, if there is none, violates them least."""
+    rows = frontrunners(state.problem.config.metrics, state.record, CONTENDERS)
     if not len(rows):
         return None
     return int(rows[np.argmax(state.surrogate.mean(state.record.positions[rows]))])

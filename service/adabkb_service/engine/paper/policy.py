@@ -94,7 +94,13 @@ def _refine(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[Sug
     return _suggestion(state, _choose(state, imagined, waiting)[0], cells, capped=True), imagined
 
 
-def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:  # noqa: ARG001
+def observe(
+    state: State,
+    point: Array,
+    value: float,
+    error: float = 0.0,  # noqa: ARG001
+    metrics: Sequence[object] = (),  # noqa: ARG001
+) -> Update[State]:
     """Fold a result: update the posterior, the dictionary, beta and l*, and prune.
 
     Args:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
 from adabkb_service.engine.cells import box_of
+from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.engine.paper import index
 from adabkb_service.engine.paper.leaves import TIE
 from adabkb_service.engine.paper.state import State
@@ -49,7 +50,8 @@ def learned(state: State) -> Mapping[str, object] | None:
 def predict(state: State, points: Array) -> Prediction:
     """The posterior at cube positions (k, d), given the observations only: pending points have no part in it."""
     parts = [_predicted(state, points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
-    return Prediction(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    mean, std, lcb, ucb = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Prediction(mean, std, lcb, ucb)
 
 
 def _predicted(state: State, points: Array) -> tuple[Array, Array, Array, Array]:
@@ -62,7 +64,7 @@ def _predicted(state: State, points: Array) -> tuple[Array, Array, Array, Array]
     return mean, std, mean - width, mean + width
 
 
-def recommend(state: State) -> Recommendation | None:
+def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG001
     """The evaluated point with the best posterior mean, of equal ones the first observed; None before the first
     result."""
     ids, summary = state.points.evaluated, state.summary

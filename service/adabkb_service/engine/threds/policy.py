@@ -31,6 +31,7 @@ from adabkb_service.engine import record as results
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
 from adabkb_service.engine.candidates import distinct, product
 from adabkb_service.engine.cells import ROOT, child_keys, depth_of, path_of
+from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.paper import config as constants
 from adabkb_service.engine.paper import policy as ada_bkb_module
@@ -111,7 +112,7 @@ def _points(state: State, pending: Array, failed: Array | None) -> Iterator[Arra
     return (suggestion.point for suggestion in ada_bkb.suggestions(state.test.study, pending, failed))
 
 
-def observe(state: State, point: Array, value: float, error: float = 0.0) -> Update[State]:
+def observe(state: State, point: Array, value: float, error: float = 0.0, metrics: object = ()) -> Update[State]:  # noqa: ARG001
     """Fold a result. It may end the test, and with it the epoch.
 
     Args:
@@ -173,7 +174,7 @@ def predict(state: State, points: Array) -> Prediction:
     return reports.predict(_of_all_results(state), points)
 
 
-def recommend(state: State) -> Recommendation | None:
+def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG001
     """The evaluated point with the best posterior mean, given all results; None before the first result."""
     return reports.recommend(_of_all_results(state))
 

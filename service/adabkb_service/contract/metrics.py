@@ -1,0 +1,59 @@
+"""Metrics beside the objective: how a study declares them, bounds them, and what that makes of a result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.contract.parameters import Body, Name, Number
+from adabkb_service.engine.metrics import Metric
+
+MOST_METRICS = 16
+
+Metrics = dict[str, float]
+"""Values by the names of metrics."""
+
+
+class OutcomeConstraint(Body):
+    """A bound, or two, that a metric of the results has to keep."""
+
+    metric: Name
+    lower: Annotated[Number | None, Field(description="the metric must be at least this")] = None
+    upper: Annotated[Number | None, Field(description="the metric must be at most this")] = None
+
+    @model_validator(mode="after")
+    def _some_bound(self) -> Self:
+        if self.lower is None and self.upper is None:
+            raise PydanticCustomError("outcome_constraint", "must have lower, upper or both, which are finite numbers")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise PydanticCustomError("outcome_constraint", "must have a lower bound that is not above the upper one")
+        return self
+
+
+def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """The metrics of a stored definition, with their bounds: those it lists, then others that it constrains."""
+    constraints = {each["metric"]: each for each in definition.get("outcome_constraints", ())}
+    return tuple(
+        Metric(name, *_bounds(constraints.get(name, {})))
+        for name in dict.fromkeys([*definition.get("metrics", ()), *constraints])
+    )
+
+
+def violations(metrics: tuple[Metric, ...], values: Metrics) -> Metrics:
+    """How far values are beyond the bounds, by the names of the metrics that are."""
+    found = {metric.name: metric.violation(values[metric.name]) for metric in metrics}
+    return {name: amount for name, amount in found.items() if amount > 0.0}
+
+
+def total_violation(metrics: tuple[Metric, ...], values: Metrics) -> float:
+    """The sum of the relative violations; 0 for a feasible result."""
+    return math.fsum(metric.relative_violation(values[metric.name]) for metric in metrics)
+
+
+def _bounds(constraint: Mapping[str, Any]) -> tuple[float, float]:
+    lower, upper = constraint.get("lower"), constraint.get("upper")
+    return -math.inf if lower is None else lower, math.inf if upper is None else upper

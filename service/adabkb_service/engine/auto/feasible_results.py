@@ -1,0 +1,64 @@
+"""Which results keep the bounds of metrics, and how likely a point is to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.record import Record
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEGLIGIBLE = 1e-300
+"""A standard deviation below it is 0."""
+
+
+def violations(metrics: Sequence[Metric], record: Record) -> Array:
+    """(T,) how far each result is beyond the bounds of metrics, as ``Metric.relative_violation`` has it, added up."""
+    total = np.zeros(record.size)
+    for metric, measured in zip(metrics, record.metrics, strict=True):
+        total += [metric.relative_violation(metric.sign * value) for value in measured.values.tolist()]
+    return total
+
+
+def ranked(metrics: Sequence[Metric], record: Record) -> Record:
+    """The record with values by which results compare, whether they keep the bounds or not: those that do not are as
+    bad as the worst that does or, if there is none, the worse the more they violate them."""
+    if not _are_bounded(metrics):
+        return record
+    beyond = violations(metrics, record)
+    kept = beyond == 0.0
+    worst = record.values[kept].min() if kept.any() else 0.0
+    return replace(record, values=np.where(kept, record.values, worst) if kept.any() else -beyond)
+
+
+def frontrunners(metrics: Sequence[Metric], record: Record, count: int) -> Ints:
+    """Rows of the best results, so many, rising: of those that keep the bounds or, if there is none, the one that
+    violates them least."""
+    rows = np.arange(record.size)
+    if _are_bounded(metrics) and record.size:
+        beyond = violations(metrics, record)
+        rows = np.flatnonzero(beyond == 0.0)
+        if not len(rows):
+            return np.array([np.argmin(beyond)])
+    if len(rows) <= count:
+        return rows
+    return np.sort(rows[np.argpartition(-record.values[rows], count)[:count]])
+
+
+def probability(mean: Array, deviation: Array, lower: float, upper: float) -> Array:
+    """(k,) that normal variables lie between two bounds, of which either may be infinite."""
+    scale = np.maximum(deviation, NEGLIGIBLE)
+    with np.errstate(over="ignore"):
+        found: Array = ndtr((upper - mean) / scale) - ndtr((lower - mean) / scale)
+    return np.clip(found, 0.0, 1.0)
+
+
+def _are_bounded(metrics: Sequence[Metric]) -> bool:
+    return any(metric.is_bounded for metric in metrics)

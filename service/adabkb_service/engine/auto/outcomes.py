@@ -1,0 +1,190 @@
+"""The posterior of the objective beside those of metrics that have to keep bounds, as the search sees them.
+
+The search is optimistic about both (Xu et al. 2023, "Constrained efficient global optimization of expensive black-box
+functions"): it maximises f~ = mean + beta s of the objective where each metric, at w standard deviations to its better
+side, keeps its bounds,
+
+    g~ = mean + w s >= lower,    mean - w s <= upper,
+
+and where no point does, it looks for the smallest violation. As one number, for the search and for the tree:
+
+    index(x) = f~(x) - PENALTY * sum of the violations at x,
+
+each in the units of its model outputs. w takes turns (``WIDTHS``): a large one finds out whether a region is feasible,
+and a negative one leaves a margin. Without that the points would lie beyond the boundary, by less and less, where the
+best feasible points often are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from adabkb_service.engine.auto.surrogate import Surrogate
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+PENALTY = 100.0
+"""Of a violation by one standard deviation of the results, in as many of the objective."""
+WIDTHS = (-1.0, 0.0, 1.0, 3.0)
+"""w of the steps, in turn."""
+STARTS = 3
+"""Of the search for the constrained maximum: the best of those that are given."""
+ITERATIONS = 40
+PRECISION = 1e-6
+"""Of the constrained maximum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A metric, with its bounds in model output units."""
+
+    posterior: Surrogate
+    lower: float
+    upper: float
+    noise_ratio: float
+
+    def violation(self, positions: Array, width: float) -> Array:
+        """At cube positions (k, d), shape (k,)."""
+        mean, deviation = self.posterior.mean_and_std(positions)
+        low = np.maximum(self.lower - (mean + width * deviation), 0.0)
+        high = np.maximum(mean - width * deviation - self.upper, 0.0)
+        found: Array = low + high
+        return found
+
+    def margins(self, position: Array, width: float) -> tuple[list[float], list[Array]]:
+        """How far inside each of its bounds it is at a position, (1, d), and the gradients, (d,) each."""
+        values, gradients = [], []
+        if np.isfinite(self.lower):
+            value, gradient = self.posterior.ucb_and_gradient(position, width)
+            values, gradients = [float(value[0]) - self.lower], [gradient[0]]
+        if np.isfinite(self.upper):
+            value, gradient = self.posterior.ucb_and_gradient(position, -width)
+            values, gradients = [*values, self.upper - float(value[0])], [*gradients, -gradient[0]]
+        return values, gradients
+
+
+@dataclass(frozen=True, slots=True)
+class Constrained:
+    """A posterior of the objective under bounds of metrics. It has the methods of ``Surrogate`` that the search needs:
+    mean and deviation are the objective's, the upper confidence bound is the index."""
+
+    objective: Surrogate
+    bounded: tuple[Bounded, ...]
+    width: float = WIDTHS[0]
+    """w."""
+
+    def mean(self, positions: Array) -> Array:
+        """As ``Surrogate.mean``."""
+        return self.objective.mean(positions)
+
+    def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
+        """As ``Surrogate.mean_and_std``."""
+        return self.objective.mean_and_std(positions)
+
+    def ucb(self, positions: Array, beta: float) -> Array:
+        """The index at cube positions (k, d), shape (k,)."""
+        violation = sum(metric.violation(positions, self.width) for metric in self.bounded)
+        return self.objective.ucb(positions, beta) - PENALTY * violation
+
+    def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Constrained:
+        """As ``Surrogate.condition``; what is told is told of the objective alone."""
+        bounded = tuple(
+            replace(
+                each, posterior=each.posterior.condition(positions, None, np.full(len(positions), each.noise_ratio))
+            )
+            for each in self.bounded
+        )
+        return replace(self, objective=self.objective.condition(positions, outputs, noise_ratios), bounded=bounded)
+
+    def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
+        """Constrained maxima near some positions, (k, d), within the cube and along the free axes of each, (k, d): by
+        sequential least squares (Kraft 1988)."""
+        return np.array([self._maximum(*each, beta) for each in zip(starts[:STARTS], free, strict=False)])
+
+    def _maximum(self, start: Array, free: Bools, beta: float) -> Array:
+        ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
+        found = minimize(
+            lambda x: _negative(self.objective.ucb_and_gradient(x[None], beta)),
+            start,
+            jac=True,
+            bounds=ends,
+            constraints=_inequality(self._margins),
+            method="SLSQP",
+            options={"maxiter": ITERATIONS, "ftol": PRECISION},
+        )
+        return np.clip(found.x, 0.0, 1.0) if np.isfinite(found.x).all() else start
+
+    def _margins(self, position: Array) -> tuple[Array, Array]:
+        """Of all bounds, (m,), and their gradients, (m, d)."""
+        each = [metric.margins(position[None], self.width) for metric in self.bounded]
+        values, gradients = [v for found, _ in each for v in found], [g for _, found in each for g in found]
+        return np.array(values), np.array(gradients)
+
+
+View = Surrogate | Constrained
+"""What the search sees."""
+
+
+def in_turn(view: View, step: int) -> View:
+    """The view as a step of the search has it: with the width whose turn it is."""
+    return replace(view, width=WIDTHS[step % len(WIDTHS)]) if isinstance(view, Constrained) else view
+
+
+@dataclass(frozen=True, slots=True)
+class IndexBound:
+    """The index as a refinement needs it; see ``refine.Bound``."""
+
+    view: Constrained
+    beta: float
+
+    def value(self, x: Array) -> float:
+        """The index at one position, (d,)."""
+        return float(self.view.ucb(x[None], self.beta)[0])
+
+    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+        """As ``refine.Bound``."""
+        x = target
+        while len(axes := np.flatnonzero(x != centroid)):
+            single = np.where(np.eye(len(x), dtype=bool)[axes], centroid, x)
+            order = axes[np.argsort(-self.view.ucb(single, self.beta), kind="stable")]
+            together = np.repeat(x[None], len(axes), axis=0)
+            for row, axis in enumerate(order):
+                together[row:, axis] = centroid[axis]
+            good = np.flatnonzero(self.view.ucb(together, self.beta) >= floor)
+            if not len(good):
+                break
+            x = together[good[-1]]
+        return x
+
+    def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
+        """As ``refine.Bound``."""
+        one = np.eye(len(x), dtype=bool)[axes]
+        values = self.view.ucb(np.concatenate([np.where(one, x, centroid), np.where(one, centroid, x)]), self.beta)
+        return int(axes[np.argmax(values[: len(axes)] - values[len(axes) :])])
+
+
+def _negative(found: tuple[Array, Array]) -> tuple[float, Array]:
+    value, gradient = found
+    return -float(value[0]), -gradient[0]
+
+
+def _inequality(margins: Callable[[Array], tuple[Array, Array]]) -> dict[str, Any]:
+    """Margins that must not be negative, in the form of scipy, which asks for values and gradients one after the
+    other."""
+    known: dict[bytes, tuple[Array, Array]] = {}
+
+    def at(x: Array) -> tuple[Array, Array]:
+        key = x.tobytes()
+        if key not in known:
+            known.clear()
+            known[key] = margins(x)
+        return known[key]
+
+    return {"type": "ineq", "fun": lambda x: at(x)[0], "jac": lambda x: at(x)[1]}
