@@ -46,6 +46,7 @@ bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside O
 bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (hours; resumes); writes benchmarks/results/outcomes-*.json
 	@$(BIN)/python -m benchmarks.outcomes.conditions
 	@$(BIN)/python -m benchmarks.outcomes.constraints
+	@$(BIN)/python -m benchmarks.outcomes.metrics
 	@$(BIN)/python -m benchmarks.outcomes.reports
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 

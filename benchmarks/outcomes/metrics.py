@@ -1,0 +1,258 @@
+"""Outcome constraints: the best feasible value that each method finds. ``python -m benchmarks.outcomes.metrics``
+
+Each method sees the value and the metrics of every evaluation. A run resumes where it was stopped; one that is done is
+not done again. Results are in ``benchmarks/results/outcomes-metrics.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import rankdata
+
+from adabkb_service.engine.auto.policy import Config, auto
+from adabkb_service.engine.metrics import Measured
+from benchmarks.functions import Array
+from benchmarks.outcomes.metric_problems import PROBLEMS, Constrained
+from benchmarks.output import RESULTS, print_table, provenance
+from benchmarks.pool import keep_all, rewriting
+from benchmarks.quality.problems import generator
+
+BUDGETS = (25, 50, 100)
+SEEDS = 10
+OUT = RESULTS / "outcomes-metrics.json"
+RHO_BEGIN = 0.2
+"""First radius of COBYLA, in the unit cube."""
+
+
+class UsedUp(Exception):
+    """The budget of a run is used up."""
+
+
+@dataclass
+class Evaluations:
+    """A problem as one seed evaluates it, up to a budget; keeps the best feasible value."""
+
+    problem: Constrained
+    seed: int
+    budget: int
+    best: list[float] = field(default_factory=list)
+    """After each evaluation; infinite before the first feasible one."""
+    seconds: float = 0.0
+    """Processor time of the evaluations."""
+
+    def __call__(self, parameters: Mapping[str, Any]) -> tuple[float, dict[str, float]]:
+        """The value and the metrics of a point.
+
+        Raises:
+            UsedUp: there is no budget left.
+        """
+        if len(self.best) == self.budget:
+            raise UsedUp
+        before = time.process_time()
+        value, metrics = self.problem.evaluate(parameters, self.seed)
+        self.seconds += time.process_time() - before
+        is_feasible = all(metric.violation(metrics[metric.name]) == 0.0 for metric in self.problem.metrics)
+        so_far = self.best[-1] if self.best else math.inf
+        self.best.append(min(so_far, value) if is_feasible else so_far)
+        return value, metrics
+
+
+def ours(evaluate: Evaluations) -> None:
+    """The ``auto`` profile, as a study runs it."""
+    problem, space = evaluate.problem, evaluate.problem.space
+    state = auto.start(space, Config(metrics=problem.metrics), evaluate.seed)
+    while True:
+        suggestion = auto.suggest(state, np.zeros((0, space.dimension)))
+        value, metrics = evaluate(space.decode(suggestion.point))
+        measured = [Measured(metric.sign * metrics[metric.name], 0.0) for metric in problem.metrics]
+        state = auto.observe(suggestion.state, suggestion.point, -value, 0.0, measured).state
+
+
+def random_search(evaluate: Evaluations) -> None:
+    """Uniform points."""
+    space, rng = evaluate.problem.space, _rng(evaluate, "random")
+    while True:
+        evaluate(space.decode(rng.random(space.dimension)))
+
+
+def cobyla(evaluate: Evaluations) -> None:
+    """COBYLA (Powell 1994) of scipy in the unit cube, from one random point after the other."""
+    space, rng = evaluate.problem.space, _rng(evaluate, "cobyla")
+    known: dict[bytes, tuple[float, Array]] = {}
+
+    def at(x: Array) -> tuple[float, Array]:
+        inside = np.clip(x, 0.0, 1.0)
+        if inside.tobytes() not in known:
+            value, metrics = evaluate(space.decode(inside))
+            known[inside.tobytes()] = value, _margins(evaluate.problem, metrics)
+        return known[inside.tobytes()]
+
+    while True:
+        minimize(
+            lambda x: at(x)[0],
+            rng.random(space.dimension),
+            method="COBYLA",
+            bounds=[(0.0, 1.0)] * space.dimension,
+            constraints={"type": "ineq", "fun": lambda x: at(x)[1]},
+            options={"rhobeg": RHO_BEGIN, "maxiter": evaluate.budget},
+        )
+
+
+def tpe(evaluate: Evaluations) -> None:
+    """Optuna's TPE (multivariate) with constraints."""
+    from optuna.samplers import TPESampler  # noqa: PLC0415 (only where it runs)
+
+    _optuna(evaluate, lambda func: TPESampler(multivariate=True, seed=evaluate.seed, constraints_func=func))
+
+
+def gpsampler(evaluate: Evaluations) -> None:
+    """Optuna's GPSampler with constraints."""
+    from optuna.samplers import GPSampler  # noqa: PLC0415 (as above)
+
+    _optuna(evaluate, lambda func: GPSampler(seed=evaluate.seed, constraints_func=func))
+
+
+METHODS: dict[str, Callable[[Evaluations], None]] = {
+    "auto": ours,
+    "gpsampler": gpsampler,
+    "tpe": tpe,
+    "cobyla": cobyla,
+    "random": random_search,
+}
+PACKAGES = {"gpsampler": ("optuna", "torch"), "tpe": ("optuna",)}
+
+
+def _optuna(evaluate: Evaluations, sampler: Callable[[Callable[[Any], Sequence[float]]], Any]) -> None:
+    import optuna  # noqa: PLC0415 (as above)
+
+    from benchmarks.quality.methods.optuna_samplers import distribution  # noqa: PLC0415 (as above)
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = optuna.create_study(sampler=sampler(lambda trial: trial.user_attrs["constraints"]))
+        distributions = {axis.name: distribution(axis) for axis in evaluate.problem.axes}
+        while True:
+            trial = study.ask(distributions)
+            value, metrics = evaluate(trial.params)
+            trial.set_user_attr("constraints", (-_margins(evaluate.problem, metrics)).tolist())
+            study.tell(trial, value)
+
+
+def _margins(problem: Constrained, metrics: Mapping[str, float]) -> Array:
+    """How far inside its bound each metric is, as a share of the bound (of a bound 0, in its units)."""
+    bounds = [metric.signed_bounds[0] for metric in problem.metrics]  # each has one
+    inside = [metric.sign * metrics[metric.name] - bound for metric, bound in zip(problem.metrics, bounds, strict=True)]
+    return np.array([margin / (abs(bound) or 1.0) for margin, bound in zip(inside, bounds, strict=True)])
+
+
+def _rng(evaluate: Evaluations, name: str) -> np.random.Generator:
+    return generator(f"{name} {evaluate.problem.name}", evaluate.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the best feasible value after each evaluation (null before the first), and the seconds of the
+        method."""
+        evaluate = Evaluations(PROBLEMS[self.problem], self.seed, self.budget)
+        before = time.process_time()
+        with suppress(UsedUp):
+            METHODS[self.method](evaluate)
+        seconds = time.process_time() - before - evaluate.seconds
+        best = [None if math.isinf(value) else float(f"{value:.7g}") for value in evaluate.best]
+        return {"seconds": round(seconds, 2), "best": best}
+
+
+def load(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """The runs of a file, by problem, method and seed."""
+    runs = json.loads(path.read_text())["runs"] if path.exists() else []
+    return {(run["problem"], run["method"], run["seed"]): run for run in runs}
+
+
+def keep(path: Path, job: Job, run: dict[str, Any]) -> None:
+    """Add a run to a file."""
+    with rewriting(path) as partial:
+        runs = load(path)
+        runs[job.problem, job.method, job.seed] = {
+            "problem": job.problem,
+            "method": job.method,
+            "seed": job.seed,
+            **run,
+        }
+        methods = {method for _, method, _ in runs}
+        packages = sorted({package for method in methods for package in PACKAGES.get(method, ())})
+        lines = ",\n".join(f"  {json.dumps(run, separators=(',', ':'))}" for _, run in sorted(runs.items()))
+        head = {**provenance("benchmarks.outcomes.metrics"), "packages": {each: version(each) for each in packages}}
+        partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
+
+
+def table(path: Path) -> None:
+    """Print the median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
+    runs = load(path)
+    methods = [name for name in METHODS if any(method == name for _, method, _ in runs)]
+    problems = [name for name in PROBLEMS if all((name, method, 0) in runs for method in methods)]
+    seeds = [seed for seed in range(SEEDS) if all((p, m, seed) in runs for p in problems for m in methods)]
+    for budget in BUDGETS:
+        if any(len(run["best"]) < budget for run in runs.values()):
+            continue
+        scores = np.array([[[_best(runs[p, m, s], budget) for s in seeds] for m in methods] for p in problems])
+        medians = np.median(scores, axis=2)
+        rows = [[name, *(f"{value:.6g}" for value in row)] for name, row in zip(problems, medians, strict=True)]
+        ranks = rankdata(scores, axis=1).mean(axis=(0, 2))
+        infeasible = np.isinf(scores).sum(axis=(0, 2))
+        rows += [["mean rank", *(f"{rank:.2f}" for rank in ranks)], ["nothing feasible", *map(str, infeasible)]]
+        print(f"\nat {budget} evaluations, {len(seeds)} seeds")
+        print_table(["problem", *methods], rows)
+
+
+def _best(run: Mapping[str, Any], budget: int) -> float:
+    value = run["best"][budget - 1]
+    return math.inf if value is None else float(value)
+
+
+def main() -> int:
+    """Run what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
+    parser.add_argument("--methods", type=lambda text: text.split(","), default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--budget", type=int, default=max(BUDGETS))
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    done = load(given.out)
+    jobs = [
+        Job(problem, method, seed, given.budget)
+        for problem in given.problems
+        for seed in range(given.seeds)
+        for method in given.methods
+        if (problem, method, seed) not in done
+    ]
+    failed = keep_all(jobs, given.workers, lambda job, run: keep(given.out, job, run))
+    table(given.out)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,48 @@
+"""The benchmark of outcome constraints: its problems are those of the literature, and a small run ends in a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.outcomes import metrics
+from benchmarks.outcomes.metric_problems import PROBLEMS
+
+BEST: dict[str, dict[str, Any]] = {
+    "gramacy": {"a": 0.19542, "b": 0.40456},
+    "welded_beam": {"h": 0.20573, "l": 3.47049, "t": 9.03663, "b": 0.20573},
+    "pressure_vessel": {"shell": 13, "head": 7, "radius": 42.098445, "length": 176.636597},
+    "speed_reducer": {"b": 3.5, "m": 0.7, "z": 17, "l1": 7.3, "l2": 7.71532, "d1": 3.350215, "d2": 5.286655},
+}
+"""The best points of the literature, to a few digits."""
+
+
+@pytest.mark.parametrize("name", list(BEST))
+def test_a_problem_has_the_optimum_of_the_literature(name: str) -> None:
+    problem = PROBLEMS[name]
+    value, measured = problem.evaluate(BEST[name], 0)
+    assert value == pytest.approx(problem.minimum, rel=1e-3)
+    assert {metric.name for metric in problem.metrics} == measured.keys()
+    for metric in problem.metrics:
+        assert metric.relative_violation(measured[metric.name]) <= 2e-3, metric.name
+
+
+def test_a_small_run_ends_in_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "runs.json"
+    for seed in range(2):
+        for method in ("auto", "cobyla", "tpe", "random"):
+            job = metrics.Job("gramacy", method, seed, 25)
+            run = job.run()
+            assert len(run["best"]) == 25
+            metrics.keep(file, job, run)
+    monkeypatch.setattr(sys, "argv", ["metrics", "--problems", "gramacy", "--seeds", "1", "--out", str(file)])
+    monkeypatch.setattr(
+        metrics, "METHODS", {name: metrics.METHODS[name] for name in ("auto", "cobyla", "tpe", "random")}
+    )
+    assert metrics.main() == 0, "everything is done already"
+    assert "mean rank" in capsys.readouterr().out
