@@ -71,6 +71,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "queueTrial": {"parameters": {"x": 0}},
     "annotateTrial": {"attributes": {}},
     "heartbeat": {},
+    "report": {"step": 1, "value": 0.5},
     "release": {},
     "retryTrial": {},
     "observe": {"trial": 1, "value": 1},

@@ -23,7 +23,6 @@ from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.study import CHANGEABLE, definition_of
 from adabkb_service.contract.wording import sentence
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
-from adabkb_service.inference.model import restore
 from adabkb_service.operations import doctor
 from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
@@ -215,6 +214,9 @@ def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
 
 def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     """The cells are a tree, and the model comes to life from what was kept of it."""
+    # The engine, which a server seldom needs in its own process: when it restores a study from the trash.
+    from adabkb_service.inference.model import restore  # noqa: PLC0415
+
     cells, at = _cells(found), found["model"][0].number
     cell_lines = {line.content.key: line.number for line in found["cell"]}
     if len(cells) < len(found["cell"]):
