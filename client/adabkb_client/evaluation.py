@@ -118,7 +118,9 @@ def _split(result: Any) -> Mapping[str, Any]:
     if isinstance(result, Mapping):
         if "value" not in result or not result.keys() <= set(Result._fields):
             example = '{"value": 0.1, "metrics": {"latency_ms": 12.0}}'
-            raise NotANumber(f"a dict that the function returns must be such as {example}, not {sorted(result)}")
+            raise NotANumber(
+                f"a dict that the function returns must be such as {example}, and it has the keys {list(result)}"
+            )
         return result
     if not isinstance(result, tuple):
         return {"value": result}

@@ -58,7 +58,7 @@ def no_module(x: float) -> float:
         (no_module, "a_module_that_nobody_has"),
         (lambda x: x + undefined, "undefined"),  # type: ignore[name-defined]  # noqa: F821
         (lambda **_: None, "value must be a number, not None"),
-        (lambda x: {"loss": x}, "value must be a number, not {'loss'"),
+        (lambda x: {"loss": x}, 'must be such as {"value": 0.1'),
         (lambda **_: "0.5", "value must be a number, not '0.5'"),
         (lambda x: np.array([x, x]), "value must be a number, not array"),
         (lambda x: (x, None, 3), "not 3 values"),

@@ -80,7 +80,7 @@ def get_slice(
         Query(
             description='a JSON object with values of other parameters, such as {"gamma": 0.1}; the rest are as in the '
             "point that the model recommends",
-            max_length=10_000,
+            max_length=4_000,
         ),
     ] = None,
 ) -> found.Slice:

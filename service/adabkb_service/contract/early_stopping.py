@@ -10,6 +10,7 @@ MedianPruner; asha: Li et al., A System for Massively Parallel Hyperparameter Tu
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from statistics import median
 from typing import Annotated, ClassVar, Literal, Self
@@ -43,10 +44,11 @@ class _Rule(Body):
             raise PydanticCustomError("min_steps", detail, {"field": "min_steps", "max_steps": self.max_steps})
         return self
 
+    @abstractmethod
     def mark(self, before: int, step: int) -> int | None:
         """The mark at which a report of ``step`` competes, where the report before it was of the step ``before``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def verdict(self, curve: Curve, others: Sequence[float], sign: float) -> str | None:
         """Why a trial should stop, in a sentence; None if it should go on.
 
@@ -55,7 +57,6 @@ class _Rule(Body):
             others: values that other trials reported at the mark of this report.
             sign: +1 if larger values are better, -1 if smaller ones are.
         """
-        raise NotImplementedError
 
     def may_stop(self, step: int) -> bool:
         """Whether the rule applies at a step: not before ``min_steps``, and not where the evaluation is over anyway."""
