@@ -7,14 +7,12 @@ not done again. Results are in ``benchmarks/results/outcomes-metrics.json``.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,10 @@ from scipy.stats import rankdata
 from adabkb_service.engine.auto.policy import Config, auto
 from adabkb_service.engine.metrics import Measured
 from benchmarks.functions import Array
+from benchmarks.outcomes import runs
 from benchmarks.outcomes.metric_problems import PROBLEMS, Constrained
-from benchmarks.output import RESULTS, print_table, provenance
-from benchmarks.pool import keep_all, rewriting
+from benchmarks.output import RESULTS, print_table
+from benchmarks.pool import keep_all
 from benchmarks.quality.problems import generator
 
 BUDGETS = (25, 50, 100)
@@ -184,39 +183,21 @@ class Job:
         return {"seconds": round(seconds, 2), "best": best}
 
 
-def load(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """The runs of a file, by problem, method and seed."""
-    runs = json.loads(path.read_text())["runs"] if path.exists() else []
-    return {(run["problem"], run["method"], run["seed"]): run for run in runs}
-
-
-def keep(path: Path, job: Job, run: dict[str, Any]) -> None:
+def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
     """Add a run to a file."""
-    with rewriting(path) as partial:
-        runs = load(path)
-        runs[job.problem, job.method, job.seed] = {
-            "problem": job.problem,
-            "method": job.method,
-            "seed": job.seed,
-            **run,
-        }
-        methods = {method for _, method, _ in runs}
-        packages = sorted({package for method in methods for package in PACKAGES.get(method, ())})
-        lines = ",\n".join(f"  {json.dumps(run, separators=(',', ':'))}" for _, run in sorted(runs.items()))
-        head = {**provenance("benchmarks.outcomes.metrics"), "packages": {each: version(each) for each in packages}}
-        partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
+    runs.keep(path, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.metrics", PACKAGES)
 
 
 def table(path: Path) -> None:
     """Print the median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
-    runs = load(path)
-    methods = [name for name in METHODS if any(method == name for _, method, _ in runs)]
-    problems = [name for name in PROBLEMS if all((name, method, 0) in runs for method in methods)]
-    seeds = [seed for seed in range(SEEDS) if all((p, m, seed) in runs for p in problems for m in methods)]
+    found = runs.load(path, "problem")
+    methods = [name for name in METHODS if any(method == name for _, method, _ in found)]
+    problems = [name for name in PROBLEMS if all((name, method, 0) in found for method in methods)]
+    seeds = [seed for seed in range(SEEDS) if all((p, m, seed) in found for p in problems for m in methods)]
     for budget in BUDGETS:
-        if any(len(run["best"]) < budget for run in runs.values()):
+        if any(len(run["best"]) < budget for run in found.values()):
             continue
-        scores = np.array([[[_best(runs[p, m, s], budget) for s in seeds] for m in methods] for p in problems])
+        scores = np.array([[[_best(found[p, m, s], budget) for s in seeds] for m in methods] for p in problems])
         medians = np.median(scores, axis=2)
         rows = [[name, *(f"{value:.6g}" for value in row)] for name, row in zip(problems, medians, strict=True)]
         ranks = rankdata(scores, axis=1).mean(axis=(0, 2))
@@ -241,7 +222,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    done = load(given.out)
+    done = runs.load(given.out, "problem")
     jobs = [
         Job(problem, method, seed, given.budget)
         for problem in given.problems

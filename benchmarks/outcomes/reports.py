@@ -9,7 +9,6 @@ estimates of stopped trials. A run that is done is not done again. Results are i
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 import warnings
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +26,10 @@ from adabkb_service.contract.early_stopping import AshaRule, EarlyStopping, Medi
 from adabkb_service.engine.auto.policy import Config, auto
 from adabkb_service.study.curves import extrapolated
 from benchmarks.functions import Array
+from benchmarks.outcomes import runs
 from benchmarks.outcomes.curves import MAX_STEPS, TASKS, Parameters, Task
-from benchmarks.output import RESULTS, print_table, provenance
-from benchmarks.pool import keep_all, rewriting
+from benchmarks.output import RESULTS, print_table
+from benchmarks.pool import keep_all
 
 EVALUATIONS = 40
 """Full evaluations that the total number of steps is worth."""
@@ -154,6 +153,7 @@ METHODS: dict[str, Callable[[Training], None]] = {
     "tpe, asha": partial(optuna_tpe, pruner="asha"),
     "tpe, hyperband": partial(optuna_tpe, pruner="hyperband"),
 }
+PACKAGES = {name: ("optuna", "scikit-learn") if name.startswith("tpe") else ("scikit-learn",) for name in METHODS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,33 +177,20 @@ class Job:
         return {"seconds": round(seconds, 2), "best": shown}
 
 
-def load(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """The runs of a file, by task, method and seed."""
-    runs = json.loads(path.read_text())["runs"] if path.exists() else []
-    return {(run["task"], run["method"], run["seed"]): run for run in runs}
-
-
 def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
     """Add a run to a file."""
-    with rewriting(path) as partial_file:
-        runs = load(path)
-        named = {"task": job.task, "method": job.method, "seed": job.seed}
-        runs[job.task, job.method, job.seed] = {**named, **run}
-        lines = ",\n".join(f"  {json.dumps(each, separators=(',', ':'))}" for _, each in sorted(runs.items()))
-        packages = {name: version(name) for name in ("optuna", "scikit-learn")}
-        head = {**provenance("benchmarks.outcomes.reports"), "packages": packages}
-        partial_file.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
+    runs.keep(path, "task", (job.task, job.method, job.seed), run, "benchmarks.outcomes.reports", PACKAGES)
 
 
 def table(path: Path) -> None:
     """Print how far each method is from the best value that any has found, at shares of the total number of steps."""
-    runs = load(path)
-    methods = [name for name in METHODS if any(method == name for _, method, _ in runs)]
-    tasks = [name for name in TASKS if all((name, method, 0) in runs for method in methods)]
-    seeds = [seed for seed in range(SEEDS) if all((t, m, seed) in runs for t in tasks for m in methods)]
+    kept = runs.load(path, "task")
+    methods = [name for name in METHODS if any(method == name for _, method, _ in kept)]
+    tasks = [name for name in TASKS if all((name, method, 0) in kept for method in methods)]
+    seeds = [seed for seed in range(SEEDS) if all((t, m, seed) in kept for t in tasks for m in methods)]
     if not seeds:
         return
-    found = np.array([[[_values(runs[t, m, s]) for s in seeds] for m in methods] for t in tasks])
+    found = np.array([[[_values(kept[t, m, s]) for s in seeds] for m in methods] for t in tasks])
     regrets = _regrets(found)
     at = [max(round(share * EVALUATIONS) - 1, 0) for share in SHARES]
     header = ["mean regret, mean rank at", *(f"{share:.0%}" for share in SHARES), "steps to the end of auto"]
@@ -242,7 +229,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    done = load(given.out)
+    done = runs.load(given.out, "task")
     jobs = [
         Job(task, method, seed)
         for seed in range(given.seeds)
