@@ -62,25 +62,6 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
         lane.still_at_work(60.0)
 
 
-def test_a_study_is_slow_by_the_mean_of_its_steps(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of a heavy study's steps are short. A light one takes long now and then, when something is learned."""
-    process = Worker(Pipe()[1], database, CACHE_BYTES)
-    taken: list[str] = []
-    lanes = [Recorder("quick", taken), Recorder("slow", taken)]
-    monkeypatch.setattr(process, "_lanes", lanes)
-    lane_of = {}
-    for name, seconds in (("heavy", [0.02, 0.001]), ("light", [0.05, *[0.002] * 20])):
-        taken.clear()
-        for step in seconds * 20:
-            process.stepped(name, step, has_more=True)
-        lane_of[name] = taken[-21:]
-    assert set(lane_of["heavy"]) == {"slow"}
-    assert set(lane_of["light"]) == {"quick"}
-    for _ in range(50):
-        process.stepped("heavy", 0.001, has_more=True)
-    assert taken[-1] == "quick"
-
-
 def test_the_slow_lane_gives_way_and_the_quick_one_keeps_its_priority(database: Database) -> None:
     quick, slow = Worker(Pipe()[1], database, CACHE_BYTES)._lanes
     own = os.getpriority(os.PRIO_PROCESS, 0)
@@ -93,15 +74,3 @@ def test_the_slow_lane_gives_way_and_the_quick_one_keeps_its_priority(database: 
 
 def priority(lane: Lane) -> int:
     return os.getpriority(os.PRIO_PROCESS, lane._thread.native_id or 0)
-
-
-class Recorder:
-    """A lane that does nothing."""
-
-    def __init__(self, name: str, taken: list[str]) -> None:
-        self._name = name
-        self._taken = taken
-
-    def put(self, _: str) -> None:
-        """Note that a study was put here."""
-        self._taken.append(self._name)

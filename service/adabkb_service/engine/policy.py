@@ -110,6 +110,10 @@ class Policy(ABC, Generic[C, S]):
         """The same state, with what the next ``observe`` will need computed ahead. This changes no answer."""
         return state
 
+    def learns_next(self, state: S) -> bool:  # noqa: ARG002
+        """Whether ``prepare``, or else the next ``observe``, learns hyperparameters. By default it does not."""
+        return False
+
     def prepared_alike(self, state: S, prepared: S) -> S:  # noqa: ARG002
         """The same state, with what ``prepare`` computed for ``prepared``, another state with the same results."""
         return state

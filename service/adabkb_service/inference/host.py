@@ -68,6 +68,11 @@ class ModelHost:
         with self._guard:
             return bool(self._waiting.get(study_id))
 
+    def learns_next(self, study_id: str) -> bool:
+        """Whether the study's next step learns hyperparameters, as far as that is known."""
+        model = self.store.find(study_id)
+        return model is not None and model.learns_next
+
     def step(self, study_id: str) -> bool:
         """Do a part of what waits for a study; whether there is more to do."""
         try:

@@ -160,6 +160,11 @@ class Model:
             replace(decision, state=self.policy.prepared_alike(decision.state, self.state)) for decision in self.decided
         ]
 
+    @property
+    def learns_next(self) -> bool:
+        """Whether the next step learns hyperparameters."""
+        return not self.prepared and self.policy.learns_next(self.state)
+
     def has_decided_on_all(self) -> bool:
         """Whether no point of a finite space or slice is left beyond those handed out and decided on."""
         state = self.decided[-1].state if self.decided else self.state

@@ -1,19 +1,16 @@
 """The main function of a model process: two threads that do the work of a ``ModelHost``.
 
-Most steps take a few milliseconds. A study whose steps take longer goes to the second thread, the slow one, until its
-steps are short again. So many heavy studies share one thread, and the others do not wait for them. The slow thread has
-a low priority.
+Most steps take a few milliseconds. Those that are expected to take long are done by the second thread, the slow one,
+which has a low priority: so the others do not wait for them.
 """
 
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import sys
 import threading
 import time
-from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +20,7 @@ from adabkb_service.engine.warm import warm
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Message, Reply
 from adabkb_service.inference.store import ModelStore
+from adabkb_service.inference.turns import QUICK, SLOW, Turns
 from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
@@ -30,10 +28,6 @@ if TYPE_CHECKING:
 
     Pipe = Connection[Any, Any]
 
-LONG_SECONDS = 0.008
-"""Mean processor time of a study's steps from which on the slow thread does them."""
-LATEST = 0.1
-"""Weight of the latest step in that mean: a single long one, as when something is learned, changes little."""
 SLOW_NICENESS = 10
 """Of the slow thread, on Linux: its share of a busy core is a tenth of another thread's."""
 WATCH_SECONDS = 0.5
@@ -46,27 +40,16 @@ CLOSE_SECONDS = 2.0
 
 
 class Lane:
-    """A thread, and the studies that wait for it."""
+    """A thread that does the steps of the studies whose turn it is."""
 
-    def __init__(self, worker: Worker, name: str, *, gives_way: bool = False) -> None:
+    def __init__(self, worker: Worker, kind: int) -> None:
         self.started: float | None = None
         """When the present step began."""
         self._worker = worker
-        self._studies: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._kind = kind
         self._at_work: str | None = None
-        self._is_ending = False
-        self._gives_way = gives_way
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
-
-    def put(self, study_id: str) -> None:
-        """Let a study wait."""
-        self._studies.put(study_id)
-
-    def end(self) -> None:
-        """Begin no further step."""
-        self._is_ending = True
-        self._studies.put(None)
 
     def still_at_work(self, seconds: float) -> str | None:
         """The study whose step has not ended after so many seconds, if there is one."""
@@ -74,14 +57,12 @@ class Lane:
         return self._at_work
 
     def _work(self) -> None:
-        if self._gives_way:
+        if self._kind == SLOW:
             _lower_priority()
-        while (study_id := self._studies.get()) is not None and not self._is_ending:
-            self._at_work, self.started, before = study_id, time.monotonic(), time.thread_time()
-            has_more = self._worker.host.step(study_id)
-            seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
+        while (study_id := self._worker.turns.take(self._kind)) is not None:
+            self._at_work, self.started = study_id, time.monotonic()
+            self._worker.step(study_id)
             self._at_work = self.started = None
-            self._worker.stepped(study_id, seconds, has_more=has_more)
 
 
 def _lower_priority() -> None:
@@ -93,17 +74,17 @@ def _lower_priority() -> None:
 
 
 class Worker:
-    """A process' lanes and its host."""
+    """A process' two lanes and its host."""
 
     def __init__(self, pipe: Pipe, database: Database, capacity: int) -> None:
         self.host = ModelHost(ModelStore(database, capacity), self._tell)
+        self.turns = Turns()
         self._pipe = pipe
         self._sending = threading.Lock()
         self._guard = threading.Lock()
         self._scheduled: set[str] = set()
-        self._seconds: defaultdict[str, float] = defaultdict(float)
-        """Mean processor time of the steps of each study."""
-        self._lanes = Lane(self, "quick"), Lane(self, "slow", gives_way=True)
+        """Studies that wait for a step, or are at one."""
+        self._lanes = Lane(self, QUICK), Lane(self, SLOW)
 
     def serve(self) -> None:
         """Take messages until the server sends None, or is gone."""
@@ -114,8 +95,7 @@ class Worker:
 
     def _save_all(self) -> None:
         """Store the models that are not in mid-step: the others are not as of any event."""
-        for lane in self._lanes:
-            lane.end()
+        self.turns.end()
         at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(CLOSE_SECONDS / 2.0))}
         saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)
         saving.start()
@@ -128,23 +108,22 @@ class Worker:
 
     def _schedule(self, study_id: str) -> None:
         with self._guard:
-            if study_id in self._scheduled:
-                return
-            self._scheduled.add(study_id)
-            self._put_in_lane(study_id)
+            if study_id not in self._scheduled:
+                self._scheduled.add(study_id)
+                self.turns.wait(study_id, learns=self.host.learns_next(study_id))
 
-    def stepped(self, study_id: str, seconds: float, *, has_more: bool) -> None:
-        """A lane has done a step."""
+    def step(self, study_id: str) -> None:
+        """Do a part of what waits for a study, and let it wait for the next part."""
+        learns, before = self.host.learns_next(study_id), time.thread_time()
+        has_more = self.host.step(study_id)
+        if has_more:  # the last step finds nothing to do, and says nothing of the study
+            seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
+            self.turns.stepped(study_id, seconds, learned=learns)
         with self._guard:
-            if has_more:  # the last step finds nothing to do, and says nothing of the study
-                self._seconds[study_id] += LATEST * (seconds - self._seconds[study_id])
             if has_more or self.host.has_messages(study_id):
-                self._put_in_lane(study_id)
+                self.turns.wait(study_id, learns=self.host.learns_next(study_id))
             else:
                 self._scheduled.discard(study_id)
-
-    def _put_in_lane(self, study_id: str) -> None:
-        self._lanes[self._seconds[study_id] > LONG_SECONDS].put(study_id)
 
     def watch(self) -> None:
         """Let models be stored that are not in use, and end the process if a step never ends."""

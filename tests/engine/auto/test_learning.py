@@ -115,10 +115,13 @@ def test_what_is_learned_from_n_results_takes_effect_with_the_next(searches: lis
 
 
 def test_no_search_runs_in_an_observation_that_was_prepared(searches: list[int]) -> None:
-    """Nor in a suggestion. 30 results beyond a small study, one far off."""
+    """Nor in a suggestion; whether it has to be prepared is known before. 30 results, one far off."""
     result = run(unit_space(2), wave, learning.SMALL)
     for step in range(30):
+        searches.clear()
+        learns = auto.learns_next(result.state)
         result.state = auto.prepare(result.state)
+        assert (learns, auto.learns_next(result.state)) == (bool(searches), False)
         searches.clear()
         result.step(wave, noise=1e4 if step == 20 else 0.0)
         assert searches == []

@@ -69,6 +69,12 @@ def learn_behind(state: State, record: Record) -> State:
     return _checked(fitted(state.problem, record, state.tree, checkpoint, metrics=state.metrics))
 
 
+def learns_next(state: State) -> bool:
+    """Whether ``prepare``, or else the next result, brings a search for hyperparameters of the objective or of a
+    metric."""
+    return any(map(_awaits_search, (state, *state.metrics)))
+
+
 def prepare(state: State) -> State:
     """The same state, with the checkpoints computed that the next result will bring, its own and those of its
     metrics."""
@@ -78,8 +84,7 @@ def prepare(state: State) -> State:
 
 def _prepared(state: State) -> State:
     """The same state, with its own checkpoint computed."""
-    delayed = state.problem.config.learns_behind and state.record.size >= SMALL
-    if not delayed or state.prepared is not None or not _is_due(state):
+    if not _awaits_search(state):
         return state
     seen = replace(state, tree=state.tree.as_of(state.settled))
     try:
@@ -89,6 +94,12 @@ def _prepared(state: State) -> State:
     certificate = certify(learned)
     checkpoint = learned.checkpoint.certified(certificate)
     return replace(state, prepared=Prepared(checkpoint, learned.warp, learned.surrogate, certificate))
+
+
+def _awaits_search(state: State) -> bool:
+    """Whether the next result will bring a checkpoint that is not computed yet."""
+    delayed = state.problem.config.learns_behind and state.record.size >= SMALL
+    return delayed and state.prepared is None and _is_due(state)
 
 
 def prepared_alike(state: State, prepared: State) -> State:

@@ -37,7 +37,7 @@ from adabkb_service.engine.auto.handed_out import (
     search_view,
     with_pending_observed,
 )
-from adabkb_service.engine.auto.learning import learn, prepare, prepared_alike
+from adabkb_service.engine.auto.learning import learn, learns_next, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.outcomes import Constrained, IndexBound, View, in_turn
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
@@ -279,6 +279,7 @@ class Auto(Policy[Config, State]):
     suggestions = staticmethod(suggestions)
     suggestions_within = staticmethod(suggestions_within)
     observe = staticmethod(observe)
+    learns_next = staticmethod(learns_next)
     prepare = staticmethod(prepare)
     prepared_alike = staticmethod(prepared_alike)
     rebuild = staticmethod(rebuild)

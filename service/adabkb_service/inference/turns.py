@@ -1,0 +1,72 @@
+"""Which study has its turn next in a model process, in each of two lanes.
+
+A step cannot be interrupted. Those that are expected to be long wait in the slow lane, so that a short one waits for
+short ones only. In each lane the shortest goes first, unless it came much later: a study of few results does not queue
+behind many large ones.
+
+A step is expected to take what the study's latest ones of its kind took in the mean. Steps that learn hyperparameters
+are a kind of their own: they are few, and up to a hundred times as long as the others.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+
+from cachetools import LRUCache
+
+QUICK, SLOW = range(2)
+"""The lanes."""
+LONG_SECONDS = 0.03
+"""Expected processor time from which on a step belongs to the slow lane."""
+LATEST = 0.1
+"""Weight of the latest step in a mean: a single long one changes little."""
+KNOWN = 20_000
+"""Means that are kept: a study that has not been used for long counts as new."""
+STRETCH = 100.0
+"""A step that is shorter by a second goes before another one that came up to so many seconds earlier."""
+
+
+class Turns:
+    """Studies that wait for a step. Several threads may use it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: tuple[list[tuple[float, int, str]], ...] = [], []
+        """By lane: heaps of rank, order of arrival and study."""
+        self._arrivals = itertools.count()
+        self._means: LRUCache[tuple[str, bool], float] = LRUCache(KNOWN)
+        """Study and whether its steps learn -> their mean processor time in seconds."""
+        self._is_over = False
+
+    def wait(self, study_id: str, *, learns: bool) -> None:
+        """Let a study wait for a step, which learns or not. The first that learns counts as long.
+
+        Its rank does not depend on that: a result waits for what has to be learned before it.
+        """
+        with self._changed:
+            lane = SLOW if self._means.get((study_id, learns), float(learns)) > LONG_SECONDS else QUICK
+            rank = time.monotonic() + STRETCH * self._means.get((study_id, False), 0.0)
+            heapq.heappush(self._waiting[lane], (rank, next(self._arrivals), study_id))
+            self._changed.notify_all()
+
+    def take(self, lane: int) -> str | None:
+        """The study whose turn it is, as soon as one waits; None after the end."""
+        waiting = self._waiting[lane]
+        with self._changed:
+            self._changed.wait_for(lambda: waiting or self._is_over)
+            return None if self._is_over else heapq.heappop(waiting)[-1]
+
+    def stepped(self, study_id: str, seconds: float, *, learned: bool) -> None:
+        """Note the processor time that a step took."""
+        with self._changed:
+            mean = self._means.get((study_id, learned), seconds)
+            self._means[study_id, learned] = mean + LATEST * (seconds - mean)
+
+    def end(self) -> None:
+        """Let nobody have a turn any more."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
