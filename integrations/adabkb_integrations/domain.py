@@ -14,7 +14,9 @@ from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
 from adabkb_client.plain import plain
 from adabkb_integrations.model import Array
 from adabkb_service.engine import axes as engine
+from adabkb_service.engine import dependence
 from adabkb_service.engine import space as spaces
+from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasibility import faults
 
@@ -51,21 +53,55 @@ def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequen
         constraints: on parameters of the kinds Float and Int.
 
     Raises:
-        ValueError: a parameter has no values, or bounds or a step that do not fit each other, or conditions; nothing
-            varies; or a constraint cannot be read or satisfied.
+        ValueError: a parameter has no values, or bounds or a step that do not fit each other; nothing
+            varies; a constraint cannot be read or satisfied; or a condition makes no sense.
     """
-    for name, each in declared.items():
-        if each.when is not None:
-            raise ValueError(
-                f"{origin}[{name!r}] is active only under conditions (when), which a study on a server can have, and "
-                "local() gives one to a script"
-            )
     choices = {name: values for name, each in declared.items() if (values := _choices(each)) is not None}
     found = spaces.Space(tuple(_axis(f"{origin}[{name!r}]", name, each) for name, each in declared.items()))
     if not found.axes:
         raise ValueError(f"{origin}: no parameter has more than one value, so there is nothing to search")
+    conditions = _conditions(declared, origin, found.parameters, choices)
+    if constraints and conditions:
+        raise ValueError(
+            f"constraints cannot go together with conditions (when) in {origin} yet; keep one of the two, and let the "
+            "function return a poor value where the other does not hold"
+        )
     _check(constraints, found, choices)
-    return Domain(replace(found, constraints=tuple(map(Constraint, constraints))), choices)
+    found = replace(found, constraints=tuple(map(Constraint, constraints)), conditions=conditions)
+    return Domain(found, choices)
+
+
+def _conditions(
+    declared: Mapping[str, Declared],
+    origin: str,
+    parameters: Sequence[engine.Axis | spaces.Fixed],
+    choices: Mapping[str, Sequence[Any]],
+) -> tuple[Condition, ...]:
+    """The conditions of all parameters, by the indices of choices."""
+    whens = {
+        name: {
+            parent: tuple(
+                _index(f"{origin}[{name!r}]: when[{parent!r}]", value, choices.get(parent)) for value in values
+            )
+            for parent, values in each.when.items()
+        }
+        for name, each in declared.items()
+        if each.when
+    }
+    for name, place, sentence in dependence.faults(parameters, whens):
+        at = "".join(f"[{part!r}]" for part in place)
+        raise ValueError(f"{origin}[{name!r}]: when{at} {sentence}")
+    return dependence.conditions(whens)
+
+
+def _index(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
+    """Of a choice; a number stays as it is."""
+    if choices is None:
+        return value
+    for index, choice in enumerate(choices):
+        if choice is value or engine.identity(choice) == engine.identity(value):
+            return index
+    raise ValueError(f"{argument} lists {value!r}, which is none of its choices: {list(choices)}")
 
 
 def _check(constraints: Sequence[str], space: spaces.Space, choices: Mapping[str, Sequence[Any]]) -> None:

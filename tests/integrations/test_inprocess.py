@@ -24,6 +24,12 @@ SPACE: dict[str, Parameter] = {
     "warm": Bool(),
     "device": Fixed("cpu"),
 }
+CONDITIONAL: dict[str, Parameter] = {
+    **SPACE,
+    "slope": Float(0, 1, when={"kind": ["relu", None]}),
+    "kept": Bool(when={"depth": [5, 7, 9], "device": ["cpu"]}),
+    "share": Float(0.01, 1.0, log=True, when={"kept": [True], "kind": ["relu", 0.5]}),
+}
 
 
 def mixed(
@@ -34,17 +40,28 @@ def mixed(
     return float(fits + (np.log2(units) - 6) ** 2 / 10 + (width != 32) * 0.1 + (kind != "relu") * 0.3 + warm * 0.1)
 
 
-def unlucky(**parameters: Any) -> float:
+def unlucky(
+    *, slope: float | None = None, kept: bool | None = None, share: float | None = None, **parameters: Any
+) -> float:
     if parameters["depth"] == 9:
         raise ZeroDivisionError("too deep")
-    return mixed(**parameters)
+    return mixed(**parameters) + (slope or 0.0) + (share or 0.0) - (0.1 if kept else 0.0)
 
 
-@pytest.mark.parametrize("noise_std", [None, 0.05])
-def test_a_study_on_a_server_evaluates_the_same_points(client: Client, noise_std: float | None) -> None:
-    study = client.create_study("s", SPACE, direction="minimize", budget=20, seed=3, noise_std=noise_std)
+@pytest.mark.parametrize(
+    ("space", "noise_std"),
+    [
+        pytest.param(SPACE, None, id="noise learned"),
+        pytest.param(SPACE, 0.05, id="noise declared"),
+        pytest.param(CONDITIONAL, None, id="conditions"),
+    ],
+)
+def test_a_study_on_a_server_evaluates_the_same_points(
+    client: Client, space: dict[str, Parameter], noise_std: float | None
+) -> None:
+    study = client.create_study("s", space, direction="minimize", budget=20, seed=3, noise_std=noise_std)
     study.run(unlucky, catch=ZeroDivisionError, progress=False)
-    found = minimize(unlucky, SPACE, 20, seed=3, noise_std=noise_std, catch=ZeroDivisionError, progress=False)
+    found = minimize(unlucky, space, 20, seed=3, noise_std=noise_std, catch=ZeroDivisionError, progress=False)
     theirs = list(study.trials())
     assert [dict(trial.parameters) for trial in found.trials] == [dict(trial.parameters) for trial in theirs]
     assert [(trial.state, trial.value, trial.reason) for trial in found.trials] == [
@@ -122,6 +139,13 @@ def test_every_trial_satisfies_the_constraints() -> None:
     assert found.value < -1.95
 
 
+def without_defaults(k: str, n: int, x: float) -> float:
+    return len(k) + n + x
+
+
+PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -139,6 +163,21 @@ def test_every_trial_satisfies_the_constraints() -> None:
         ({"constraints": "x <= 1"}, "constraints must be a list of texts, such as ['x <= 1']"),
         ({"constraints": ["x <= 1", "y <= 1"]}, "constraints[1], 'y <= 1': column 1: 'y' is not a parameter"),
         ({"constraints": ["x >= 2"]}, "constraints[0], 'x >= 2': no point satisfies this constraint"),
+        ({"space": {**PAIR, "y": Float(0, 1, when={"k": ["c"]})}}, "space['y']: when['k'] lists 'c', which is none of"),
+        ({"space": {**PAIR, "y": Float(0, 1, when={"l": [1]})}}, "space['y']: when['l'] is not one of the parameters"),
+        ({"space": {**PAIR, "n": Int(1, 9, when={"n": [2]})}}, "space['n']: when['n'] is the parameter itself"),
+        (
+            {"space": {**PAIR, "y": Bool(when={"n": [5]})}},
+            "space['y']: when['n'][0] is 5, outside [1, 3]; list values that",
+        ),
+        (
+            {"space": {**PAIR, "y": Bool(when={"k": ["a"]})}, "constraints": ["n <= 2"]},
+            "constraints cannot go together with conditions (when) in space yet",
+        ),
+        (
+            {"space": {**PAIR, "x": Float(0, 1, when={"k": ["a"]})}, "function": without_defaults},
+            "minimize() calls the function with the parameters k, n, x by name (without x where they are inactive",
+        ),
         ({"budget": 0}, "budget must be at least 1, not 0"),
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),

@@ -102,6 +102,53 @@ RUNS = [
     Typed("A run with a folder of logs that is a file", "adabkb run svm --logs svm.jsonl -- ./train.sh"),
 ]
 
+ROWS = "accuracy,lr,layers,kernel"
+
+
+def _rows(*rows: str, heading: str = ROWS) -> dict[str, str]:
+    return {"rows.csv": "\n".join([heading, *rows]) + "\n"}
+
+
+RESULTS = [
+    Typed("An import of results from a file that is not there", "adabkb import-results svm nowhere.csv"),
+    Typed(
+        "An import of results of another format", "adabkb import-results svm rows.parquet", files={"rows.parquet": ""}
+    ),
+    Typed(
+        "An import of results without a column of values",
+        "adabkb import-results svm rows.csv",
+        files=_rows("0.9,0.1,2,rbf"),
+    ),
+    Typed(
+        "An import of results without a column of a parameter",
+        "adabkb import-results svm rows.csv --value accuracy",
+        files=_rows("0.9,0.1,rbf", heading="accuracy,learning_rate,kernel"),
+    ),
+    Typed(
+        "A column for a parameter that does not exist",
+        "adabkb import-results svm rows.csv --value accuracy --map rate=lr",
+        files=_rows("0.9,0.1,2,rbf"),
+    ),
+    Typed(
+        "A column without the equals sign",
+        "adabkb import-results svm rows.csv --value accuracy --map lr",
+        files=_rows("0.9,0.1,2,rbf"),
+    ),
+    Typed(
+        "Rows outside of the space, without a value, and with half a point",
+        "adabkb import-results svm rows.csv --value accuracy",
+        files=_rows("0.9,0.1,99,rbf", "good,0.1,2,rbf", "0.9,0.1,,rbf"),
+    ),
+    Typed(
+        "An import of results into a study that is not there",
+        "adabkb import-results swm rows.csv --value accuracy",
+        files=_rows("0.9,0.1,2,rbf"),
+    ),
+    Typed("An import of no rows", "adabkb import-results svm rows.csv --value accuracy", files=_rows()),
+    Typed("A result that waits nowhere", "adabkb outbox drop 1234 --yes"),
+    Typed("A command of the outbox that does not exist", "adabkb outbox resend"),
+]
+
 DATABASES = [
     Typed("A database that is not there", "adabkb doctor --database sqlite:///nowhere.db"),
     Typed("A database in a folder that is not there", "adabkb migrate --database sqlite:///nowhere/adabkb.db"),
@@ -136,6 +183,11 @@ SECTIONS: list[Section] = [
     ("Commands: the line", "Exit code 2 is a line that cannot be understood, 1 what was refused.", LINES),
     ("Commands: studies", "Definitions come from standard input where the line has a hyphen.", STUDIES),
     ("Commands: trials and results", "The same refusals in the words of commands.", TRIALS),
+    (
+        "Commands: results from elsewhere",
+        "A row that does not fit is listed and stops no other; here none fits. An outbox is a file of this machine.",
+        RESULTS,
+    ),
     ("Commands: run", "Refused before any trial is handed out.", RUNS),
     ("Commands: databases", "These work on files beside the server; none is changed.", DATABASES),
 ]

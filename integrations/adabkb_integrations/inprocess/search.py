@@ -55,9 +55,9 @@ def minimize(
     that take long, or several at once, use ``adabkb_client.Client.local``.
 
     Args:
-        function: called with the parameters by name; returns the value or (value, standard error). An exception fails
-            the trial and is logged, unless it is a mistake of the program (ImportError, NameError, SyntaxError, a
-            result that is no number), which ends the search.
+        function: called with the parameters by name, without those that are inactive; returns the value or (value,
+            standard error). An exception fails the trial and is logged, unless it is a mistake of the program
+            (ImportError, NameError, SyntaxError, a result that is no number), which ends the search.
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
             ``adabkb_client``. Choices may be any objects here.
         budget: number of trials, failed ones included. The search ends earlier if the space has no further point.
@@ -69,8 +69,8 @@ def minimize(
     Raises:
         TypeError: a parameter is declared by something else, the function does not take the parameters, or returned
             something that is no number.
-        ValueError: an argument is out of its range, the bounds of a parameter do not fit each other, or a constraint
-            cannot be read or satisfied.
+        ValueError: an argument is out of its range, the bounds of a parameter do not fit each other, a constraint
+            cannot be read or satisfied, or a condition makes no sense.
         Exception: the last error, after ``max_failures`` failures in a row; a mistake of the program; or the error of a
             callback.
     """
@@ -119,7 +119,8 @@ class Search:
         self._stopped = False
         check_catch(catch)
         self._domain = _domain(space, constraints)
-        Evaluation(function, pass_trial=False).check(f"{name}()", list(space))
+        conditional = [name for name, each in space.items() if each.when]
+        Evaluation(function, pass_trial=False).check(f"{name}()", list(space), conditional)
         self._model = Model(self._domain.space, self.seed, _noise(noise_std))
 
     def stop(self) -> None:

@@ -1,0 +1,105 @@
+"""Whether the conditions of a space make sense; in words if they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from adabkb_service.engine.axes import Axis, Value
+from adabkb_service.engine.conditions import Condition, needs_of
+from adabkb_service.engine.space import Fixed
+from adabkb_service.engine.wording import brief, listed, nearest
+
+MOST_VALUES = 1000
+"""Of a parameter on which others depend."""
+
+When = Mapping[str, Sequence[Value]]
+"""The conditions of one parameter: by the name of each parent, the values with which it is active."""
+
+Fault = tuple[str, tuple[str | int, ...], str]
+"""The parameter, the place in its conditions, and what is wrong there."""
+
+
+def conditions(whens: Mapping[str, When]) -> tuple[Condition, ...]:
+    """Conditions by parameter, in a row."""
+    return tuple(
+        Condition(name, parent, tuple(values)) for name, when in whens.items() for parent, values in when.items()
+    )
+
+
+def faults(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> list[Fault]:
+    """What is wrong with conditions; empty if they make sense.
+
+    A condition is at fault if its parent is none, is the parameter itself or has too many values; if the parent cannot
+    take one of the values; if conditions go round in a circle; or if they never hold together.
+
+    Args:
+        parameters: all of them, of distinct names.
+        whens: by name of a parameter, its conditions, if it has any.
+    """
+    by_name = {each.name: each for each in parameters}
+    return list(_of_values(by_name, whens)) or list(_circles(whens)) or list(_never_active(parameters, whens))
+
+
+def _of_values(by_name: Mapping[str, Axis | Fixed], whens: Mapping[str, When]) -> Iterator[Fault]:
+    """Faults of single conditions."""
+    for parameter, when in whens.items():
+        for name, values in when.items():
+            parent = by_name.get(name)
+            if parent is None:
+                near = nearest(name, by_name)
+                known = listed(map(brief, sorted(by_name)), len(by_name))
+                meant = f"; did you mean {near}?" if near else ""
+                yield parameter, (name,), f"is not one of the parameters{meant} (known: {known})"
+            elif name == parameter:
+                yield parameter, (name,), "is the parameter itself; name another one, on which it depends"
+            elif not isinstance(parent, Fixed) and (parent.count is None or parent.count > MOST_VALUES):
+                yield (
+                    parameter,
+                    (name,),
+                    f"has more than {MOST_VALUES} values; a condition needs a parameter of fewer: a bool, an int, an "
+                    "ordinal, a categorical or a fixed one, or a float with a step",
+                )
+            else:
+                for place, value in enumerate(values):
+                    if problem := parent.problem(value):
+                        yield parameter, (name, place), f"{problem}; list values that {brief(name)} takes"
+
+
+def _circles(whens: Mapping[str, When]) -> Iterator[Fault]:
+    """Parameters that depend on themselves by way of others: the first one of each circle."""
+    done: set[str] = set()
+    for name in whens:
+        if circle := _circle(name, whens, done):
+            way = " needs ".join(map(brief, circle))
+            yield name, (), f"goes round in a circle ({way}); take one of these conditions away"
+            done.update(circle)
+
+
+def _circle(start: str, whens: Mapping[str, When], done: set[str]) -> list[str] | None:
+    """A way from a parameter to itself; None if there is none by way of parameters that are not done."""
+    ways = [[start]]
+    seen: set[str] = set()
+    while ways:
+        way = ways.pop()
+        for parent in whens.get(way[-1], ()):
+            if parent == start:
+                return [*way, parent]
+            if parent not in seen | done:
+                seen.add(parent)
+                ways.append([*way, parent])
+    return None
+
+
+def _never_active(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> Iterator[Fault]:
+    """Parameters whose conditions, and those of their parents, exclude each other."""
+    axes = [each for each in parameters if not isinstance(each, Fixed)]
+    for name, needs in needs_of(axes, conditions(whens)).items():
+        for ancestor, values in needs.items():
+            if not values:
+                yield (
+                    name,
+                    (),
+                    f"can never hold: together with the conditions of its parents, it leaves {brief(ancestor)} no "
+                    "value; widen one of them",
+                )
+                break
