@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,13 +118,18 @@ def test_the_end_of_a_trial_in_tune_is_its_end_in_the_study(
     assert client.study("s").info().counts.failed == (state == "failed")
 
 
-def test_a_result_renews_the_lease_once_a_third_of_it_is_over(server: str, client: Client) -> None:
-    made = search(server, lease_seconds=0.9)
+def test_a_result_renews_the_lease_once_a_third_of_it_is_over(
+    server: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("adabkb_integrations.ray.search.monotonic", lambda: now)
+    made = search(server, lease_seconds=3600.0)
     made.suggest("a")
     (before,) = client.study("s").trials()
+    now = 1199.0
     made.on_trial_result("a", {"loss": 1.0})
-    time.sleep(0.35)
     (unchanged,) = client.study("s").trials()
+    now = 1200.0
     made.on_trial_result("a", {"loss": 1.0})
     (renewed,) = client.study("s").trials()
     assert before.leased_until

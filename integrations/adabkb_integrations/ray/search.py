@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import pickle
-import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 from ray.tune.result import DEFAULT_METRIC
@@ -105,7 +105,7 @@ class AdaBKBSearch(Searcher):
             NoTrialAvailable: the study was paused for its failures.
             ConnectionFailed: the server stays away.
         """
-        if time.monotonic() < self._ask_at:
+        if monotonic() < self._ask_at:
             return None
         try:
             trial = self._there.suggest(lease_seconds=self._lease_seconds)
@@ -114,7 +114,7 @@ class AdaBKBSearch(Searcher):
         except NoTrialAvailable as none:
             if none.reason == "failures" and all(each.failed for each in self._open.values()):
                 raise
-            self._ask_at = time.monotonic() + (none.retry_after or PAUSE)
+            self._ask_at = monotonic() + (none.retry_after or PAUSE)
             return None
         self._open[trial_id] = Open(trial, self._next_renewal())
         return nested(trial.parameters)
@@ -125,7 +125,7 @@ class AdaBKBSearch(Searcher):
         if evaluated is None or evaluated.failed:
             return
         evaluated.value = result.get(self._measured, evaluated.value)
-        if time.monotonic() >= evaluated.renew_at:
+        if monotonic() >= evaluated.renew_at:
             self._renew(evaluated)
 
     def on_trial_complete(self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False) -> None:
@@ -192,4 +192,4 @@ class AdaBKBSearch(Searcher):
             log.warning("trial %d of study %r: lease not renewed: %s", evaluated.trial.number, self._name, error)
 
     def _next_renewal(self) -> float:
-        return time.monotonic() + RENEW_AT * self._lease_seconds
+        return monotonic() + RENEW_AT * self._lease_seconds
