@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
+from tests.patient import be_patient
 from tests.servers import server_on
 from tests.spares import Spares, address, created, drop
 
@@ -42,6 +43,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _one_blas_thread() -> Iterator[None]:
     """As in a server; with more, small matrices wait for each other's threads."""
     with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patience() -> Iterator[None]:
+    """What a server answers does not depend on how busy the machine is; a test about its patience sets that itself."""
+    with pytest.MonkeyPatch.context() as limits:
+        be_patient(limits.setattr)
         yield
 
 

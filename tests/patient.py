@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tenacity import stop_after_delay
+
+from adabkb_service import app
 from adabkb_service.cli import main
-from adabkb_service.inference import link
+from adabkb_service.inference import host, link, pool
 from adabkb_service.operations import service
-from adabkb_service.study import owner, turn
+from adabkb_service.study import contention, owner, turn
+from tests import patient_worker
+from tests.waiting import PATIENCE
 
-PATIENCE = 120.0
-"""Seconds after which something will never happen."""
 
-
-def be_patient(set_to: Callable[[Any, str, float], None] = setattr) -> None:
-    """Wait for a model as long as that takes: a process may take long to start on a machine that has much to do."""
+def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Wait for a model, a turn, another writer and one who holds a lock as long as that takes."""
     for module, name in (
         (turn, "DECIDE_SECONDS"),
         (turn, "FOLLOW_SECONDS"),
         (owner, "WAIT_SECONDS"),
+        (host, "DECIDE_SECONDS"),
         (link, "LATE_SECONDS"),
         (service, "ANSWER_SECONDS"),
+        (pool, "CLOSE_SECONDS"),
+        (app, "HOLDER_SECONDS"),
     ):
         set_to(module, name, PATIENCE)
+    set_to(pool, "_work", patient_worker.work)
+    set_to(contention.again, "stop", stop_after_delay(PATIENCE))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from adabkb_client import Bool, Categorical, Fixed, Float, Study
 from adabkb_service.cli import processes
 from tests.cli.shell import adabkb
 from tests.client.faults import proxy
+from tests.waiting import wait_for
 
 ADABKB = str(Path(sys.executable).with_name("adabkb"))
 Create = Callable[..., Study]
@@ -53,13 +53,6 @@ def started(address: str, study: Study, script: str, *options: str) -> Iterator[
             yield process
         finally:
             process.kill()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "it did not come to this"
-        time.sleep(0.02)
 
 
 def states(study: Study) -> list[str]:
@@ -461,6 +454,6 @@ def test_two_commands_share_a_study(create: Create, address: str) -> None:
     study = create(budget=4)
     two = ("--count", "2")
     with started(address, study, "echo {layers}", *two) as one, started(address, study, "echo {layers}", *two) as other:
-        assert (one.wait(30), other.wait(30)) == (0, 0)
+        assert (one.wait(120), other.wait(120)) == (0, 0)
     assert states(study) == ["completed"] * 4
     assert len({trial.worker for trial in study.trials()}) == 2

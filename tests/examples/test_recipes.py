@@ -10,8 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import pytest
 import yaml
 
 from adabkb_client import Client, Study
+from tests.waiting import wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -56,13 +55,6 @@ def ended(process: subprocess.Popen[str], code: int = 0) -> str:
     output, _ = process.communicate(timeout=60)
     assert process.returncode == code, output
     return output
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it did not come to this"
-        time.sleep(0.05)
 
 
 def is_complete(study: Study) -> bool:

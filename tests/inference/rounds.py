@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 from adabkb_service.operations.service import Service
 from tests.operations.verbs import Ask, Value, observe, suggest
-
-PATIENCE = 60.0
-"""Seconds after which something will never happen."""
 
 
 def rounds(running: Service, study_id: str, count: int) -> list[dict[str, Any]]:
@@ -23,11 +18,3 @@ def rounds(running: Service, study_id: str, count: int) -> list[dict[str, Any]]:
             points.append(trial.parameters)
             observe(running, study_id, Value(float(trial.number % 5), trial.number))
     return points
-
-
-def wait_for(is_so: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Until it is so."""
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it never was"
-        time.sleep(0.02)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.link import ModelLink
-from adabkb_service.inference.messages import Advance, Advanced, Lost, Message, Reply
+from adabkb_service.inference.messages import Advance, Advanced, Lost, Message
 from adabkb_service.inference.pool import Receive
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe as telling
@@ -16,27 +14,12 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import suggest as asking
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
+from tests.inference.held import Held
 from tests.inference.rounds import rounds
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Value, heartbeat, store, suggest
 
 
-class Held(InProcess):
-    """Models whose replies wait until they are let go."""
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self.replies: list[Callable[[], None]] = []
-        self.is_holding = False
-
-    def post(self, message: Message, receive: Receive) -> None:
-        def hold(reply: Reply) -> None:
-            self.replies.append(lambda: receive(reply))
-
-        super().post(message, hold if self.is_holding else receive)
-
-
-@pytest.mark.usefixtures("patient")
 def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database: Database, clock: ManualClock) -> None:
     """A result lets the model decide on one point; two are asked for before it has replied. Both come from it."""
     held = Held(database)
@@ -74,8 +57,12 @@ class Noted(InProcess):
         self.messages.append(message)
 
 
-def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Database, running: Service) -> None:
+def test_a_process_that_takes_many_messages_with_it_has_died_once(
+    database: Database, running: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The study is asked for again at once; only if the next process dies of it too it is left alone for a while."""
+    now = 0.0
+    monkeypatch.setattr("adabkb_service.inference.link.monotonic", lambda: now)
     study = create(running, definition()).view
     noted = Noted(database)
     link = ModelLink(study.id, noted, lambda _: None)
@@ -89,6 +76,8 @@ def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Data
     assert [message.decide for message in noted.messages if isinstance(message, Advance)] == [1, 2, 3, 3]
     link.adopt(Lost(2))
     assert not link.is_worth_waiting_for()
+    now = 4.0
+    assert link.is_worth_waiting_for()
 
 
 def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_successor(

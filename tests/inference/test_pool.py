@@ -7,7 +7,6 @@ import queue
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,10 +31,11 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.study import turn
-from tests.inference.rounds import PATIENCE, rounds, wait_for
+from tests.inference.rounds import rounds
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask as Asking
 from tests.operations.verbs import Value, get, observe, suggest
+from tests.waiting import PATIENCE, wait_for
 
 
 @contextmanager
@@ -74,14 +74,6 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def ends(pid: int) -> bool:
-    """Whether a process is gone within ``PATIENCE``: one that was killed takes a moment."""
-    deadline = time.monotonic() + PATIENCE
-    while is_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not is_alive(pid)
-
-
 def test_the_server_itself_loads_no_engine() -> None:
     """Its models are in other processes. Compiled code and scipy would double the time until it serves."""
     program = "import sys, adabkb_service.app; print({'llvmlite', 'numba', 'scipy'} & {*sys.modules})"
@@ -89,7 +81,6 @@ def test_the_server_itself_loads_no_engine() -> None:
     assert done.stdout == "set()\n"
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("profile", ["auto", "paper"])
 def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
     beside: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
@@ -119,7 +110,6 @@ def test_a_process_that_is_killed_in_the_midst_of_a_study_changes_nothing(
     other.close()
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("capacity", [1, 60_000])
 def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into_memory(
     migrated_url: str, database: Database, clock: ManualClock, capacity: int
@@ -137,7 +127,6 @@ def test_many_studies_at_once_keep_their_models_apart_where_few_of_them_fit_into
     assert list(examine(database)) == []
 
 
-@pytest.mark.usefixtures("patient")
 def test_an_error_of_a_question_is_whoever_asked_and_the_process_lives_on(beside: Service, pool: WorkerPool) -> None:
     create(beside, definition())
     rounds(beside, "s", 2)
@@ -167,7 +156,6 @@ def test_messages_to_a_process_that_dies_at_work_are_said_to_be_lost_and_it_is_r
     assert process_of(pool) != before
 
 
-@pytest.mark.usefixtures("patient")
 def test_processes_that_die_as_they_start_are_replaced_and_no_request_fails(
     database: Database, migrated_url: str, clock: ManualClock
 ) -> None:
@@ -208,21 +196,26 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "LATE_SECONDS", 1.0)
 
 
-def go_on(pid: int) -> None:
+def go_on(pool: WorkerPool, pid: int) -> None:
     os.kill(pid, signal.SIGCONT)
+    assert process_of(pool) == pid
 
 
-def never(_: int) -> None:
-    """Does not go on: the pool finds out."""
+def never(pool: WorkerPool, pid: int) -> None:
+    """It does not go on: the pool finds out that it has been silent for too long."""
+    [worker] = pool._workers
+    patience, worker._silent_seconds = worker._silent_seconds, 0.0
+    wait_for(lambda: not is_alive(pid))
+    worker._silent_seconds = patience
 
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("end", [go_on, never])
 def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
-    database: Database, migrated_url: str, clock: ManualClock, end: Callable[[int], None]
+    database: Database, migrated_url: str, clock: ManualClock, end: Callable[[WorkerPool, int], None]
 ) -> None:
     """A process that is stopped; and once it goes on, or another one is there, the model has everything."""
-    with pool_on(migrated_url, silent_seconds=600.0 if end is go_on else 4.0) as pool:
+    with pool_on(migrated_url) as pool:
         beside = Service(database, clock=clock, inference=pool)
         create(beside, definition())
         wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
@@ -234,9 +227,8 @@ def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
             assert answer.degraded
             assert [trial.origin for trial in answer.trials] == ["fallback"] * 2
         assert answer.study.counts.observations == 3
-        end(stopped)
+        end(pool, stopped)
         wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
-        assert (process_of(pool) == stopped) == (end is go_on)
         after = get(beside, "s")
         assert after.counts.observations == 3
         assert beside.ask("s", "recommended", 0.95)[1][0] is not None
@@ -253,9 +245,8 @@ def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: M
         pool.post(Advance("s", "", 1, [event] * 20), lambda _: None)
     last = post(pool, Ask("s", "", 0, "figures"))
     assert last.empty()
-    go_on(stopped)
+    go_on(pool, stopped)
     assert isinstance(last.get(timeout=PATIENCE), Answered)
-    assert process_of(pool) == stopped
 
 
 def test_a_pool_with_a_stopped_process_is_closed_all_the_same(
@@ -267,10 +258,9 @@ def test_a_pool_with_a_stopped_process_is_closed_all_the_same(
         os.kill(stopped, signal.SIGSTOP)
         post(pool, Ask("s", "", 0, "figures"))
         assert is_alive(stopped)
-    assert ends(stopped)
+    wait_for(lambda: not is_alive(stopped))
 
 
-@pytest.mark.usefixtures("patient")
 def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
     database: Database, migrated_url: str, clock: ManualClock
 ) -> None:
@@ -284,7 +274,6 @@ def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
     assert not replay(Service(database, clock=clock), "s").changed
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # no step waits for the database
 def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: Service, pool: WorkerPool) -> None:
     """A study that has taken long before has a thread of its own; the replies come in the order of what they take."""
@@ -333,4 +322,4 @@ def test_the_process_ends_with_the_server_even_if_that_is_killed(tmp_path: Path)
         child = int(server.stdout.readline())
         assert is_alive(child)
         server.kill()
-    assert ends(child)
+    wait_for(lambda: not is_alive(child))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from multiprocessing import Pipe
 
 import pytest
@@ -23,6 +22,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from tests.inference.rounds import rounds
 from tests.operations.conftest import definition
+from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
@@ -66,10 +66,8 @@ def test_the_slow_lane_gives_way_and_the_quick_one_keeps_its_priority(database: 
     quick, slow = Worker(Pipe()[1], database, CACHE_BYTES)._lanes
     own = os.getpriority(os.PRIO_PROCESS, 0)
     lower = min(own + worker.SLOW_NICENESS, 19) if sys.platform == "linux" else own
-    deadline = time.monotonic() + 60.0
-    while priority(slow) != lower and time.monotonic() < deadline:  # the thread sets it when it starts
-        time.sleep(0.01)
-    assert (priority(quick), priority(slow)) == (own, lower)
+    wait_for(lambda: priority(slow) == lower)  # the thread sets it when it starts
+    assert priority(quick) == own
 
 
 def priority(lane: Lane) -> int:

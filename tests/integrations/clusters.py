@@ -9,14 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
 from adabkb_client import LeasedTrial, Study
+from tests.waiting import wait_for
 
 Engine = Literal["ray", "dask"]
-PATIENCE = 30.0
 
 
 def dies_once(flag: Path) -> Callable[..., float]:
@@ -52,13 +52,6 @@ def blocked(folder: Path) -> Callable[..., float]:
     return function
 
 
-def until(condition: Callable[[], Any]) -> None:
-    limit = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
-
-
 def evaluates_there(study: Study, engine: Engine) -> None:
     """The trial goes along, and an exception comes back as what it is."""
     report = study.run(noted, engine=engine, pass_trial=True, n_trials=3, workers=2, catch=ArithmeticError)
@@ -72,13 +65,13 @@ def gives_back_when_interrupted(study: Study, engine: Engine, folder: Path) -> N
     """Ctrl-C comes while two evaluations go on."""
 
     def interrupt() -> None:
-        until(lambda: len(list(folder.iterdir())) == 2)
+        wait_for(lambda: len(list(folder.iterdir())) == 2)
         _thread.interrupt_main()
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves a handler of its own behind
     interrupter = threading.Thread(target=interrupt)
     interrupter.start()
     with pytest.raises(KeyboardInterrupt):
-        study.run(blocked(folder), engine=engine, workers=2, lease_seconds=1)
+        study.run(blocked(folder), engine=engine, workers=2)
     interrupter.join()
     assert [trial.state for trial in study.trials()] == ["released"] * 2

@@ -21,6 +21,7 @@ from adabkb_client import Bool, Categorical, Client, Conflict, Fixed, Float, Int
 from adabkb_integrations.ray import AdaBKBSearch
 from adabkb_integrations.ray.space import nested, parameters
 from tests.integrations import clusters
+from tests.waiting import wait_for
 
 SPACE = {"x": tune.uniform(0, 1), "optimizer": {"lr": tune.loguniform(1e-4, 1), "kind": "adam"}}
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, and sockets that it leaves to the collector
@@ -253,4 +254,4 @@ def test_losses_in_a_row_stop_a_run(study: Study) -> None:
 def test_an_interrupted_run_gives_its_trials_back_and_ends_their_processes(study: Study, tmp_path: Path) -> None:
     (folder := tmp_path / "begun").mkdir()
     clusters.gives_back_when_interrupted(study, "ray", folder)
-    clusters.until(lambda: not any(Path("/proc", file.name).exists() for file in folder.iterdir()))
+    wait_for(lambda: not any(Path("/proc", file.name).exists() for file in folder.iterdir()))

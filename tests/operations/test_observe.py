@@ -7,18 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adabkb_service.errors import Invalid, LeaseLost, ResultConflict, TrialFinished, TrialNotFound
-from adabkb_service.inference.inprocess import InProcess
-from adabkb_service.inference.messages import Message
-from adabkb_service.inference.pool import Receive
 from adabkb_service.operations import read
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import sweep
 from adabkb_service.storage.database import Database
-from adabkb_service.study import turn
 from adabkb_service.study.request import Key
+from tests.inference.held import Held
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, get, heartbeat, observe, queue, release, suggest
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -62,19 +60,11 @@ def test_the_result_of_another_attempt_is_kept_as_a_replicate(running: Service, 
     assert (second.trial.value, second.observation.seq, second.study.counts.completed) == (1.0, 2, 1)
 
 
-class Silent(InProcess):
-    """Models that never reply."""
-
-    def post(self, message: Message, receive: Receive) -> None:
-        pass
-
-
-def test_a_result_waits_for_no_decision(
-    database: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_waits_for_no_decision(database: Database, clock: ManualClock) -> None:
     """While a suggestion waits for the model, a result is stored and answered; the suggestion comes all the same."""
-    monkeypatch.setattr(turn, "DECIDE_SECONDS", 1.0)
-    running = Service(database, clock=clock, inference=Silent(database), threads=2)
+    models = Held(database)
+    models.is_holding = True
+    running = Service(database, clock=clock, inference=models, threads=2)
     running.open()
     create(running, definition())
     trial = queue(running, "s", {"x": 0.5, "y": 1.0}).view.number
@@ -84,8 +74,11 @@ def test_a_result_waits_for_no_decision(
         answer = observe(running, "s", Value(1.5, trial)).view
         assert (answer.study.counts.completed, answer.study.best and answer.study.best.value) == (1, 1.5)
         assert not waiting.done()
-        (fallback,) = waiting.result(10).view.trials
-    assert fallback.origin == "fallback"
+        models.is_holding = False
+        for reply in models.replies:
+            reply()
+        (decided,) = waiting.result(PATIENCE).view.trials
+    assert decided.origin == "policy"
     running.close()
 
 

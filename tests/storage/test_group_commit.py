@@ -13,14 +13,15 @@ import sqlalchemy as sa
 from adabkb_service.errors import Busy
 from adabkb_service.storage import group_commit
 from adabkb_service.storage.database import Database
+from tests.waiting import PATIENCE, wait_for
 
 Work = Callable[[sa.Connection], int]
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Database:
-    """A database with a table of numbers, whose writers wait for a second."""
-    opened = Database(f"sqlite:///{tmp_path}/numbers.db", lock_seconds=1.0)
+    """A database with a table of numbers."""
+    opened = Database(f"sqlite:///{tmp_path}/numbers.db", lock_seconds=PATIENCE)
     with opened.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
     return opened
@@ -39,22 +40,26 @@ def numbers(database: Database) -> list[int]:
         return list(connection.exec_driver_sql("SELECT number FROM numbers ORDER BY number").scalars())
 
 
+def wait_for_parts(database: Database, count: int) -> None:
+    turns = database._turns
+    assert turns is not None
+    wait_for(lambda: len(turns._parts) == count)
+
+
 def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
     """The outcomes of writers that all wait for the same one before them."""
     begun, go_on = threading.Event(), threading.Event()
 
     def first(_: sa.Connection) -> int:
         begun.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE)
         return 0
 
     with ThreadPoolExecutor(len(works) + 1) as pool:
         pool.submit(database.write, first)
-        assert begun.wait(60)
+        assert begun.wait(PATIENCE)
         outcomes = [pool.submit(database.write, work) for work in works]
-        assert database._turns is not None
-        while len(database._turns._parts) < len(works):
-            pass
+        wait_for_parts(database, len(works))
         go_on.set()
     return outcomes
 
@@ -88,28 +93,48 @@ def test_a_part_that_fails_is_undone_alone(database: Database) -> None:
 
 
 def test_a_writer_that_waits_too_long_is_busy_and_writes_nothing(database: Database) -> None:
+    assert database._turns is not None
+    database._turns._seconds = 0.1
     with database.writing(), ThreadPoolExecutor(1) as pool, pytest.raises(Busy):
         pool.submit(database.write, insert(1)).result()
     database.write(insert(2))
     assert numbers(database) == [2]
 
 
-def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Database) -> None:
+class UntilBegun:
+    """The lock of the writers; whoever does not have it when the writing begins has waited for too long."""
+
+    def __init__(self) -> None:
+        self.begun, self.is_over = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+
+    def acquire(self, timeout: float) -> bool:
+        del timeout  # the event tells when it is over
+        while not self._lock.acquire(timeout=0.01):
+            if self.begun.is_set():
+                self.is_over.set()
+                return False
+        return True
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It has waited for longer than it may when somebody writes it: it must not say that nothing was written."""
-    begun, go_on = threading.Event(), threading.Event()
+    lock = UntilBegun()
+    monkeypatch.setattr(database._turns, "_lock", lock)
 
     def slow(connection: sa.Connection) -> int:
-        begun.set()
-        go_on.wait(60)
+        lock.begun.set()
+        assert lock.is_over.wait(PATIENCE)
         return insert(1)(connection)
 
     with ThreadPoolExecutor(2) as pool:
         with database.writing():
             both = [pool.submit(database.write, work) for work in (slow, insert(2))]
-            assert database._turns is not None
-            while len(database._turns._parts) < 2:
-                pass
-        assert begun.wait(60)
-        threading.Timer(1.5, go_on.set).start()
-    assert [outcome.result() for outcome in both] == [1, 2]
+            wait_for_parts(database, 2)
+        assert [outcome.result() for outcome in both] == [1, 2]
     assert numbers(database) == [1, 2]

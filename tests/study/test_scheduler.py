@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,9 +17,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.study.scheduler import Scheduler
 from tests.operations.conftest import definition
 from tests.operations.verbs import Value
-
-PATIENCE = 60.0
-"""Seconds after which something will never happen."""
+from tests.waiting import PATIENCE, wait_for
 
 
 @pytest.mark.parametrize("threads", [0, 1])
@@ -122,7 +121,7 @@ def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None
     scheduler.close()
 
 
-@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("threads", [0, 1])
 def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
     fired: dict[str, float] = {}
     scheduler = Scheduler(lambda study_id: fired.update({study_id: time.monotonic()}), threads)
@@ -142,14 +141,18 @@ def test_those_who_wait_are_not_woken_in_place_of_the_thread_that_works() -> Non
     """However many they are: each notification leads to a turn. Otherwise a study would wait for the next event."""
     is_over, turns = threading.Event(), Counter[str]()
     scheduler = Scheduler(lambda study_id: turns.update([study_id]), 1)
+
+    def has_turned(number: int) -> bool:
+        return turns["s"] == number
+
     with ThreadPoolExecutor(20) as pool:
         for _ in range(20):
             pool.submit(scheduler.work_until, is_over.is_set)
         scheduler.open()
         try:
-            for number in range(20):
+            for number in range(1, 21):
                 scheduler.ready("s")
-                wait_for(lambda number=number: turns["s"] == number + 1, seconds=20)
+                wait_for(partial(has_turned, number))
         finally:
             is_over.set()
     scheduler.close()
@@ -181,7 +184,7 @@ def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
 
     def serve(_: str) -> None:
         began.set()
-        time.sleep(0.05)
+        wait_for(lambda: scheduler._closed)
         ended.set()
 
     scheduler = Scheduler(serve, 4)
@@ -192,10 +195,3 @@ def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
     scheduler.close()
     assert ended.is_set()
     assert set(threading.enumerate()) == before
-
-
-def wait_for(is_so: Any, seconds: float = PATIENCE) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it never was"
-        time.sleep(0.002)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 from adabkb_service.engine.slices import are_alike
@@ -104,7 +104,7 @@ class ModelLink:
 
     def is_worth_waiting_for(self) -> bool:
         """Whether a reply may come soon, and be of use."""
-        now = time.monotonic()
+        now = monotonic()
         if now < self._left_alone_until:
             return False
         if (self.error is not None or not self.is_in_order) and self._told <= self.head:
@@ -116,12 +116,12 @@ class ModelLink:
         what it was last told."""
         is_asked = self._asked >= (self.position or -1, count) and are_alike(fixed, self._asked_fixed)
         is_told = self._told == self.known and (count == 0 or is_asked)
-        if is_told or time.monotonic() < self._left_alone_until:
+        if is_told or monotonic() < self._left_alone_until:
             return
         events, self._untold = self._untold, []
         self._told, self._asked, self._asked_fixed = self.known, (self.position or -1, count), fixed
         if self._waiting_since is None:
-            self._waiting_since = time.monotonic()
+            self._waiting_since = monotonic()
         self.inference.post(Advance(self.study_id, self.incarnation, self.known, events, count, fixed), self.receive)
 
     def ask(self, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
@@ -141,11 +141,11 @@ class ModelLink:
             self._lost += 1
             self._lost_last = reply.run
             seconds = min(2.0**self._lost, MOST_LOST_SECONDS) if self._lost > 1 else 0.0
-            self._left_alone_until = time.monotonic() + seconds
+            self._left_alone_until = monotonic() + seconds
             self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
             is_last = not reply.behind and reply.head >= self._told
-            self._waiting_since = None if is_last else time.monotonic()
+            self._waiting_since = None if is_last else monotonic()
             if not reply.behind:
                 self._adopt(reply)
 

@@ -19,6 +19,7 @@ from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from tests.storage.rows import INCARNATION, event, study
 from tests.storage.writes import change, lock
+from tests.waiting import PATIENCE
 
 LOCK_SECONDS = 0.3
 
@@ -208,7 +209,7 @@ def test_two_studies_do_not_block_one_another_on_postgresql(other_postgresql: st
 
 
 def test_a_deadlock_ends_with_one_winner_on_postgresql(other_postgresql: str) -> None:
-    database, both = prepared(other_postgresql, lock_seconds=10.0), threading.Barrier(2)
+    database, both = prepared(other_postgresql, lock_seconds=PATIENCE), threading.Barrier(2)
 
     def write(first: str, second: str) -> str:
         try:

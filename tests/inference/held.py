@@ -1,0 +1,25 @@
+"""Models that answer when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from adabkb_service.inference.inprocess import InProcess
+from adabkb_service.inference.messages import Message, Reply
+from adabkb_service.inference.pool import Receive
+from adabkb_service.storage.database import Database
+
+
+class Held(InProcess):
+    """Models whose replies wait until they are let go."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.replies: list[Callable[[], None]] = []
+        self.is_holding = False
+
+    def post(self, message: Message, receive: Receive) -> None:
+        def hold(reply: Reply) -> None:
+            self.replies.append(lambda: receive(reply))
+
+        super().post(message, hold if self.is_holding else receive)
