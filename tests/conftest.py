@@ -25,9 +25,10 @@ from tests.spares import Spares, address, created, drop
 
 BACKENDS = ["sqlite", "postgresql"]
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell starts what runs in its background so, and the programs that the tests start would inherit it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell starts what runs in its background so, as does nohup, and the programs that the tests start would inherit it.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 ssl.create_default_context = functools.cache(ssl.create_default_context)  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Servers whose answers do not depend on how busy the machine is. As a program: ``adabkb`` with such a server."""
+"""Servers and clients whose answers do not depend on how busy the machine is. As a program: ``adabkb`` so."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Any
 
 from tenacity import stop_after_delay
 
-from adabkb_service import app
-from adabkb_service.cli import main
-from adabkb_service.inference import host, link, pool
-from adabkb_service.operations import service
-from adabkb_service.study import contention, owner, turn
+from adabkb_client import async_worker, trial_calls, worker
 from tests import patient_worker
 from tests.waiting import PATIENCE
 
 
 def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
     """Wait for a model, a turn, another writer and one who holds a lock as long as that takes."""
+    # With the engine, which takes seconds to load, and not while tests are collected.
+    from adabkb_service import app
+    from adabkb_service.inference import host, link, pool
+    from adabkb_service.operations import service
+    from adabkb_service.study import contention, owner, turn
+
     for module, name in (
         (turn, "DECIDE_SECONDS"),
         (turn, "FOLLOW_SECONDS"),
@@ -27,6 +29,9 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
         (service, "ANSWER_SECONDS"),
         (pool, "CLOSE_SECONDS"),
         (app, "HOLDER_SECONDS"),
+        (trial_calls, "RELEASE_PATIENCE"),
+        (worker, "RELEASE_PATIENCE"),
+        (async_worker, "RELEASE_PATIENCE"),
     ):
         set_to(module, name, PATIENCE)
     set_to(pool, "_work", patient_worker.work)
@@ -34,5 +39,7 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
 
 
 if __name__ == "__main__":
+    from adabkb_service.cli import main
+
     be_patient()
     main()

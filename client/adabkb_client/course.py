@@ -3,10 +3,10 @@
 import logging
 import math
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import Protocol
 
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied, WorkerLost
@@ -49,7 +49,7 @@ class Course:
         self.error: BaseException | None = None
         self._study_id = study_id
         self._over = over
-        self._deadline = math.inf if options.timeout is None else time.monotonic() + options.timeout
+        self._deadline = math.inf if options.timeout is None else monotonic() + options.timeout
         self._taken = 0
         self._completed = 0
         self._failed = 0
@@ -61,7 +61,7 @@ class Course:
     @property
     def remaining(self) -> float:
         """Seconds until the timeout."""
-        return max(self._deadline - time.monotonic(), 0.0)
+        return max(self._deadline - monotonic(), 0.0)
 
     @property
     def is_over(self) -> bool:

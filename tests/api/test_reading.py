@@ -222,7 +222,7 @@ def test_the_page_to_try_the_api_needs_no_other_host(api: httpx.Client) -> None:
 
 def test_head_answers_where_get_does(server: str) -> None:
     """With its status and its headers, without a body. A stream of events does not keep it waiting."""
-    with httpx.Client(base_url=server, timeout=10) as client:
+    with httpx.Client(base_url=server, timeout=60) as client:
         client.post("/v1/studies", json=DEFINITION)
         for path in ("/", "/docs", "/healthz", "/metrics", "/v1/studies", "/v1/studies/s", "/v1/studies/nowhere"):
             asked, got = client.head(path), client.get(path)

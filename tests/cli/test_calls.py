@@ -213,10 +213,13 @@ def test_a_name_that_the_terminal_cannot_show_is_printed_as_an_escape(create: Ca
 def test_watching_shows_what_happens_until_the_study_is_complete(create: Callable[..., Study]) -> None:
     study = create(budget=1)
     trial = study.suggest()
-    timer = threading.Timer(0.3, study.observe, (trial, 0.5))
-    timer.start()
-    events = [json.loads(line) for line in adabkb("watch", study.id, "--json").splitlines()]
-    assert [event["kind"] for event in events] == ["observed", "completed"]
+    with subprocess.Popen([ADABKB, "watch", study.id], stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().startswith(f"{study.id}: running")
+        study.observe(trial, 0.5)
+        assert [line.split()[3] for line in watching.stdout] == ["observed", "completed"]
+    events = [json.loads(line) for line in adabkb("watch", study.id, "--all", "--json").splitlines()]
+    assert [event["kind"] for event in events] == ["created", "suggested", "observed", "completed"]
     said = adabkb("watch", study.id, "--all").splitlines()
     assert said[0].startswith(f"{study.id}: complete (budget), 1 of 1")
     assert [line.split()[3] for line in said[1:]] == ["created", "suggested", "observed", "completed"]

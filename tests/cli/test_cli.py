@@ -272,7 +272,7 @@ def test_an_open_stream_does_not_keep_the_server_from_stopping(tmp_path: Path) -
     with server_process(f"sqlite:///{tmp_path}/a.db") as server:
         assert httpx.post(f"{server.address}/v1/studies", json=DEFINITION).status_code == 201
         address, accept = f"{server.address}/v1/studies/s/events", {"Accept": "text/event-stream"}
-        with httpx.stream("GET", address, headers=accept, timeout=20) as stream:
+        with httpx.stream("GET", address, headers=accept, timeout=60) as stream:
             lines = stream.iter_lines()
             while next(lines) != "event: created":
                 pass

@@ -9,19 +9,44 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from adabkb_client import Bool, Categorical, Fixed, Float, Study
-from adabkb_service.cli import processes
+from adabkb_service.cli import evaluation, processes
 from tests.cli.shell import adabkb
 from tests.client.faults import proxy
-from tests.waiting import wait_for
+from tests.processes import is_alive
+from tests.waiting import PATIENCE, wait_for
 
-ADABKB = str(Path(sys.executable).with_name("adabkb"))
+ROOT = Path(__file__).parents[2]
+ADABKB = (sys.executable, "-m", "tests.cli.patient")
 Create = Callable[..., Study]
+
+
+@pytest.fixture(autouse=True)
+def _waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a program prints is waited for to the end."""
+    monkeypatch.setattr(processes, "PIPE_PATIENCE", PATIENCE)
+    monkeypatch.setattr(processes, "DRAIN_PATIENCE", PATIENCE)
+
+
+@pytest.fixture
+def _waits_for_a_line(monkeypatch: pytest.MonkeyPatch, _waits: None) -> None:
+    """What a program prints is waited for to the first line of each output, as the end may never come."""
+
+    class Output(processes.Output):
+        def wait(self, patience: float) -> None:
+            wait_for(lambda: self._end)
+            super().wait(patience)
+
+    monkeypatch.setattr(evaluation, "Output", Output)
+    monkeypatch.setattr(processes, "PIPE_PATIENCE", 0.1)
+    monkeypatch.setattr(processes, "DRAIN_PATIENCE", 0.1)
 
 
 @pytest.fixture
@@ -47,8 +72,9 @@ Run = Callable[..., str]
 @contextmanager
 def started(address: str, study: Study, script: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """The command as a process of its own, for what ends it."""
-    command = [ADABKB, "run", study.id, "--url", address, *options, "--", "sh", "-c", script]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [*ADABKB, "run", study.id, "--url", address, "--grace", str(PATIENCE), *options, "--", "sh", "-c", script]
+    there = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=there, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
@@ -61,14 +87,6 @@ def states(study: Study) -> list[str]:
 
 def reasons(study: Study) -> list[str | None]:
     return [trial.reason for trial in study.trials()]
-
-
-def is_alive(pid: str) -> bool:
-    """Whether a process lives; one that has ended and waits for its parent does not."""
-    try:
-        return Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 # What a program is told, and what it answers
@@ -254,11 +272,22 @@ def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Ru
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children_and_the_trial_fails(
-    create: Create, run: Run, folder: Path
+    create: Create, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    files = iter(["waits", "asked"])
+
+    class Watch(threading.Event):
+        """What waits for the end of the program: time does not run out before a file is there."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            wait_for((folder / next(files)).exists)
+            return super().wait(timeout)
+
+    monkeypatch.setattr(evaluation, "threading", SimpleNamespace(**{**vars(threading), "Event": Watch}))
     study = create(budget=1)
-    run(study, "trap 'touch asked' TERM; sleep 60 & echo $! >child; wait; wait", "--timeout", "0.2", "--grace", "0.2")
-    assert reasons(study) == ["no result after 0.2 seconds (--timeout)"]
+    script = "trap 'touch asked' TERM; sleep 3600 & echo $! >child; touch waits; wait; trap '' TERM; sleep 3600"
+    run(study, script, "--timeout", "0.1", "--grace", "0.1")
+    assert reasons(study) == ["no result after 0.1 seconds (--timeout)"]
     assert (folder / "asked").exists()
     assert not is_alive((folder / "child").read_text())
 
@@ -387,6 +416,7 @@ def test_a_result_that_is_on_its_way_when_a_signal_comes_is_stored(create: Creat
         (folder / "go").touch()
         wait_for(lambda: faulty.keys("/observe"))
         process.terminate()
+        faulty.go_on.set()
         assert process.wait(60) == 128 + signal.SIGTERM
     assert states(study) == ["completed"]
     assert not faulty.keys("/release")
@@ -396,9 +426,9 @@ def test_a_second_signal_ends_a_command_that_waits_for_an_absent_server(
     create: Create, address: str, folder: Path
 ) -> None:
     study = create(budget=2)
-    with proxy(address) as faulty, started(faulty.url, study, ANSWERS_TERM, "--grace", "60") as process:
+    with proxy(address) as faulty, started(faulty.url, study, ANSWERS_TERM) as process:
         wait_for((folder / "here").exists)
-        faulty.faults.append("slow")  # the result comes through, and nothing after it
+        faulty.faults.append(None)  # the result comes through, and nothing after it
         faulty.faults.extend(["lose request"] * 1000)
         process.terminate()
         wait_for(lambda: faulty.keys("/recommendation"))
@@ -425,27 +455,39 @@ def test_after_kill_9_nothing_is_left_but_a_lease_that_runs_out(create: Create, 
     wait_for(lambda: states(study) == ["expired"])
 
 
+@pytest.mark.usefixtures("_waits_for_a_line")
 def test_what_a_program_has_started_does_not_outlive_it(create: Create, run: Run, folder: Path) -> None:
     study = create(budget=1)
-    run(study, "sleep 60 & echo $! >child; echo 1")
+    run(study, "sleep 3600 & echo $! >child; echo some words >&2; echo 1")
     assert states(study) == ["completed"]
     assert not is_alive((folder / "child").read_text())
 
 
+@pytest.mark.usefixtures("_waits_for_a_line")
 def test_a_daemon_that_holds_the_output_open_does_not_hold_up_the_result(
-    create: Create, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    create: Create, run: Run, folder: Path
 ) -> None:
-    monkeypatch.setattr(processes, "PIPE_PATIENCE", 0.2)
-    monkeypatch.setattr(processes, "DRAIN_PATIENCE", 0.2)
     study = create(budget=1)
-    run(study, "setsid sh -c 'echo $$ >daemon; sleep 60' & while [ ! -s daemon ]; do sleep 0.01; done; echo 1")
+    daemon = "setsid sh -c 'echo $$ >daemon; sleep 3600' & while [ ! -s daemon ]; do sleep 0.01; done"
+    run(study, f"{daemon}; echo some words >&2; echo 1")
     assert states(study) == ["completed"]
     os.killpg(int((folder / "daemon").read_text()), signal.SIGKILL)
 
 
-def test_the_lease_is_renewed_while_the_program_runs(create: Create, run: Run) -> None:
+def test_the_lease_is_renewed_while_the_program_runs(
+    create: Create, run: Run, folder: Path, renewal: Callable[[Study], None]
+) -> None:
     study = create(budget=1)
-    run(study, "sleep 1; echo 1", "--lease-seconds", "0.4")
+
+    def let_go() -> None:
+        wait_for((folder / "here").exists)
+        renewal(study)
+        (folder / "go").touch()
+
+    with ThreadPoolExecutor(1) as elsewhere:
+        renewed = elsewhere.submit(let_go)
+        run(study, "touch here; while [ ! -e go ]; do sleep 0.01; done; echo 1", "--lease-seconds", "3600")
+        renewed.result()
     [trial] = study.trials()
     assert (trial.state, trial.attempt) == ("completed", 1)
 
@@ -454,6 +496,6 @@ def test_two_commands_share_a_study(create: Create, address: str) -> None:
     study = create(budget=4)
     two = ("--count", "2")
     with started(address, study, "echo {layers}", *two) as one, started(address, study, "echo {layers}", *two) as other:
-        assert (one.wait(120), other.wait(120)) == (0, 0)
+        assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)
     assert states(study) == ["completed"] * 4
     assert len({trial.worker for trial in study.trials()}) == 2

@@ -2,15 +2,16 @@
 
 import socket
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
 import httpx
+
+from tests.waiting import PATIENCE
 
 Fault = Literal[
     "lose request",
@@ -41,10 +42,14 @@ INSTEAD: dict[Fault, tuple[int, dict[str, str], bytes]] = {
 @dataclass
 class Proxy:
     url: str
+    upstream: str
+    """Where requests are forwarded to."""
     faults: deque[Fault | None] = field(default_factory=deque)
     """What befalls the next requests, None for nothing; those after them are forwarded faithfully."""
     sent: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Method, path and idempotency key of every request that came."""
+    go_on: threading.Event = field(default_factory=threading.Event)
+    """Until which a request that is "late" is not forwarded, and an answer that is "slow" is not."""
 
     def keys(self, path_end: str) -> list[str | None]:
         return [key for _, path, key in self.sent if path.endswith(path_end)]
@@ -67,10 +72,16 @@ def proxy(upstream: str) -> Iterator[Proxy]:
                 return
             headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
             if fault == "late":
-                time.sleep(0.5)
-            answer = http.request(self.command, self.path, content=body, headers=headers)
-            if fault in ("stall", "slow"):
-                time.sleep(0.5)
+                state.go_on.wait(PATIENCE)
+            try:
+                answer = http.request(self.command, state.upstream + self.path, content=body, headers=headers)
+            except httpx.TransportError:
+                self.hang_up()
+                return
+            if fault == "slow":
+                state.go_on.wait(PATIENCE)
+            if fault == "stall":
+                self.connection.recv(1, socket.MSG_PEEK)  # returns when the client has given up
             if fault in ("lose answer", "stall"):
                 self.hang_up()
             else:
@@ -89,17 +100,19 @@ def proxy(upstream: str) -> Iterator[Proxy]:
 
         def hang_up(self) -> None:
             self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # the client was faster
+                self.connection.shutdown(socket.SHUT_RDWR)
 
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with httpx.Client(base_url=upstream, timeout=30) as http, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        state = Proxy(f"http://127.0.0.1:{server.server_port}")
+    with httpx.Client(timeout=PATIENCE) as http, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        state = Proxy(f"http://127.0.0.1:{server.server_port}", upstream)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
             yield state
         finally:
+            state.go_on.set()
             server.shutdown()
             thread.join()

@@ -11,6 +11,7 @@ import pytest
 
 from adabkb_client import AsyncClient, AsyncLeasedTrial, AsyncStudy, Client, Float, RunReport, Study, Trial
 from tests.client.faults import Proxy
+from tests.waiting import PATIENCE, wait_for
 
 BUDGET = 12
 
@@ -46,7 +47,7 @@ def test_tasks_use_exactly_the_budget_and_callbacks_are_told(server: str, study:
     told: list[int] = []
 
     async def function(trial: AsyncLeasedTrial) -> tuple[float, float]:
-        await asyncio.wait_for(together.wait(), 20)  # passes only if four evaluations are under way at once
+        await asyncio.wait_for(together.wait(), PATIENCE)  # passes only if four evaluations are under way at once
         await trial.set_attribute("task", trial.number)
         return trial.parameters["x"], 0.125
 
@@ -152,11 +153,11 @@ def test_a_cancelled_run_gives_all_its_trials_back(server: str, study: Study) ->
 
 def test_a_trial_that_is_just_being_handed_out_is_given_back_too(study: Study, faulty: Proxy) -> None:
     async def work(remote: AsyncStudy) -> None:
-        faulty.faults.extend(["slow"] * 2)  # the budget, the first trial
+        faulty.faults.extend([None, "slow"])  # the budget, the first trial
         task = asyncio.create_task(remote.run(itself))
-        while not await asyncio.to_thread(lambda: list(study.trials())):
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(wait_for, lambda: list(study.trials()))
         task.cancel()
+        faulty.go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await task
 
@@ -185,5 +186,5 @@ def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study,
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
         process.send_signal(number)
-        assert process.wait(timeout=20) == code
+        assert process.wait(PATIENCE) == code
     assert [trial.state for trial in study.trials()] == ["released", "released"]

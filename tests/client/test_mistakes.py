@@ -1,13 +1,14 @@
 """``study.run``: a mistake of the program ends the run at once, says what it is, and costs no trial."""
 
 import functools
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 from adabkb_client import Client, Float, NoTrialAvailable, Study
+from tests.waiting import wait_for
 
 BUDGET = 12
 
@@ -37,11 +38,19 @@ def test_a_run_on_a_study_that_somebody_paused_waits_and_says_so(
     study: Study, caplog: pytest.LogCaptureFixture
 ) -> None:
     study.pause()
-    timer = threading.Timer(1.0, study.resume)
-    timer.start()
-    assert study.run(lambda x: x).completed == BUDGET
-    timer.join()
-    (said,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+    def warnings() -> list[str]:
+        return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+    def resume() -> None:
+        wait_for(warnings)
+        study.resume()
+
+    with ThreadPoolExecutor(1) as elsewhere:
+        resumed = elsewhere.submit(resume)
+        assert study.run(lambda x: x).completed == BUDGET
+        resumed.result()
+    (said,) = warnings()
     assert "paused" in said
     assert "study.resume()" in said
 

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,6 +27,7 @@ from adabkb_client import (
     Unavailable,
 )
 from tests.client.faults import Fault, Proxy
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -137,8 +137,7 @@ def test_a_process_that_is_killed_while_it_waits_for_the_server_leaves_its_resul
         assert process.stdout.readline() == "evaluated\n"
         faulty.faults.extend(["lose request"] * 1000)
         print(file=process.stdin, flush=True)
-        while not list(outbox.rglob("*.json")):
-            time.sleep(0.02)
+        wait_for(lambda: list(outbox.rglob("*.json")))
         process.kill()
     faulty.faults.clear()
     with Client(faulty.url) as client:
@@ -153,6 +152,7 @@ def test_what_several_processes_send_at_once_is_stored_once(study: Study, remote
             remote.observe_point({"x": 0.5, "y": 2.0}, value)
     faulty.faults.clear()
     faulty.faults.extend(["slow"] * 6)
+    before = len(faulty.keys("/observe"))
     clients = [Client(faulty.url) for _ in range(3)]
 
     def deliver(client: Client) -> None:
@@ -162,6 +162,8 @@ def test_what_several_processes_send_at_once_is_stored_once(study: Study, remote
     threads = [threading.Thread(target=deliver, args=(client,)) for client in clients]
     for thread in threads:
         thread.start()
+    wait_for(lambda: len(faulty.keys("/observe")) == before + 3)
+    faulty.go_on.set()
     for thread in threads:
         thread.join()
     for client in clients:

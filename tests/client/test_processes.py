@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import pytest
 
 from adabkb_client import Client, Float, Study, Trial, WorkerDied
 from tests.client import objectives
+from tests.processes import is_alive
+from tests.waiting import wait_for
 
 BUDGET = 6
 
@@ -56,8 +58,20 @@ def test_the_death_of_a_process_can_be_named_among_the_failures_to_go_on_after(s
     assert (report.failed, report.reason) == (2, "n_trials")
 
 
-def test_a_lease_is_renewed_although_the_function_holds_the_interpreters_lock(study: Study) -> None:
-    report = study.run(objectives.without_the_lock, processes=True, n_trials=1, lease_seconds=1)
+def test_a_lease_is_renewed_although_the_function_holds_the_interpreters_lock(
+    study: Study, renewal: Callable[[Study], None], tmp_path: Path
+) -> None:
+    def let_go() -> None:
+        wait_for(lambda: list(study.trials("active")))
+        renewal(study)
+        pipe.open("w").close()
+
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as elsewhere:
+        renewed = elsewhere.submit(let_go)
+        held = partial(objectives.without_the_lock, pipe)
+        report = study.run(held, processes=True, n_trials=1, lease_seconds=3600)
+        renewed.result()
     assert report.completed == 1
     assert [event.kind for event in study.events()] == ["created", "suggested", "observed"]
 
@@ -189,12 +203,12 @@ def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
 
 
 def test_a_process_that_is_killed_while_it_is_idle_is_replaced(study: Study) -> None:
-    seen: list[float] = []
+    seen: list[int] = []
 
     def kill_it(_: Study, __: Trial) -> None:
-        seen.append(next(reversed(list(study.observations()))).value)
-        os.kill(int(seen[-1]), signal.SIGKILL)
-        time.sleep(0.1)
+        seen.append(int(next(reversed(list(study.observations()))).value))
+        os.kill(seen[-1], signal.SIGKILL)
+        wait_for(lambda: not is_alive(seen[-1]))
 
     report = study.run(objectives.in_another_process, processes=True, n_trials=3, callbacks=[kill_it])
     assert report.completed == 3

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from adabkb_client import Client, Float, Study
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -50,9 +51,16 @@ def test_a_run_says_whom_it_waits_for(study: Study, caplog: pytest.LogCaptureFix
     caplog.set_level("INFO", "adabkb_client")
     held = study.suggest(worker="node7:123")
     assert held.leased_until is not None
-    timer = threading.Timer(1.5, study.observe, (held, 0.0))
-    timer.start()
-    study.run(lambda x: x)
-    timer.join()
-    waits = [record.message for record in caplog.records if record.message.startswith("waiting")]
-    assert waits == [f"waiting for node7:123 until {held.leased_until.astimezone():%H:%M}"]
+
+    def waits() -> list[str]:
+        return [record.message for record in caplog.records if record.message.startswith("waiting")]
+
+    def tell() -> None:
+        wait_for(waits)
+        study.observe(held, 0.0)
+
+    with ThreadPoolExecutor(1) as elsewhere:
+        told = elsewhere.submit(tell)
+        study.run(lambda x: x)
+        told.result()
+    assert waits() == [f"waiting for node7:123 until {held.leased_until.astimezone():%H:%M}"]

@@ -63,7 +63,10 @@ def test_several_values_are_told_at_once(study: Study) -> None:
         study.report(trial, 2.5, 0.1)  # type: ignore[arg-type]
 
 
-def test_reports_wait_in_memory_while_the_server_is_away(faulty: Proxy, study: Study) -> None:
+def test_reports_wait_in_memory_while_the_server_is_away(
+    faulty: Proxy, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adabkb_client.report_calls.REPORT_PATIENCE", 0.2)
     with Client(faulty.url, retry_for=0) as client, client.study("s").trial() as trial:
         faulty.faults.extend(["lose request"] * 200)
         assert not trial.report(1, 0.5)

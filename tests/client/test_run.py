@@ -5,14 +5,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from adabkb_client import Client, ConnectionFailed, Float, Study, StudyComplete
-from tests.client.faults import Proxy
+from tests.client.faults import Proxy, proxy
+from tests.waiting import PATIENCE, wait_for
 
 BUDGET = 12
 
@@ -173,36 +174,29 @@ def test_a_signal_that_another_thread_receives_ends_the_run_too(server: str, stu
 
 
 def test_a_trial_that_is_just_being_handed_out_at_the_end_is_given_back_too(study: Study, faulty: Proxy) -> None:
-    faulty.faults.extend(["slow"] * 3)  # the study, its budget, the first trial
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, faulty.url], stderr=subprocess.DEVNULL) as process:
-        while not list(study.trials()):
-            time.sleep(0.02)
+    faulty.faults.extend([None, None, "slow"])  # the study, its budget, the first trial
+    patient = f"import adabkb_client.worker; adabkb_client.worker.RELEASE_PATIENCE = {PATIENCE}\n"
+    command = [sys.executable, "-c", patient + PROGRAM, faulty.url]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: list(study.trials()))
         process.send_signal(signal.SIGTERM)
+        faulty.go_on.set()
         process.wait(timeout=60)
     assert {trial.state for trial in study.trials()} == {"released"}
 
 
 class Server:
-    """A server process that can be killed and started again at the same address."""
+    """A server process that can be killed and started again."""
 
     def __init__(self, database: Path) -> None:
         self.database = f"sqlite:///{database}"
-        self.port = "0"
         self.start()
 
     def start(self) -> None:
-        command = [
-            str(Path(sys.executable).with_name("adabkb")),
-            "serve",
-            "--port",
-            self.port,
-            "--database",
-            self.database,
-        ]
+        command = [str(Path(sys.executable).with_name("adabkb")), "serve", "--port", "0", "--database", self.database]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().split()[-1]
-        self.port = self.url.rpartition(":")[2]
 
     def kill(self) -> None:
         assert self.process.stdout is not None
@@ -219,21 +213,29 @@ def mortal(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_server_killed_in_the_middle_of_a_run_loses_nothing(mortal: Server) -> None:
-    with Client(mortal.url) as client:
+    """It is started again at another port, which might be taken by then; to the client its address stays."""
+    with proxy(mortal.url) as door, Client(door.url) as client:
         study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
         lock = threading.Lock()
         values: list[float] = []
+        restarted: list[Future[None]] = []
+
+        def restart(before: int) -> None:
+            wait_for(lambda: len(door.sent) > before)  # a request meets no server
+            mortal.start()
+            door.upstream = mortal.url
 
         def function(x: float) -> float:
             with lock:
                 values.append(parabola(x))
                 if len(values) == 5:
                     mortal.kill()
-                    threading.Timer(0.5, mortal.start).start()
-            time.sleep(0.05)
+                    restarted.append(elsewhere.submit(restart, len(door.sent)))
             return parabola(x)
 
-        report = study.run(function, workers=2)
+        with ThreadPoolExecutor(1) as elsewhere:
+            report = study.run(function, workers=2)
+        restarted[0].result()
         assert (report.completed, report.failed) == (BUDGET, 0)
         assert sorted(observation.value for observation in study.observations()) == sorted(values)
         assert [trial.state for trial in study.trials()] == ["completed"] * BUDGET

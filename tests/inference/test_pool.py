@@ -35,6 +35,7 @@ from tests.inference.rounds import rounds
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask as Asking
 from tests.operations.verbs import Value, get, observe, suggest
+from tests.processes import is_alive
 from tests.waiting import PATIENCE, wait_for
 
 
@@ -63,15 +64,6 @@ def process_of(pool: WorkerPool) -> int:
     """The process that runs now, once there is one."""
     wait_for(lambda: bool(pool.pids) and is_alive(pool.pids[0]))
     return pool.pids[0]
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process is there, and not merely waits to be buried."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_the_server_itself_loads_no_engine() -> None:
