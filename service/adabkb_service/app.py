@@ -101,6 +101,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.service = running
     app.state.overview = Overview(running)
     app.state.gate = gate
+    app.state.study_metrics = settings.study_metrics
     app.state.routes = ROUTES
     problems.install(app)
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)

@@ -71,6 +71,9 @@ class Settings(BaseSettings):
     blas_threads: int = Field(
         1, ge=1, description="threads of one linear algebra call; must be the same for all servers and for replay"
     )
+    study_metrics: bool = Field(
+        False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"
+    )
     access_log: bool = Field(False, description="log each request as a line of JSON")
 
     @property

@@ -14,6 +14,8 @@ from adabkb_service.api.kinds import all_kinds
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.contract.algorithms import SYSTEMS
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.study_figures import of_studies
 from adabkb_service.settings import Settings, table
 from benchmarks import calibration as calibration_benchmark
 from benchmarks import scaling as scaling_benchmark
@@ -47,6 +49,21 @@ def routes() -> str:
         for method, call in calls.items()
     ]
     return "\n".join(["| call | answers | |", "|---|---|---|", *rows])
+
+
+def metrics() -> str:
+    """What /metrics has of the service's own."""
+    running: Service = create_app(Settings(database="sqlite:///unused.db")).state.service
+    families = [*running.metrics.registry.collect(), *of_studies([])]
+    suffixes = {"counter": "_total"}
+    return markdown(
+        ["metric", "", ""],
+        [
+            [f"`{family.name}{suffixes.get(family.type, '')}`", family.type, family.documentation]
+            for family in families
+            if family.name.startswith("adabkb_")
+        ],
+    )
 
 
 def errors() -> str:
@@ -169,6 +186,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "cli": ("command-line.md", command_line),
     "routes": ("http.md", routes),
     "errors": ("http.md", errors),
+    "metrics": ("telemetry.md", metrics),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
     "throughput": ("benchmarks.md", throughput),

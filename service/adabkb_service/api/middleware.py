@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adabkb_service.api.kinds import HTTP
 from adabkb_service.api.problems import problem
-from adabkb_service.study.metrics import Metrics
+from adabkb_service.telemetry.metrics import Metrics
 
 access_log = logging.getLogger("adabkb.access")
 
@@ -55,8 +55,7 @@ class RequestMiddleware:
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unmatched")
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._metrics.requests.labels(method, route, str(status)).inc()
-        self._metrics.request_seconds.labels(method, route).observe(seconds)
+        self._metrics.answered(method, route, status, seconds)
         if access_log.isEnabledFor(logging.INFO):
             line = {
                 "request_id": scope["state"]["request_id"],

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from fastapi import APIRouter, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from adabkb_service.api.admission import GuardedRoute, needs, needs_nothing
+from adabkb_service.api.admission import CallerDep, GuardedRoute, needs, needs_nothing
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
 from adabkb_service.errors import Unavailable
+from adabkb_service.operations.study_figures import StudyFigures
 from adabkb_service.storage import migration
 
 router = APIRouter(tags=["system"], route_class=GuardedRoute)
@@ -50,6 +51,11 @@ def get_version() -> Version:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 @needs("read")
-def get_metrics(service: ServiceDep) -> Response:
-    """Prometheus metrics."""
-    return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
+    """Prometheus metrics; with the setting study_metrics also of the studies that one may read."""
+    text = generate_latest(service.metrics.registry)
+    if request.app.state.study_metrics:
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(StudyFigures(service.database, caller))
+        text += generate_latest(registry)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)

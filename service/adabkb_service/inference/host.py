@@ -203,7 +203,7 @@ class ModelHost:
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", message.study_id)
             error = f"{type(failure).__name__}: {failure}"[:500]
-        self._tell(number, replace(_advanced(model, error), asked=message.decide))
+        self._tell(number, replace(_advanced(model, error), asked=message.decide, cache_bytes=self.store.bytes))
 
     def _asked(self, message: Ask, model: Model) -> Answered:
         try:

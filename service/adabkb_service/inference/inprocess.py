@@ -6,7 +6,7 @@ import itertools
 import threading
 
 from adabkb_service.inference.host import ModelHost
-from adabkb_service.inference.messages import Message, Reply
+from adabkb_service.inference.messages import Load, Message, Reply
 from adabkb_service.inference.pool import CACHE_BYTES, Receive
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.storage.database import Database
@@ -33,6 +33,11 @@ class InProcess:
             while self._host.step(message.study_id):
                 pass
         self._receivers.pop(number, None)
+
+    @property
+    def load(self) -> Load:
+        """See ``Inference``."""
+        return Load(waiting=len(self._receivers), cache_bytes=self._host.store.bytes, pids=[])
 
     def close(self) -> None:
         """Store what is ahead of the rows."""

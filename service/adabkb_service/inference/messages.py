@@ -51,6 +51,8 @@ class Advanced:
     """How long it took to fold the last events."""
     asked: int = 0
     """How many points it was to decide on."""
+    cache_bytes: int = 0
+    """Of all models that the process holds now."""
     fixed: dict[str, Any] | None = None
     """Values that parameters of the points have."""
 
@@ -97,6 +99,18 @@ class Lost:
 @dataclass(frozen=True, slots=True)
 class Superseded:
     """There is nothing to say: a later message includes this one, or the study is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What model processes have to do and to hold."""
+
+    waiting: int
+    """Messages that they have not replied to."""
+    cache_bytes: int
+    """Of their models, by what they last said."""
+    pids: list[int]
+    """The processes that run now, beside the server's own."""
 
 
 Message = Advance | Ask | Forget

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adabkb_service.inference.messages import Lost, Message, Reply
+from adabkb_service.inference.messages import Advanced, Load, Lost, Message, Reply
 from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ class Inference(Protocol):
 
     def post(self, message: Message, receive: Receive) -> None:
         """Take a message; ``receive`` is called with each reply to it."""
+
+    @property
+    def load(self) -> Load:
+        """What there is to do and to hold now."""
 
     def close(self) -> None:
         """No more messages will come."""
@@ -105,6 +109,12 @@ class WorkerPool:
         """Of the processes that run now."""
         return [each.pid for each in self._workers if each.pid is not None]
 
+    @property
+    def load(self) -> Load:
+        """See ``Inference``."""
+        waiting = sum(each.waiting for each in self._workers)
+        return Load(waiting, sum(each.cache_bytes for each in self._workers), self.pids)
+
 
 class _WorkerProcess:
     """A process and its successors. One thread sends, another receives: nobody else ever waits for the process."""
@@ -119,6 +129,8 @@ class _WorkerProcess:
         self._process: Any = None
         self._heard = 0.0
         """When the process last said something, or had nothing to say."""
+        self.cache_bytes = 0
+        """Of its models, by what it last said."""
         self._closed = threading.Event()
         self._supervisor = threading.Thread(target=self._supervise, daemon=True, name="models")
 
@@ -126,6 +138,11 @@ class _WorkerProcess:
     def pid(self) -> int | None:
         """Of the process that runs now."""
         return None if self._process is None else self._process.pid
+
+    @property
+    def waiting(self) -> int:
+        """Messages that it has not replied to."""
+        return len(self._receivers)
 
     def start(self) -> None:
         """Start the first process."""
@@ -190,6 +207,8 @@ class _WorkerProcess:
 
     def _receive(self, number: int, reply: Reply) -> None:
         self._heard = time.monotonic()
+        if isinstance(reply, Advanced) and reply.cache_bytes:
+            self.cache_bytes = reply.cache_bytes
         with self._guard:
             receive = self._receivers.get(number)
             if not getattr(reply, "behind", 0):
@@ -199,6 +218,7 @@ class _WorkerProcess:
 
     def _lose(self, run: int) -> None:
         """Tell everybody who waits that the process is gone; the next one gets a new outbox."""
+        self.cache_bytes = 0
         with self._guard:
             self._outbox = queue.SimpleQueue()
             lost, self._receivers = self._receivers, {}

@@ -59,6 +59,11 @@ class ModelStore:
             with suppress(ValueError):  # it is too large
                 self._models[study_id] = model
 
+    @property
+    def bytes(self) -> int:
+        """Of all models in memory."""
+        return int(self._models.currsize)
+
     def drop(self, study_id: str) -> None:
         """Forget a model."""
         with self._guard:

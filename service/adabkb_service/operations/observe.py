@@ -16,7 +16,7 @@ from adabkb_service.errors import MOST_BATCH_ERRORS, AdaBKBError
 from adabkb_service.operations.record import Recorded, record
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.request import Key, Outcome, Points, Request
+from adabkb_service.study.request import Fate, Key, Outcome, Points, Request
 
 Describe = Callable[[AdaBKBError], BatchItem]
 """How a refusal is shown."""
@@ -34,9 +34,11 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
 
 
 def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
-    item = _item(record(draft, result))
+    recorded = record(draft, result)
+    item = _item(recorded)
     lifecycle.settle(draft)
-    return Outcome(Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(draft.study)))
+    answer = Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(draft.study))
+    return Outcome(answer, fates=[recorded.fate])
 
 
 def observe_batch(study_id: str, body: BatchBody, describe: Describe, key: Key | None = None) -> Request[ObservedBatch]:
@@ -55,24 +57,26 @@ def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points)
     if body.dry_run:
         before = lifecycle.summary(draft.study)
         with draft.undone():
-            items = _items(body, describe, draft)
+            items = _items(body, describe, draft)[0]
         return Outcome(_batch_answer(items, before, body), is_kept=False)
-    items = _items(body, describe, draft)
+    items, fates = _items(body, describe, draft)
     lifecycle.settle(draft)
-    return Outcome(_batch_answer(items, lifecycle.summary(draft.study), body))
+    return Outcome(_batch_answer(items, lifecycle.summary(draft.study), body), fates=fates)
 
 
-def _items(body: BatchBody, describe: Describe, draft: Draft) -> list[BatchItem]:
-    items, spare = [], MOST_BATCH_ERRORS
+def _items(body: BatchBody, describe: Describe, draft: Draft) -> tuple[list[BatchItem], list[Fate]]:
+    items, fates, spare = list[BatchItem](), list[Fate](), MOST_BATCH_ERRORS
     for result in body.items:
         try:
-            items.append(_item(record(draft, result)))
+            recorded = record(draft, result)
+            items.append(_item(recorded))
+            fates.append(recorded.fate)
         except AdaBKBError as refusal:
             described = describe(refusal)
             listed = described.errors[: 1 + spare]
             items.append(described.model_copy(update={"errors": listed}))
             spare -= max(len(listed) - 1, 0)
-    return items
+    return items, fates
 
 
 def _batch_answer(items: list[BatchItem], summary: StudySummary, body: BatchBody) -> ObservedBatch:

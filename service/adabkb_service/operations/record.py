@@ -14,6 +14,7 @@ from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.measurements import checked_metrics
 from adabkb_service.study.points import feasible_point
+from adabkb_service.study.request import Fate
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Recorded:
 
     trial: TrialRow | None
     observation: ObservationRow | None
+    fate: Fate = "stored"
 
 
 def record(draft: Draft, result: ObserveBody) -> Recorded:
@@ -61,14 +63,15 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
             _check_same_as_told(draft, trial, earlier, result)
         if result.parameters is not None and earlier.parameters != parameters:
             raise ResultConflict(f"Attempt {attempt} of trial {trial.number} was run at {shown(earlier.parameters)}.")
-        return Recorded(trial, earlier)
+        return Recorded(trial, earlier, "repeated")
     if trial.state == "failed" and trial.failed_attempt == attempt:
         raise ResultConflict(
             f"Attempt {attempt} of trial {trial.number} was reported as failed ({shortened(trial.reason or '', 100)}); "
             f"it cannot have the value {result.value} too."
         )
+    is_late = trial.state not in ("active", "queued") or attempt != trial.attempt
     observation = _observe(draft, trial.number, attempt, parameters, result, metrics)
-    return Recorded(draft.trial(trial.number), observation)
+    return Recorded(draft.trial(trial.number), observation, "late" if is_late else "stored")
 
 
 def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
@@ -76,7 +79,7 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
     attempt = _attempt(trial, failure.attempt)
     _check_not_stopped(trial)
     if trial.state == "failed":
-        return Recorded(trial, None)
+        return Recorded(trial, None, "repeated")
     if trial.state == "completed":
         raise TrialFinished(f"Trial {trial.number} is completed with the value {trial.value}; it cannot fail.")
     if attempt != trial.attempt:

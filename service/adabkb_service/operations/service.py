@@ -14,13 +14,14 @@ from typing import Any
 from adabkb_service.errors import AdaBKBError, ModelOutOfOrder, StudyNotFound, Unavailable
 from adabkb_service.inference.messages import Answered, OutOfOrder, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
+from adabkb_service.operations.figures import Figures
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.clock import Clock, utc_now
-from adabkb_service.study.metrics import Metrics
 from adabkb_service.study.owner import Asking, Owner
 from adabkb_service.study.request import Answer, Outcome, Request
 from adabkb_service.study.scheduler import Scheduler
+from adabkb_service.telemetry.metrics import Metrics
 
 MOST_OWNERS = 1000
 """Studies that are held between two requests; an owner holds some kilobytes."""
@@ -51,6 +52,13 @@ class Service:
         self.scheduler = Scheduler(self._serve, threads)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._guard = threading.Lock()
+        self.metrics.registry.register(Figures(self))
+
+    @property
+    def unfinished(self) -> int:
+        """Requests to studies that have no outcome yet."""
+        with self._guard:
+            return sum(owner.unfinished for owner in self._owners.values())
 
     def submit(self, request: Request[Answer]) -> Future[Outcome[Answer]]:
         """Let a request wait for its turn.

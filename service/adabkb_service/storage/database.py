@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
     OperationalError,
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
 
 from adabkb_service.errors import (
@@ -92,6 +92,18 @@ class Database:
     def is_sqlite(self) -> bool:
         """Whether it is SQLite, else PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def connections(self) -> int:
+        """Connections that are in use."""
+        pool = self.engine.pool
+        assert isinstance(pool, QueuePool)
+        return pool.checkedout()
+
+    @property
+    def waiting_writers(self) -> int:
+        """Threads whose writes wait for those of others; on PostgreSQL they wait in the database."""
+        return 0 if self._turns is None else self._turns.waiting
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -41,6 +41,11 @@ class Turns:
         self._lock = threading.Lock()
         self._parts: deque[_Part] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """Parts that wait to be written."""
+        return len(self._parts)
+
     def __enter__(self) -> None:
         if not self._lock.acquire(timeout=self._seconds):
             raise Busy("The database is busy with other writers; try again.")

@@ -26,6 +26,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.contention import again
 from adabkb_service.study.held import Held, held
+from adabkb_service.study.measuring import measure
 from adabkb_service.study.request import Outcome, Request, Wanted
 from adabkb_service.study.surroundings import Surroundings
 from adabkb_service.study.turn import Turn, Waiting, gives_up_at
@@ -116,6 +117,11 @@ class Owner:
         self._around.scheduler.ready(self.study_id)
 
     @property
+    def unfinished(self) -> int:
+        """Requests that have no outcome yet."""
+        return self._unfinished
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing waits and nothing is under way."""
         with self._guard:
@@ -127,7 +133,10 @@ class Owner:
         for reply in replies:
             self._link.adopt(reply)
             if isinstance(reply, Advanced) and reply.seconds:
-                self._around.metrics.model_fold_seconds.observe(reply.seconds)
+                self._around.metrics.phase("observe", "learn", reply.seconds)
+        now = time.monotonic()
+        for each in waiting:
+            each.begins(now)
         waiting = [each for each in waiting if self._is_in_time(each)]
         if waiting or replies or self._figures_are_due():
             self._work(waiting)
@@ -201,7 +210,7 @@ class Owner:
                 turn.settle()
                 has_figures = turn.draft.has_new_figures
                 if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):
-                    self._held = turn.draft.commit()
+                    self._held = turn.commit()
                     self._figures_since = None
                     self._around.metrics.count(turn.draft.log)
                 elif turn.finished and not is_fresh and not studies.is_current(turn.draft.connection, before.study):
@@ -278,3 +287,4 @@ class Owner:
         else:
             waiting.future.set_result(outcome)
         self._around.scheduler.done()
+        measure(self._around.metrics, waiting, outcome)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import Connection
@@ -18,6 +18,9 @@ from adabkb_service.storage.rows import JsonText, KeyRow
 from adabkb_service.study.draft import Draft
 
 Answer = TypeVar("Answer", bound=BaseModel)
+
+Fate = Literal["stored", "late", "repeated"]
+"""Of a result: stored while its attempt held the trial, stored although it did not any more, or known already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Outcome(Generic[Answer]):
     """Whether it is the stored answer of an earlier request."""
     is_kept: bool = True
     """Whether it is stored under the key of the request."""
+    fates: Sequence[Fate] = ()
+    """What became of the results that the request told."""
 
     @cached_property
     def json(self) -> str:

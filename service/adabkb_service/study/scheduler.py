@@ -39,6 +39,11 @@ class Scheduler:
             threading.Thread(target=self._work, name=f"studies-{number}", daemon=True) for number in range(threads)
         ]
 
+    @property
+    def in_line(self) -> int:
+        """Studies that wait for a thread."""
+        return len(self._ready)
+
     def open(self) -> None:
         """Start the threads."""
         for thread in self._threads:

@@ -7,8 +7,8 @@ from typing import Protocol
 from adabkb_service.inference.pool import Inference
 from adabkb_service.storage.database import Database
 from adabkb_service.study.clock import Clock
-from adabkb_service.study.metrics import Metrics
 from adabkb_service.study.scheduler import Scheduler
+from adabkb_service.telemetry.metrics import Metrics
 
 
 class Surroundings(Protocol):

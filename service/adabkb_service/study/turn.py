@@ -36,6 +36,16 @@ class Waiting:
     request: Request[Any]
     future: Future[Outcome[Any]]
     since: float = field(default_factory=time.monotonic)
+    taken: float | None = None
+    """When a turn first took it."""
+    resumed: float = 0.0
+    """When the last turn took it: in between it waited for the model."""
+    committing: tuple[float, float] | None = None
+    """When the commit of its turn began and ended, if there was one."""
+
+    def begins(self, now: float) -> None:
+        """A turn takes it."""
+        self.taken, self.resumed = self.taken or now, now
 
 
 class Turn:
@@ -87,6 +97,14 @@ class Turn:
     def settle(self) -> None:
         """Bring the study's state up to date."""
         lifecycle.settle(self.draft)
+
+    def commit(self) -> Held:
+        """Write the draft: see ``Draft.commit``."""
+        began = time.monotonic()
+        committed = self.draft.commit()
+        for waiting, _ in self.finished:
+            waiting.committing = began, time.monotonic()
+        return committed
 
     def _take_in_model(self) -> None:
         """Put the model's latest figures, and whether it failed or recovered, into the draft."""

@@ -1,0 +1,64 @@
+"""What /metrics shows as it is at that moment: queues, connections, models and processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Protocol
+
+from prometheus_client import ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from adabkb_service.inference.pool import Inference
+from adabkb_service.storage.database import Database
+from adabkb_service.study.scheduler import Scheduler
+
+
+class Running(Protocol):
+    """The parts of a running service that have figures."""
+
+    database: Database
+    inference: Inference
+    scheduler: Scheduler
+
+    @property
+    def unfinished(self) -> int:
+        """Requests to studies that have no outcome yet."""
+
+
+class Figures(Collector):
+    """Of a running service."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing: what it collects needs no look at the database, but a running service."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """As prometheus_client calls it."""
+        running, load = self._running, self._running.inference.load
+        yield _gauge("requests_waiting", "Requests to studies that have no outcome yet.", running.unfinished)
+        yield _gauge("studies_in_line", "Studies that wait for a thread.", running.scheduler.in_line)
+        yield _gauge("database_connections", "Connections that are in use.", running.database.connections)
+        yield _gauge("writers_waiting", "Writes that wait for others (SQLite).", running.database.waiting_writers)
+        yield _gauge("model_messages_waiting", "Messages that models have not replied to.", load.waiting)
+        yield _gauge("model_cache_bytes", "Memory of the models, in all model processes together.", load.cache_bytes)
+        yield from _processes(load.pids)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"adabkb_{name}", text, value)
+
+
+def _processes(pids: list[int]) -> Iterator[Metric]:
+    """What prometheus_client says of a process, for each model process."""
+    families: dict[str, Metric] = {}
+    for number, pid in enumerate(pids):
+        for one in ProcessCollector("adabkb_model", pid=partial(str, pid), registry=None).collect():
+            family = families.setdefault(one.name, Metric(one.name, one.documentation, one.type))
+            for sample in one.samples:
+                family.add_sample(sample.name, {"process": str(number)}, sample.value)
+    yield from families.values()

@@ -1,0 +1,53 @@
+"""What /metrics shows of each study, if it is set so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from adabkb_service.access.caller import Caller
+from adabkb_service.operations.manage import readable
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import lifecycle
+
+MOST_STUDIES = 1000
+"""That are shown, the newest ones: each is a dozen time series."""
+STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
+
+
+class StudyFigures(Collector):
+    """Figures of the studies that a caller may read."""
+
+    def __init__(self, database: Database, caller: Caller) -> None:
+        self._database = database
+        self._caller = caller
+
+    def collect(self) -> Iterator[Metric]:
+        """As prometheus_client calls it."""
+        with self._database.reading() as connection:
+            rows = studies.page(connection, None, MOST_STUDIES, *readable(self._caller))
+        yield from of_studies(rows)
+
+
+def of_studies(rows: list[StudyRow]) -> Iterator[Metric]:
+    """Figures of these studies."""
+    trials = GaugeMetricFamily("adabkb_study_trials", "Trials of a study, by state.", labels=["study", "state"])
+    state = GaugeMetricFamily("adabkb_study_state", "1 for the state of a study.", labels=["study", "state"])
+    results = GaugeMetricFamily("adabkb_study_results", "Results of a study.", labels=["study"])
+    best = GaugeMetricFamily("adabkb_study_best", "The best result of a study.", labels=["study"])
+    gap = GaugeMetricFamily("adabkb_study_gap", "How much better than it the optimum is at most.", labels=["study"])
+    for row in rows:
+        summary = lifecycle.summary(row)
+        for name in STATES:
+            trials.add_metric([row.id, name], getattr(summary.counts, name))
+        state.add_metric([row.id, summary.state], 1)
+        results.add_metric([row.id], summary.counts.observations)
+        if summary.best is not None:
+            best.add_metric([row.id], summary.best.value)
+        if summary.gap is not None:
+            gap.add_metric([row.id], summary.gap)
+    yield from (trials, state, results, best, gap)

@@ -1,0 +1,51 @@
+"""What a finished request adds to the metrics: how long its parts took, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from adabkb_service.contract.answers import Observed, ObservedBatch, Suggested
+from adabkb_service.contract.reports import Reported
+from adabkb_service.study.request import Outcome
+from adabkb_service.study.turn import Waiting
+from adabkb_service.telemetry.metrics import Metrics
+
+OPERATIONS: dict[type[BaseModel], str] = {
+    Suggested: "suggest",
+    Observed: "observe",
+    ObservedBatch: "observe",
+    Reported: "report",
+}
+"""By what they answer; the others are one kind."""
+
+
+def measure(metrics: Metrics, waiting: Waiting, outcome: Any) -> None:
+    """Add a request that has its outcome, or was refused, to the metrics."""
+    operation = OPERATIONS.get(waiting.request.answer, "other")
+    for phase, (began, ended) in phases(waiting).items():
+        metrics.phase(operation, phase, ended - began)
+    if not isinstance(outcome, Outcome):
+        return
+    if isinstance(outcome.view, Suggested) and outcome.view.degraded:
+        metrics.degraded_answers.inc()
+    if outcome.replayed and operation == "observe":
+        metrics.repeated_results.inc(len(outcome.view.items) if isinstance(outcome.view, ObservedBatch) else 1)
+    for fate in outcome.fates:
+        if fate == "late":
+            metrics.late_results.inc()
+        elif fate == "repeated":
+            metrics.repeated_results.inc()
+
+
+def phases(waiting: Waiting) -> dict[str, tuple[float, float]]:
+    """When the parts of a request began and ended, by ``time.monotonic``."""
+    if waiting.taken is None:
+        return {}
+    found = {"queue": (waiting.since, waiting.taken)}
+    if waiting.resumed > waiting.taken:
+        found["decide"] = waiting.taken, waiting.resumed
+    if waiting.committing is not None:
+        found["commit"] = waiting.committing
+    return found

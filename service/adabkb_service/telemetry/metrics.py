@@ -1,0 +1,76 @@
+"""What the service counts and times, as Prometheus metrics in a registry of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram, PlatformCollector, ProcessCollector
+
+from adabkb_service.storage.rows import EventRow
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Bounds of the buckets: most requests take some milliseconds, and a request waits ten seconds at most."""
+
+
+class Metrics:
+    """Counters and histograms; one set per server."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, GCCollector, PlatformCollector):
+            collector(registry=self.registry)
+        self._requests = self._counter("http_requests", "Requests answered.", "method", "route", "status")
+        self._request_seconds = self._histogram("http_request_seconds", "Time to answer a request.", "method", "route")
+        self._phase_seconds = self._histogram(
+            "phase_seconds",
+            "Parts of the time of a request: queue (it waits for its turn), decide (it waits for the model to decide "
+            "on points) and commit (the transaction). After the answer to an observe, learn: the model takes in the "
+            "results.",
+            "operation",
+            "phase",
+        )
+        self.suggest_seconds = self._histogram(
+            "suggest_seconds", "Time of a suggest, all retries included, without what Prefer: wait= lets it wait."
+        )
+        self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from its arrival to its answer.")
+        self.leases_expired = self._counter("leases_expired", "Leases that ran out.")
+        self.observations = self._counter("observations", "Results stored.", "status")
+        self.late_results = self._counter(
+            "late_results", "Results stored after their lease had run out or another attempt had begun."
+        )
+        self.repeated_results = self._counter(
+            "repeated_results", "Results that were stored already, so that nothing changed."
+        )
+        self.degraded_answers = self._counter(
+            "degraded_answers", "Answers to suggest while the model could not decide in time or follow the log."
+        )
+        # To look up a metric by its labels takes longer than to add to it.
+        self._request = cache(self._requests.labels)
+        self._request_time = cache(self._request_seconds.labels)
+        self._phase = cache(self._phase_seconds.labels)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._request(method, route, str(status)).inc()
+        self._request_time(method, route).observe(seconds)
+
+    def phase(self, operation: str, phase: str, seconds: float) -> None:
+        """Time a part of an operation."""
+        self._phase(operation, phase).observe(seconds)
+
+    def count(self, log: Iterable[EventRow]) -> None:
+        """Count events that were committed."""
+        for event in log:
+            if event.kind == "observed":
+                self.observations.labels("completed").inc()
+            elif event.kind == "failed" and event.payload["attempt"] is not None:
+                self.observations.labels("failed").inc()
+            elif event.kind == "expired":
+                self.leases_expired.inc()
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"adabkb_{name}_total", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(f"adabkb_{name}", text, labels, registry=self.registry, buckets=SECONDS)
