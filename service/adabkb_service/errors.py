@@ -219,6 +219,14 @@ class Unavailable(AdaBKBError):
     """The database or a model does not answer; nothing was acknowledged."""
 
 
+class NotReady(Unavailable):
+    """A part of the server does not do its work; ``errors`` points at each that does not."""
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        """The parts."""
+        super().__init__("; ".join(f"{error.pointer[1:]}: {error.detail}" for error in errors), errors)
+
+
 class ModelOutOfOrder(Unavailable):
     """The model of a study cannot follow its log, until a result is corrected or excluded."""
 

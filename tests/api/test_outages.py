@@ -34,6 +34,7 @@ def check_outage(api: httpx.Client, cause: str) -> None:
     unready = api.get("/readyz")
     assert unready.status_code == 503
     assert cause in unready.json()["detail"]
+    assert "/database" in [fault["pointer"] for fault in unready.json()["errors"]]
 
 
 def check_recovery(api: httpx.Client, url: str) -> None:

@@ -11,7 +11,7 @@ from adabkb_service.api.admission import CallerDep, GuardedRoute, needs, needs_n
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
-from adabkb_service.errors import Unavailable
+from adabkb_service.operations.readiness import check
 from adabkb_service.operations.study_figures import StudyFigures
 from adabkb_service.storage import migration
 
@@ -28,12 +28,9 @@ async def get_health() -> Health:
 @router.get("/readyz", operation_id="getReadiness", responses=responses())
 @needs_nothing
 def get_readiness(service: ServiceDep) -> Health:
-    """The database answers, has the schema of this version and, after a write that failed, can be written again."""
-    with service.database.reading() as connection:
-        if migration.standing(connection) != "current":
-            raise Unavailable("The database does not have this version's schema; run: adabkb migrate")
-    if service.database.trouble is not None:
-        migration.rewrite(service.database)
+    """The database answers and can be written, it has this version's schema, leases expire, and models are computed. A
+    503 says in `errors` which of these is not so: `/database`, `/schema`, `/sweeper` or `/models`."""
+    check(service)
     return Health()
 
 

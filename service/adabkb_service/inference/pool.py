@@ -31,6 +31,8 @@ CACHE_BYTES = 256 * 2**20
 CLOSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
 """Between the end of a process and the start of the next, where the first one ended sooner than that."""
+AWAY_SECONDS = 5.0
+"""After which a process that did not start is missed: until then its messages just wait."""
 WATCH_SECONDS = 1.0
 SILENT_SECONDS = 150.0
 """A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
@@ -113,7 +115,8 @@ class WorkerPool:
     def load(self) -> Load:
         """See ``Inference``."""
         waiting = sum(each.waiting for each in self._workers)
-        return Load(waiting, sum(each.cache_bytes for each in self._workers), self.pids)
+        cache_bytes = sum(each.cache_bytes for each in self._workers)
+        return Load(waiting, cache_bytes, self.pids, sum(each.is_away for each in self._workers))
 
 
 class _WorkerProcess:
@@ -131,6 +134,7 @@ class _WorkerProcess:
         """When the process last said something, or had nothing to say."""
         self.cache_bytes = 0
         """Of its models, by what it last said."""
+        self._away_since: float | None = time.monotonic()
         self._closed = threading.Event()
         self._supervisor = threading.Thread(target=self._supervise, daemon=True, name="models")
 
@@ -140,12 +144,19 @@ class _WorkerProcess:
         return None if self._process is None else self._process.pid
 
     @property
+    def is_away(self) -> bool:
+        """Whether there has been no process for longer than it takes to start one."""
+        since = self._away_since
+        return since is not None and time.monotonic() - since > AWAY_SECONDS
+
+    @property
     def waiting(self) -> int:
         """Messages that it has not replied to."""
         return len(self._receivers)
 
     def start(self) -> None:
         """Start the first process."""
+        self._away_since = time.monotonic()
         self._supervisor.start()
 
     def post(self, message: Message, receive: Receive) -> None:
@@ -172,6 +183,7 @@ class _WorkerProcess:
             self._run_one()
             if self._closed.is_set():
                 return
+            self._away_since = time.monotonic()
             logger.warning("a model process ended; another one restores its studies")
             self._lose(run)
             if self._closed.wait(max(RESTART_SECONDS - (time.monotonic() - started), 0.0)):
@@ -187,6 +199,7 @@ class _WorkerProcess:
                 logger.exception("a model process could not be started")
                 return
             self._heard = time.monotonic()
+            self._away_since = None
             sending = threading.Thread(target=_send, args=(ours, self._outbox), daemon=True, name="models-send")
             receiving = threading.Thread(target=self._receive_all, args=(ours,), daemon=True, name="models-receive")
             sending.start()

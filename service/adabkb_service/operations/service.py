@@ -49,6 +49,8 @@ class Service:
         self.inference = inference or in_this_process(database)
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""
+        self.swept_at: float | None = None
+        """When the sweeper last came round, by ``time.monotonic``; None where there is none."""
         self.scheduler = Scheduler(self._serve, threads)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._guard = threading.Lock()

@@ -1,0 +1,41 @@
+"""Whether a server does its work: what load balancers and orchestrators ask before they send it requests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from adabkb_service.errors import AdaBKBError, FieldError, NotReady
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import migration
+
+SWEEP_SECONDS = 120.0
+"""Without a round of the sweeper, after which it is missed. A round may wait for studies that are busy."""
+
+
+def check(service: Service) -> None:
+    """Look at the database, its schema, the sweeper and the model processes. After a write that failed, the database
+    has to take one.
+
+    Raises:
+        NotReady: one of them does not do its work; the error names each that does not.
+    """
+    faults = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _troubles(service)]
+    if faults:
+        raise NotReady(faults)
+
+
+def _troubles(service: Service) -> Iterator[tuple[str, str]]:
+    try:
+        with service.database.reading() as connection:
+            if migration.standing(connection) != "current":
+                yield "schema", "the database does not have this version's schema; run: adabkb migrate"
+        if service.database.trouble is not None:
+            migration.rewrite(service.database)
+    except AdaBKBError as error:
+        yield "database", error.detail
+    since = None if service.swept_at is None else time.monotonic() - service.swept_at
+    if since is not None and since > SWEEP_SECONDS:
+        yield "sweeper", f"leases have not been looked at for {since:.0f} s; the log of the server says why"
+    if away := service.inference.load.away:
+        yield "models", f"{away} of the model processes ended and cannot be started; the log of the server says why"

@@ -1,0 +1,66 @@
+"""/readyz says which part of the server does not do its work; /healthz asks none of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import httpx
+import pytest
+
+from adabkb_service.app import create_app
+from adabkb_service.inference import pool
+from adabkb_service.operations import readiness
+from adabkb_service.settings import Settings
+from adabkb_service.storage.database import Database
+from tests.patient import PATIENCE
+from tests.servers import server_on, serving
+
+
+def unready(client: httpx.Client) -> list[str]:
+    """The parts that are not ready."""
+    answer = client.get("/readyz")
+    assert client.get("/healthz").status_code == 200
+    if answer.status_code == 200:
+        return []
+    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+    parts = [fault["pointer"] for fault in answer.json()["errors"]]
+    assert all(f"{part[1:]}: " in answer.json()["detail"] for part in parts)
+    return parts
+
+
+def until_unready(client: httpx.Client, parts: list[str]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while (found := unready(client)) != parts:
+        assert time.monotonic() < deadline, found
+
+
+def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its next round would be in an hour."""
+    with server_on(other_sqlite, sweep_seconds=3600) as address, httpx.Client(base_url=address) as client:
+        assert unready(client) == []
+        monkeypatch.setattr(readiness, "SWEEP_SECONDS", 0.0)
+        assert unready(client) == ["/sweeper"]
+
+
+def test_a_model_process_that_is_not_replaced_is_named(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "RESTART_SECONDS", 3600.0)
+    app = create_app(Settings(database=other_sqlite))
+    with serving(app) as address, httpx.Client(base_url=address) as client:
+        until_unready(client, [])
+        deadline = time.monotonic() + PATIENCE
+        while not (pids := app.state.service.inference.pids):
+            assert time.monotonic() < deadline
+        monkeypatch.setattr(pool, "AWAY_SECONDS", 0.0)
+        os.kill(pids[0], signal.SIGKILL)
+        until_unready(client, ["/models"])
+
+
+def test_a_schema_of_another_version_is_named(other_sqlite: str) -> None:
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
+        database = Database(other_sqlite)
+        with database.writing() as connection:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
+        assert unready(client) == ["/schema"]
+        database.close()
