@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from adabkb_service.contract.wording import sentence, unknown
+from adabkb_service.telemetry.logs import Form
 
 FILE = "adabkb.toml"
 FLAGS = ("host", "port", "database", "access_log", "insecure")
@@ -74,7 +75,8 @@ class Settings(BaseSettings):
     study_metrics: bool = Field(
         False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"
     )
-    access_log: bool = Field(False, description="log each request as a line of JSON")
+    access_log: bool = Field(False, description="log each request")
+    log_format: Form = Field("text", description="text: lines to read; json: one JSON document a line")
 
     @property
     def is_loopback(self) -> bool:

@@ -6,6 +6,7 @@ cannot be made.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
@@ -18,6 +19,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from adabkb_service.access.caller import ANYBODY, SCOPE_FOR, Caller, Need
 from adabkb_service.access.gate import Gate
+from adabkb_service.api.middleware import sender
+from adabkb_service.telemetry.logs import note
 
 COOKIE = "adabkb_token"
 SCHEME = "token"
@@ -73,8 +76,10 @@ class GuardedRoute(APIRoute):
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
             return
+        note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
         if self.need is not None and not gate.is_open:
-            scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
+            caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
+            note(user=caller.user)
         await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
 
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
@@ -82,8 +87,13 @@ class GuardedRoute(APIRoute):
         study_id = scope["path_params"].get(self._study)
         caller = None if token is None else gate.remembered(token, need, study_id)
         if caller is None:
-            caller = await run_sync(gate.admit, token, need, study_id, _address(scope))
+            caller = await run_sync(gate.admit, token, need, study_id, sender(scope))
         return caller
+
+
+def _number(text: str) -> int | None:
+    """Of the trial in the path, for the log; None if it is none."""
+    return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else None
 
 
 def _after_change(gate: Gate, send: Send) -> Send:
@@ -110,14 +120,9 @@ def token_of(scope: Scope) -> str | None:
     return cookie
 
 
-def _address(scope: Scope) -> str:
-    client = scope.get("client")
-    return "" if client is None else str(client[0])[:100]
-
-
 async def _caller(request: Request) -> Caller:
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
-    return replace(caller, address=_address(request.scope))
+    return replace(caller, address=sender(request.scope))
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]

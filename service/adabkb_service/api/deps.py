@@ -25,6 +25,7 @@ from adabkb_service.errors import FieldError, Invalid, StudyNotFound
 from adabkb_service.operations.service import Service
 from adabkb_service.study.request import Answer, Key, Outcome
 from adabkb_service.study.request import Request as StudyRequest
+from adabkb_service.telemetry.logs import note
 
 
 async def _study_id(study_id: Annotated[str, Path(description="the study's id")]) -> str:
@@ -79,7 +80,17 @@ KeyDep = Annotated[Key | None, Depends(_key)]
 
 async def done(service: Service, request: StudyRequest[Answer]) -> Outcome[Answer]:
     """The outcome of a request. The event loop waits for it, no thread does."""
-    return await asyncio.wrap_future(service.submit(request))
+    outcome = await asyncio.wrap_future(service.submit(request))
+    note(trial=_trials(outcome.view))
+    return outcome
+
+
+def _trials(view: Any) -> int | list[int] | None:
+    """The numbers of the trials that an answer is about, for the log."""
+    if trials := getattr(view, "trials", None):
+        return [trial.number for trial in trials]
+    trial = getattr(view, "trial", None)
+    return None if trial is None else trial.number
 
 
 def reply(outcome: Outcome[Any], *, etag: int | None = None) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import random
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adabkb_service.api.kinds import HTTP
 from adabkb_service.api.problems import problem
+from adabkb_service.telemetry.logs import FACTS
 from adabkb_service.telemetry.metrics import Metrics
 
 access_log = logging.getLogger("adabkb.access")
@@ -38,6 +38,7 @@ class RequestMiddleware:
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if SANE_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
         scope.setdefault("state", {})["request_id"] = request_id
+        before = FACTS.set({"request_id": request_id, "address": sender(scope)})
         status, started = 500, time.perf_counter()
 
         async def send_with_id(message: Message) -> None:
@@ -51,20 +52,16 @@ class RequestMiddleware:
             await self._app(scope, receive, send_with_id)
         finally:
             self._record(scope, status, time.perf_counter() - started)
+            FACTS.reset(before)
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unmatched")
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._metrics.answered(method, route, status, seconds)
         if access_log.isEnabledFor(logging.INFO):
-            line = {
-                "request_id": scope["state"]["request_id"],
-                "method": method,
-                "path": scope["path"],
-                "status": status,
-                "milliseconds": round(seconds * 1000, 1),
-            }
-            access_log.info(json.dumps(line))
+            path = scope["path"]  # without the query, in which a user may have put a token
+            facts = {"method": method, "path": path, "status": status, "milliseconds": round(seconds * 1000, 1)}
+            access_log.info("%s %s %d in %.1f ms", *facts.values(), extra={"facts": facts})
 
 
 class HeadMiddleware:
@@ -90,6 +87,12 @@ class HeadMiddleware:
             await self._app(as_get, receive, send_head)
         finally:
             scope["route"] = as_get.get("route")
+
+
+def sender(scope: Scope) -> str:
+    """The address that a request comes from, or that a trusted proxy says it comes from."""
+    client = scope.get("client")
+    return "" if client is None else str(client[0])[:100]
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -15,6 +15,7 @@ from adabkb_service.contract.requests import BatchBody, CorrectionBody, Listing,
 from adabkb_service.operations import read
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.observe import observe, observe_batch
+from adabkb_service.telemetry.logs import note
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route_class=StrictRoute)
 
@@ -28,6 +29,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
 @needs("work")
 async def observe_result(study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep) -> Response:
     """Store a result; it is durable when the answer arrives. Sending it again changes nothing."""
+    note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():
         return reply(await done(service, observe(study_id, body, key)))
 

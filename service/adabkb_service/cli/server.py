@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import logging
 import os
 import socket
 import threading
@@ -22,6 +21,7 @@ from adabkb_service.cli.output import fail
 from adabkb_service.settings import Settings
 from adabkb_service.storage import migration, tokens
 from adabkb_service.storage.database import Database
+from adabkb_service.telemetry import logs
 
 GRACE_SECONDS = 30
 """How long a server that stops waits for the requests under way. Every request takes less."""
@@ -71,7 +71,7 @@ def serve(
     host: Annotated[str | None, typer.Option(help="address to listen on", show_default="127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(help="port; 0 takes a free one", show_default="8000")] = None,
     database: DatabaseUrl = None,
-    access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request as JSON")] = None,
+    access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request")] = None,
     insecure: Annotated[
         bool | None, typer.Option("--insecure", help="do without tokens, also where others reach the server")
     ] = None,
@@ -87,14 +87,19 @@ def serve(
 ) -> None:
     """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
     found = settings(host=host, port=port, database=database, access_log=access_log, insecure=insecure)
-    _configure_logging(found)
+    logs.configure(found.log_format, access=found.access_log)
     with closing(_listener(found)) as listener:  # before the database: a server that cannot listen leaves none behind
         with opened(found.database) as prepared:
             migration.prepare(prepared)
             _check_guarded(found, prepared)
         app = create_app(found)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
+            app,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
         Server(config, app.state.service.stopping, while_used).run(sockets=[listener])
 
@@ -127,14 +132,3 @@ def _check_guarded(settings: Settings, database: Database) -> None:
                     "ADABKB_DATABASE). Or serve this machine alone: --host 127.0.0.1. Or let everybody do everything: "
                     "--insecure"
                 )
-
-
-def _configure_logging(settings: Settings) -> None:
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if settings.access_log:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        logger = logging.getLogger("adabkb.access")
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        logger.propagate = False

@@ -206,7 +206,7 @@ class Owner:
         try:
             with self._around.database.translating():
                 for each in waiting:
-                    turn.perform(each, is_careful=is_careful)
+                    each.context.run(turn.perform, each, is_careful=is_careful)
                 turn.settle()
                 has_figures = turn.draft.has_new_figures
                 if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):

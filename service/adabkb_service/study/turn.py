@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import Future
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -38,6 +39,8 @@ class Waiting:
     since: float = field(default_factory=time.monotonic)
     taken: float | None = None
     """When a turn first took it."""
+    context: Context = field(default_factory=copy_context)
+    """Of whoever sent it: what its log lines are about."""
     resumed: float = 0.0
     """When the last turn took it: in between it waited for the model."""
     committing: tuple[float, float] | None = None

@@ -1,0 +1,89 @@
+"""The lines of the log: when, what, and of which request it is. As text for people, or as JSON, one document a line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import traceback
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+Form = Literal["text", "json"]
+
+FACTS: ContextVar[dict[str, Any]] = ContextVar("facts")
+"""What is known of the request under way: its id, its sender's address and user, the study, the trial."""
+
+_SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]{64}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_PLAIN = re.compile(r"[\w.:@,/+-]+")
+
+
+def note(**facts: Any) -> None:
+    """Let the lines about this request have these facts from now on; None is none."""
+    known = FACTS.get(None)
+    if known is not None:
+        known.update({name: value for name, value in facts.items() if value is not None})
+
+
+def configure(form: Form, *, access: bool) -> None:
+    """Write the log of this process to stderr.
+
+    Args:
+        form: of the lines.
+        access: whether each request has a line.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("adabkb.access").setLevel(logging.INFO if access else logging.WARNING)
+
+
+def masked(text: str) -> str:
+    """A text without the secrets of tokens, wherever they come from."""
+    return _SECRET.sub(r"\1...", text)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON document a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """As logging calls it."""
+        line = {
+            "time": _time(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "facts", {}),
+            **FACTS.get({}),
+        }
+        if record.exc_info:
+            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
+        return masked(json.dumps(line, default=str))
+
+
+class TextLines(logging.Formatter):
+    """A line to read. Text that users sent cannot look like a line of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """As logging calls it."""
+        facts = " ".join(f"{name}={_shown(value)}" for name, value in FACTS.get({}).items())
+        line = f"{_time(record)} {record.levelname} {record.name}: {_on_one_line(record.getMessage())} {facts}".rstrip()
+        if record.exc_info:
+            trace = "".join(traceback.format_exception(*record.exc_info)).rstrip()
+            line = "\n    ".join([line, *trace.splitlines()])
+        return masked(line)
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _shown(value: Any) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if _PLAIN.fullmatch(text) else _on_one_line(json.dumps(text, ensure_ascii=False))
+
+
+def _on_one_line(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
