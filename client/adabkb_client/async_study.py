@@ -120,6 +120,7 @@ class AsyncStudy:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        wait: float = 0.0,
     ) -> Trial: ...
     @overload
     async def suggest(
@@ -129,6 +130,7 @@ class AsyncStudy:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        wait: float = 0.0,
     ) -> list[Trial]: ...
     async def suggest(
         self,
@@ -137,10 +139,11 @@ class AsyncStudy:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        wait: float = 0.0,
     ) -> Trial | list[Trial]:
         """Lease a trial or, with ``count``, a list of up to so many: see ``Study.suggest``."""
         number = 1 if count is None else count
-        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed)
+        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, wait=wait)
         trials = await self._transport.perform(steps)
         return trials[0] if count is None else trials
 
@@ -166,10 +169,10 @@ class AsyncStudy:
             yield leased
 
     async def lease(
-        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None
+        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None, wait: float = 0.0
     ) -> "AsyncLeasedTrial":
-        """Lease a trial for an ``async with`` block of your own: see ``trial``, which is built on it."""
-        return AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds, fixed=fixed))
+        """Lease a trial for an ``async with`` block of your own: see ``trial``, built on it, and ``suggest``."""
+        return AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds, fixed=fixed, wait=wait))
 
     async def run(
         self,

@@ -62,12 +62,12 @@ class _Hands:
         self._asking = asyncio.Lock()
         self._calling_back = asyncio.Lock()
 
-    async def lease(self) -> "AsyncLeasedTrial | None":
+    async def lease(self, wait: float) -> "AsyncLeasedTrial | None":
         async with self._asking:
             if not self._course.may_take():
                 return None
             options = self._course.options
-            lease = self._study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed)
+            lease = self._study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed, wait=wait)
             asked = asyncio.create_task(lease)
             try:
                 trial = await asyncio.shield(asked)

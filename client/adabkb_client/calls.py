@@ -29,7 +29,8 @@ class Call:
     """A request, however often it is sent: its key is made once. Without one, the request itself may be repeated.
 
     A call that ``tells_result`` is kept on disk while the server cannot be reached; ``trial_created_at`` is known of
-    some of these. ``retry_for`` overrides the client's, in seconds.
+    some of these. ``retry_for`` overrides the client's, in seconds. For ``wait`` seconds the server may wait before it
+    answers that there is nothing.
     """
 
     method: str
@@ -38,6 +39,7 @@ class Call:
     params: Mapping[str, Param] = field(default_factory=dict)
     as_text: bool = False
     retry_for: float | None = None
+    wait: float = 0.0
     tells_result: bool = False
     trial_created_at: datetime | None = None
     key: str | None = field(default_factory=lambda: uuid.uuid4().hex)

@@ -90,7 +90,7 @@ class Course:
         """
         if none.reason == "failures":
             raise none from self._last_failure
-        return min(none.retry_after or DEFAULT_PAUSE, self.remaining)
+        return min(DEFAULT_PAUSE if none.retry_after is None else none.retry_after, self.remaining)
 
     def end(self, reason: str | None) -> None:
         """Take no further trial; the first reason counts."""

@@ -109,6 +109,7 @@ class StudyResource:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        wait: float = 0.0,
     ) -> Trial: ...
     @overload
     def suggest(
@@ -118,6 +119,7 @@ class StudyResource:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        wait: float = 0.0,
     ) -> list[Trial]: ...
     def suggest(
         self,
@@ -126,6 +128,7 @@ class StudyResource:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        wait: float = 0.0,
     ) -> Trial | list[Trial]:
         """Lease a trial or, with ``count``, a list of up to so many.
 
@@ -134,13 +137,14 @@ class StudyResource:
             worker: a name to recognise this worker by; host and process if not given.
             lease_seconds: for how long; the study's default if not given.
             fixed: values that some parameters are to have, such as ``{"machine": "B"}``; the others are chosen.
+            wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
 
         Raises:
             Invalid: a value is not one of its parameter, or the study's algorithm cannot hold parameters fixed.
             StudyComplete: there is none and there will be none.
-            NoTrialAvailable: there is none at the moment.
+            NoTrialAvailable: there is none at the moment, or was none for so long.
         """
         number = 1 if count is None else count
-        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed)
+        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, wait=wait)
         trials = self._transport.perform(steps)
         return trials[0] if count is None else trials

@@ -42,7 +42,9 @@ class Study(StudyResource):
         with exit_on_sigterm(), self.lease(lease_seconds=lease_seconds, fixed=fixed) as leased:
             yield leased
 
-    def lease(self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None) -> LeasedTrial:
+    def lease(
+        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None, wait: float = 0.0
+    ) -> LeasedTrial:
         """Lease a trial for frameworks that have no block: call its ``start()``, and at the end its ``close()``.
 
         ``trial`` is built on it. Report the result with ``observe`` or ``fail`` in between, or give an exception to
@@ -50,12 +52,12 @@ class Study(StudyResource):
 
         Args:
             lease_seconds: as in ``trial``.
-            fixed: as in ``suggest``.
+            fixed, wait: as in ``suggest``.
 
         Raises:
             Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        return LeasedTrial(self, self.suggest(lease_seconds=lease_seconds, fixed=fixed))
+        return LeasedTrial(self, self.suggest(lease_seconds=lease_seconds, fixed=fixed, wait=wait))
 
     def run(
         self,

@@ -5,6 +5,7 @@
 
 import json
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -61,7 +62,11 @@ class Exchange:
         if call.body is None:
             return http.build_request(call.method, url, params=params, headers=headers)
         headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})
-        return http.build_request(call.method, url, content=encoded(call.body), headers=headers)
+        if not call.wait:
+            return http.build_request(call.method, url, content=encoded(call.body), headers=headers)
+        headers["Prefer"] = f"wait={math.ceil(call.wait)}"
+        timeout = httpx.Timeout(self._settings.timeout + call.wait, connect=CONNECT_TIMEOUT)
+        return http.build_request(call.method, url, content=encoded(call.body), headers=headers, timeout=timeout)
 
     def _kept(self, call: Call) -> KeptResult | None:
         """Return the result that a call tells, if it is to be kept while the server is away."""

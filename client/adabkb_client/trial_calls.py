@@ -42,6 +42,7 @@ class TrialCalls:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        wait: float = 0.0,
     ) -> Steps[list[Trial]]:
         """Lease up to so many trials.
 
@@ -50,18 +51,19 @@ class TrialCalls:
             worker: a name to recognise this worker by; host and process if not given.
             lease_seconds: for how long; the study's default if not given.
             fixed: values that some parameters are to have; the others are chosen.
+            wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
 
         Raises:
             Invalid: a value is not one of its parameter, or the study's algorithm cannot hold parameters fixed.
             StudyComplete: there is none and there will be none.
-            NoTrialAvailable: there is none at the moment.
+            NoTrialAvailable: there is none at the moment, or was none for so long.
         """
         body: dict[str, Any] = {"count": count, "worker": worker or f"{socket.gethostname()}:{os.getpid()}"}
         if lease_seconds is not None:
             body["lease_seconds"] = lease_seconds
         if fixed:
             body["fixed"] = point(fixed)
-        answer = self._decode(Suggestions, (yield Call("POST", f"{self._path}/suggest", body)))
+        answer = self._decode(Suggestions, (yield Call("POST", f"{self._path}/suggest", body, wait=wait)))
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable
             raise nothing(self.id, answer.reason, answer.retry_after)

@@ -14,6 +14,10 @@ from adabkb_client.evaluation import Result
 from adabkb_client.leased import Leased, in_words
 from adabkb_client.models import Answer, Trial
 
+WAIT_SECONDS = 5.0
+"""For which the server waits for a trial. A thread that asks cannot be interrupted: the end of a run, such as by
+Ctrl-C, takes so long at most."""
+
 T = TypeVar("T")
 L = TypeVar("L", bound=Leased)
 
@@ -21,8 +25,8 @@ L = TypeVar("L", bound=Leased)
 class Hands(Protocol[L]):
     """How a worker does what takes time."""
 
-    async def lease(self) -> L | None:
-        """Ask for a trial; None if this run takes no further one."""
+    async def lease(self, wait: float) -> L | None:
+        """Ask for a trial, for which the server may wait; None if this run takes no further one."""
 
     async def release(self, trial: L) -> None:
         """Give a trial back."""
@@ -51,27 +55,32 @@ class Hands(Protocol[L]):
 
 async def work(course: Course, hands: Hands[L]) -> None:
     """Evaluate one trial after the other until the study, or the run, is over."""
+    wait = 0.0
     while course.may_take():
         try:
-            trial = await hands.lease()
+            trial = await hands.lease(wait)
         except StudyComplete as end:
             course.end(end.reason)
         except NoTrialAvailable as none:
             if none.reason == "fixed_exhausted":
                 course.end(none.reason)
                 return
-            await _wait(course, hands, none)
+            await _wait(course, hands, none, has_waited=bool(wait))
+            wait = min(WAIT_SECONDS, course.remaining)
         else:
+            wait = 0.0
             if trial is None:
                 return
             await _turn(course, hands, trial)
 
 
-async def _wait(course: Course, hands: Hands[L], none: NoTrialAvailable) -> None:
+async def _wait(course: Course, hands: Hands[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
+    """Wait until the study is asked again. That is now if the server is to wait next, or has done so."""
     seconds = course.pause(none)
     if course.progress.is_due():
         course.progress.waiting(none, [] if none.reason == "paused" else await hands.active())
-    await hands.wait(seconds)
+    if has_waited:
+        await hands.wait(seconds)
 
 
 async def _turn(course: Course, hands: Hands[L], trial: L) -> None:

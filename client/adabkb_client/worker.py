@@ -102,13 +102,13 @@ class _Crew:
         finally:
             process.close()
 
-    def lease(self) -> LeasedTrial | None:
-        """Ask for a trial; None if this run takes no further one."""
+    def lease(self, wait: float) -> LeasedTrial | None:
+        """Ask for a trial, for which the server may wait; None if this run takes no further one."""
         with self._asking:
             if not self.course.may_take():
                 return None
             options = self.course.options
-            trial = self.study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed)
+            trial = self.study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed, wait=wait)
             self.course.took()
             with self._lock:
                 self._leased.add(trial)
@@ -150,8 +150,8 @@ class _Hands:
         self._crew = crew
         self._evaluate = evaluate
 
-    async def lease(self) -> LeasedTrial | None:
-        return self._crew.lease()
+    async def lease(self, wait: float) -> LeasedTrial | None:
+        return self._crew.lease(wait)
 
     async def release(self, trial: LeasedTrial) -> None:
         trial.release()

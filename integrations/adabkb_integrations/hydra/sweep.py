@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("adabkb_integrations")
 
 PAUSE = 1.0
+WAIT_SECONDS = 30.0
+"""For which the server waits for trials before it answers that there are none."""
 """Seconds until the study is asked again, if it does not say."""
 RESULTS = "optimization_results.yaml"
 
@@ -81,13 +83,13 @@ class Sweep:
         """Lease a batch of trials; none if the study is complete."""
         while True:
             try:
-                trials = study.suggest(self._sweeper.workers, lease_seconds=LEASE_SECONDS)
+                trials = study.suggest(self._sweeper.workers, lease_seconds=LEASE_SECONDS, wait=WAIT_SECONDS)
             except StudyComplete:
                 return []
             except NoTrialAvailable as none:
                 if none.reason == "failures":
                     raise
-                time.sleep(none.retry_after or PAUSE)
+                time.sleep(PAUSE if none.retry_after is None else none.retry_after)
             else:
                 return [LeasedTrial(study, trial).start() for trial in trials]
 

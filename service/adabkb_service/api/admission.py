@@ -77,10 +77,19 @@ class GuardedRoute(APIRoute):
             await super().handle(scope, receive, send)
             return
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
+        await self.admit(scope)
+        await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
+
+    async def admit(self, scope: Scope) -> None:
+        """Ask the gate; a request that waits asks again, as its token may have been revoked meanwhile.
+
+        Raises:
+            Unauthorized, Forbidden, StudyNotFound: see ``Gate.admit``.
+        """
+        gate: Gate = scope["app"].state.gate
         if self.need is not None and not gate.is_open:
             caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
             note(user=caller.user)
-        await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
 
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
         token = token_of(scope)

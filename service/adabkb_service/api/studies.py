@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
+from adabkb_service.api.patience import WaitDep, patiently
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations import manage, trash
 from adabkb_service.operations.suggest import suggest
+from adabkb_service.study.request import Outcome
 
 router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRoute)
 
@@ -86,8 +88,22 @@ def delete_study(
 )
 @needs("work")
 async def suggest_trials(
-    study_id: StudyId, service: ServiceDep, key: KeyDep, body: Annotated[SuggestBody, Body(default_factory=SuggestBody)]
+    study_id: StudyId,
+    request: Request,
+    service: ServiceDep,
+    key: KeyDep,
+    wait: WaitDep,
+    body: Annotated[SuggestBody, Body(default_factory=SuggestBody)],
 ) -> Response:
-    """Hand out trials: waiting ones first, then new ones. If they are fewer than requested, the answer has a reason."""
-    with service.metrics.suggest_seconds.time():
-        return reply(await done(service, suggest(study_id, body, key)))
+    """Hand out trials: waiting ones first, then new ones. If they are fewer than requested, the answer has a reason.
+    With `Prefer: wait=30` a request waits for a trial for up to 30 seconds, if there is none at once."""
+
+    async def ask() -> Outcome[views.Suggested]:
+        with service.metrics.suggest_seconds.time():
+            return await done(service, suggest(study_id, body, key))
+
+    outcome, waited = await patiently(service.waiting, study_id, request, ask, wait)
+    response = reply(outcome)
+    if waited:
+        response.headers["Preference-Applied"] = f"wait={wait}"
+    return response

@@ -15,6 +15,7 @@ from adabkb_service.errors import AdaBKBError, ModelOutOfOrder, StudyNotFound, U
 from adabkb_service.inference.messages import Answered, OutOfOrder, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.operations.figures import Figures
+from adabkb_service.operations.waiting import WaitingRoom
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.clock import Clock, utc_now
@@ -51,6 +52,7 @@ class Service:
         """Set when the server is about to stop: what goes on without end ends then."""
         self.swept_at: float | None = None
         """When the sweeper last came round, by ``time.monotonic``; None where there is none."""
+        self.waiting = WaitingRoom(self.stopping)
         self.scheduler = Scheduler(self._serve, threads)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._guard = threading.Lock()
@@ -103,6 +105,11 @@ class Service:
     def forget(self, study_id: str) -> None:
         """The study was deleted, or its rows were replaced."""
         self._owner(study_id).forget()
+        self.freed(study_id)
+
+    def freed(self, study_id: str) -> None:
+        """See ``Surroundings``."""
+        self.waiting.freed(study_id)
 
     def open(self) -> None:
         """Start the threads."""

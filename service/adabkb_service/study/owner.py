@@ -237,6 +237,8 @@ class Owner:
     def _after_commit(self, turn: Turn) -> None:
         """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
         link, log = self._link, turn.draft.log
+        if any(event.kind not in ("suggested", "leased") for event in log):
+            self._around.freed(self.study_id)
         link.logged(log)
         link.ahead = turn.ahead
         if link.figures is not None:

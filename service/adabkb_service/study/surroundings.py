@@ -33,3 +33,6 @@ class Surroundings(Protocol):
     @property
     def scheduler(self) -> Scheduler:
         """Who is told that a study has something to do."""
+
+    def freed(self, study_id: str) -> None:
+        """Tell whoever waits for a trial of this study that there may be one now."""

@@ -1,0 +1,112 @@
+"""``Prefer: wait=SECONDS`` (RFC 7240) on suggest: a request without a trial waits for one, so that workers need not
+poll."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+
+from adabkb_service.api.admission import GuardedRoute
+from adabkb_service.contract.answers import Suggested
+from adabkb_service.operations.waiting import WaitingRoom
+from adabkb_service.study.request import Outcome
+
+MOST_SECONDS = 60
+"""Proxies cut what takes longer without a byte."""
+_WAIT = re.compile(r'(?:^|,)\s*wait\s*=\s*"?([0-9]{1,9})"?\s*(?=[,;]|$)', re.IGNORECASE)
+
+Ask = Callable[[], Awaitable[Outcome[Suggested]]]
+
+
+async def _wait(
+    prefer: Annotated[
+        str | None,
+        Header(
+            description=f"wait=SECONDS, up to {MOST_SECONDS}: how long to wait for a trial if there is none at once"
+        ),
+    ] = None,
+) -> int:
+    """What cannot be honoured is ignored, as RFC 7240 wants it; the answer then has no Preference-Applied."""
+    found = _WAIT.search(prefer or "")
+    return 0 if found is None else min(int(found[1]), MOST_SECONDS)
+
+
+WaitDep = Annotated[int, Depends(_wait)]
+
+
+async def patiently(
+    room: WaitingRoom, study_id: str, request: Request, ask: Ask, seconds: int
+) -> tuple[Outcome[Suggested], bool]:
+    """The outcome of asking for trials until there is one, there will be none, or so many seconds are over; and whether
+    the server was ready to wait for it.
+
+    Raises:
+        AdaBKBError: a request is refused, perhaps after a while.
+    """
+    outcome, deadline = await ask(), time.monotonic() + seconds
+    if not seconds or not room.is_open:
+        return outcome, False
+    if not _may_help(outcome):
+        return outcome, True
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        with room.seat(study_id) as freed:
+            while True:  # once more at first: something may have changed before there was a seat
+                outcome = await _asked(ask, freed)
+                if not _may_help(outcome):
+                    return outcome, True
+                if not await _comes(freed, gone, deadline - time.monotonic()):
+                    return _asking_again_helps(outcome), True
+                if room.is_closing:
+                    return outcome, False
+                await _readmitted(request)
+    finally:
+        gone.cancel()
+
+
+async def _asked(ask: Ask, freed: asyncio.Event) -> Outcome[Suggested]:
+    """An outcome. One that ends the wait concerns the next in the line too: there may be more, or the study is gone."""
+    freed.clear()  # before, so that whatever is freed meanwhile is noticed
+    outcome = None
+    try:
+        outcome = await ask()
+    finally:
+        if outcome is None or not _may_help(outcome):
+            freed.set()
+    return outcome
+
+
+def _may_help(outcome: Outcome[Suggested]) -> bool:
+    """Whether there is no trial now, and may be one later."""
+    return outcome.view.retry_after is not None
+
+
+def _asking_again_helps(outcome: Outcome[Suggested]) -> Outcome[Suggested]:
+    """The server has waited already: the client need not."""
+    return replace(outcome, view=outcome.view.model_copy(update={"retry_after": 0.0}))
+
+
+async def _comes(freed: asyncio.Event, gone: asyncio.Future[None], seconds: float) -> bool:
+    """Whether something is freed before the time is over and before the client leaves."""
+    woken: asyncio.Future[Any] = asyncio.ensure_future(freed.wait())
+    await asyncio.wait({woken, gone}, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
+    woken.cancel()
+    return freed.is_set() and not gone.done()
+
+
+async def _gone(request: Request) -> None:
+    """Return when the client has left: it must not be given a trial."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _readmitted(request: Request) -> None:
+    route = request.scope["route"]
+    assert isinstance(route, GuardedRoute)
+    await route.admit(request.scope)

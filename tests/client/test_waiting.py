@@ -1,0 +1,60 @@
+"""A run that finds no trial lets the server wait for one, and does not poll."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from adabkb_client import AsyncClient, Client, NoTrialAvailable, RunReport, Study
+from tests.patient import PATIENCE
+
+
+def blocking(url: str) -> RunReport:
+    with Client(url) as client:
+        return client.study("s").run(lambda x, y: x + y, n_trials=2)
+
+
+def awaiting(url: str) -> RunReport:
+    async def function(x: float, y: float) -> float:
+        return x + y
+
+    async def run() -> RunReport:
+        async with AsyncClient(url) as client:
+            return await (await client.study("s")).run(function, n_trials=2)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("run", [blocking, awaiting])
+def test_the_server_waits_for_the_run_and_lets_it_go_on(
+    server: str, study: Study, run: Callable[[str], RunReport]
+) -> None:
+    study.pause()
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run, server)
+        deadline = time.monotonic() + PATIENCE
+        while "adabkb_suggestions_waiting 1.0" not in httpx.get(f"{server}/metrics").text:
+            assert time.monotonic() < deadline
+        study.resume()
+        assert running.result(PATIENCE).completed == 2
+
+
+def test_who_waits_in_vain_is_told_so_after_that_time(study: Study) -> None:
+    study.pause()
+    before = time.monotonic()
+    with pytest.raises(NoTrialAvailable) as none:
+        study.suggest(wait=1)
+    assert time.monotonic() >= before + 1
+    assert none.value.retry_after == 0
+
+
+def test_a_wait_is_no_time_out(server: str, study: Study) -> None:
+    """It comes on top of the time that the client gives any answer."""
+    study.pause()
+    with Client(server, timeout=0.9) as client, pytest.raises(NoTrialAvailable):
+        client.study("s").suggest(wait=1)
