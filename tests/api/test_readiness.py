@@ -14,8 +14,8 @@ from adabkb_service.inference import pool
 from adabkb_service.operations import readiness
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
-from tests.patient import PATIENCE
 from tests.servers import server_on, serving
+from tests.waiting import PATIENCE
 
 
 def unready(client: httpx.Client) -> list[str]:

@@ -17,8 +17,8 @@ from adabkb_service.app import create_app
 from adabkb_service.operations import waiting
 from adabkb_service.settings import Settings
 from tests.api.conftest import DEFINITION
-from tests.patient import PATIENCE
 from tests.servers import server_on, serving
+from tests.waiting import PATIENCE
 
 Answers = Callable[[], "Future[httpx.Response]"]
 

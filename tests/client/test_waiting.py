@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from adabkb_client import AsyncClient, Client, NoTrialAvailable, RunReport, Study
-from tests.patient import PATIENCE
+from tests.waiting import PATIENCE
 
 
 def blocking(url: str) -> RunReport:
