@@ -12,6 +12,7 @@ from importlib.metadata import version
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.middleware.gzip import GZipMiddleware
 from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
@@ -29,7 +30,11 @@ from adabkb_service.api import (
     trials,
 )
 from adabkb_service.api.document import document
-from adabkb_service.api.middleware import BodyLimitMiddleware, HeadMiddleware, RequestMiddleware
+from adabkb_service.api.middleware import (
+    BodyLimitMiddleware,
+    HeadMiddleware,
+    RequestMiddleware,
+)
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Inference, WorkerPool, in_this_process
@@ -48,6 +53,11 @@ ROUTERS = [module.router for module in (studies, sharing, trials, observations, 
 PAGES = [views.data, views.pages, login.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
+
+LARGE = 4096
+"""Bytes from which on an answer is compressed."""
+COMPRESSION = 3
+"""Level of gzip: higher ones take two to five times as long for a tenth less."""
 
 TIDYING_SECONDS = 60.0
 """How often what is old is looked for, and the last uses of tokens are stored."""
@@ -105,6 +115,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.routes = ROUTES
     problems.install(app)
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)
+    app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=COMPRESSION)  # no event streams
     app.add_middleware(HeadMiddleware)
     app.add_middleware(OriginMiddleware, hosts=listed(settings.hosts), origins=listed(settings.origins))
     if settings.origins:

@@ -192,7 +192,7 @@ async def _revisions(
     if '"' not in if_match:
         detail = 'must be an ETag of the study with its quotation marks, such as "12"'
         raise Invalid([FieldError("header:If-Match", detail, "invalid_etag")])
-    return frozenset(int(tag) for tag in re.findall(r'"(\d{1,15})"', if_match))
+    return frozenset(int(tag) for tag in re.findall(r'"(\d{1,15})(?:\.[0-9a-f]+)?"', if_match))
 
 
 RevisionsDep = Annotated[frozenset[int] | None, Depends(_revisions)]

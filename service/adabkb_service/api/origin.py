@@ -20,7 +20,16 @@ from adabkb_service.errors import shown
 
 LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 CORS_METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
-CORS_SENT = ("Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer", "X-Request-ID")
+CORS_SENT = (
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-Match",
+    "If-None-Match",
+    "Last-Event-ID",
+    "Prefer",
+    "X-Request-ID",
+)
 """Headers that pages of the configured origins may send."""
 CORS_SEEN = ("ETag", "Idempotent-Replayed", "Preference-Applied", "Retry-After", "X-Request-ID")
 """Headers of an answer that they see."""

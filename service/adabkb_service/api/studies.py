@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
 from adabkb_service.api.patience import WaitDep, patiently
 from adabkb_service.api.problems import responses
@@ -43,12 +44,14 @@ def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listi
     return Listing(items=found.items, next_cursor=encoded_time(found.last))
 
 
-@router.get("/{study_id}", operation_id="getStudy", response_model=views.Study, responses=responses(404, 422))
+@router.get(
+    "/{study_id}", operation_id="getStudy", response_model=views.Study, responses=UNCHANGED | responses(404, 422)
+)
 @needs("read")
-async def get_study(study_id: StudyId, service: ServiceDep) -> Response:
-    """A study; its ETag is its revision."""
+async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> Response:
+    """A study; its ETag begins with its revision, which is all that If-Match compares."""
     outcome = await done(service, manage.get(study_id))
-    return reply(outcome, etag=outcome.view.revision)
+    return conditional(outcome.json, known, outcome.view.revision)
 
 
 @router.patch(

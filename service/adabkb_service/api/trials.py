@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Query, Response
 
 from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
@@ -39,29 +40,33 @@ async def queue_trial(study_id: StudyId, body: QueueBody, service: ServiceDep, k
     return reply(await done(service, queue(study_id, body, key)))
 
 
-@router.get("", operation_id="listTrials", responses=responses(404, 422))
+@router.get(
+    "", operation_id="listTrials", response_model=Listing[views.Trial], responses=UNCHANGED | responses(404, 422)
+)
 @needs("read")
 def list_trials(
     study_id: StudyId,
     service: ServiceDep,
     page: PageDep,
+    known: KnownDep,
     state: Annotated[TrialState | None, Query()] = None,
     attribute: Annotated[
         list[str] | None,
         Query(description="name:value, of an attribute that the trials have; several mean all of them", max_length=10),
     ] = None,
-) -> Listing[views.Trial]:
+) -> Response:
     """Trials by number."""
     wanted = [_named(each) for each in attribute or ()]
     items = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
-    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].number if items else 0))
+    cursor = page.cursor_after(len(items), items[-1].number if items else 0)
+    return conditional(Listing(items=items, next_cursor=cursor), known)
 
 
-@router.get("/{number}", operation_id="getTrial", responses=responses(404, 422))
+@router.get("/{number}", operation_id="getTrial", response_model=views.Trial, responses=UNCHANGED | responses(404, 422))
 @needs("read")
-def get_trial(study_id: StudyId, number: Number, service: ServiceDep) -> views.Trial:
+def get_trial(study_id: StudyId, number: Number, service: ServiceDep, known: KnownDep) -> Response:
     """A trial."""
-    return read.trial(service, study_id, number)
+    return conditional(read.trial(service, study_id, number), known)
 
 
 @router.get("/{number}/why", operation_id="explainTrial", responses=responses(404, 422))

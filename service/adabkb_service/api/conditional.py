@@ -1,0 +1,42 @@
+"""Conditional GET (RFC 9110): who has the present answer already is told so, and need not read it again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Response
+from pydantic import BaseModel
+
+_TAG = re.compile(r'"[^"]*"')
+
+
+async def _known(
+    if_none_match: Annotated[
+        str | None, Header(alias="If-None-Match", description="ETags of answers that one has; 304 if it is one of them")
+    ] = None,
+) -> frozenset[str]:
+    return frozenset(_TAG.findall(if_none_match or "")) | ({"*"} if (if_none_match or "").strip() == "*" else set())
+
+
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is as the request says"}}
+
+KnownDep = Annotated[frozenset[str], Depends(_known)]
+
+
+def conditional(answer: BaseModel | str, known: frozenset[str], revision: int | None = None) -> Response:
+    """An answer with its ETag, or 304 without a body.
+
+    Args:
+        answer: as it is, or rendered already.
+        known: the ETags of the request, without what says that they are weak.
+        revision: of the study, which comes first in the ETag: ``If-Match`` compares it and nothing else.
+    """
+    text = answer if isinstance(answer, str) else answer.model_dump_json()
+    digest = hashlib.blake2b(text.encode(), digest_size=9).hexdigest()
+    tag = f'"{digest}"' if revision is None else f'"{revision}.{digest}"'
+    headers = {"ETag": f"W/{tag}" if revision is None else tag, "Cache-Control": "no-cache"}
+    if tag in known or "*" in known:
+        return Response(None, 304, headers)
+    return Response(text, 200, headers, media_type="application/json")
