@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@echo "Installing into .venv (once; about three minutes) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,bench,dask,dev,hydra,mlflow,optuna,plot,ray,sklearn,wandb]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,bench,dask,dev,hydra,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
 	@$(BIN)/python -m adabkb_service.engine.warm
 	@touch $@
 
@@ -83,7 +83,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 
 constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
-	@.venv-pin/bin/python -m pip install --quiet -e '.[server,bench,dask,dev,hydra,mlflow,optuna,plot,ray,sklearn,wandb]'
+	@.venv-pin/bin/python -m pip install --quiet -e '.[server,bench,dask,dev,hydra,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
 	@.venv-pin/bin/python -m pip freeze --exclude-editable > constraints.txt
 	@rm -rf .venv-pin
 

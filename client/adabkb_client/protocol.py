@@ -6,6 +6,7 @@ server performs the call once, however often it is sent.
 
 import logging
 import ssl
+import sys
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -42,6 +43,16 @@ def default_headers(token: str | None) -> dict[str, str]:
     """Return the headers of every request."""
     headers = {"User-Agent": f"adabkb-client/{version('adabkb-service')}", "Accept": "application/json"}
     return {**headers, "Authorization": f"Bearer {token}"} if token else headers
+
+
+def trace_headers() -> dict[str, str]:
+    """Return what lets the server's trace go on from the program's, if the program uses OpenTelemetry."""
+    headers: dict[str, str] = {}
+    if "opentelemetry.trace" in sys.modules:
+        from opentelemetry import propagate  # noqa: PLC0415
+
+        propagate.inject(headers)
+    return headers
 
 
 @cache

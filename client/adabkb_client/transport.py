@@ -28,6 +28,7 @@ from adabkb_client.protocol import (
     default_headers,
     pause,
     say_once,
+    trace_headers,
     trusted_certificates,
     unreachable,
 )
@@ -58,7 +59,7 @@ class Exchange:
     def _request(self, http: httpx.Client | httpx.AsyncClient, address: str, call: Call) -> httpx.Request:
         url = api_url(address, call.path)
         params = {name: value for name, value in call.params.items() if value is not None}
-        headers = {"Accept": "*/*"} if call.as_text else {}
+        headers = trace_headers() | ({"Accept": "*/*"} if call.as_text else {})
         if call.body is None:
             return http.build_request(call.method, url, params=params, headers=headers)
         headers |= {"Content-Type": "application/json"} | ({"Idempotency-Key": call.key} if call.key else {})

@@ -36,6 +36,7 @@ from adabkb_service.api.middleware import (
     RequestMiddleware,
 )
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
+from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Inference, WorkerPool, in_this_process
 from adabkb_service.operations.overview import Overview
@@ -46,6 +47,7 @@ from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import HOLDER_SECONDS, Database
 from adabkb_service.study.clock import SteadyClock
+from adabkb_service.telemetry.traces import to_collector
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +75,7 @@ def create_app(settings: Settings) -> FastAPI:
     """An application on the database of the settings, which is opened when the application starts.
 
     Raises:
-        ValueError: the database URL is none of ours.
+        ValueError: the database URL is none of ours, or what traces need is not installed.
     """
     database = Database(
         settings.database,
@@ -83,6 +85,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     inference = _inference(settings, database)
     running = Service(database, clock=SteadyClock(database.now), inference=inference, threads=settings.study_threads)
+    running.traces = to_collector(settings.traces) if settings.traces else None
 
     gate = Gate(database, running.clock, is_open=settings.is_loopback, stays_open=settings.insecure)
 
@@ -98,6 +101,8 @@ def create_app(settings: Settings) -> FastAPI:
         await run_sync(running.close)
         await run_sync(inference.close)
         database.close()
+        if running.traces is not None:
+            await run_sync(running.traces.close)
 
     app = FastAPIOffline(  # a lab's machines may not reach the network that FastAPI's own pages load from
         title="Ada-BKB service",
@@ -126,6 +131,8 @@ def create_app(settings: Settings) -> FastAPI:
             allow_headers=CORS_SENT,
             expose_headers=CORS_SEEN,
         )
+    if running.traces is not None:
+        app.add_middleware(TracingMiddleware, traces=running.traces)
     app.add_middleware(RequestMiddleware, metrics=running.metrics)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

@@ -76,6 +76,12 @@ class Settings(BaseSettings):
         False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"
     )
     access_log: bool = Field(False, description="log each request")
+    traces: str = Field(
+        "",
+        pattern=r"^(https?://\S+)?$",
+        description="address of an OpenTelemetry collector that takes traces by OTLP over HTTP, such as "
+        "http://collector.lab.example:4318; needs `adabkb-service[otel]`",
+    )
     log_format: Form = Field("text", description="text: lines to read; json: one JSON document a line")
 
     @property

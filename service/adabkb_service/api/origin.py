@@ -28,6 +28,7 @@ CORS_SENT = (
     "If-None-Match",
     "Last-Event-ID",
     "Prefer",
+    "Traceparent",
     "X-Request-ID",
 )
 """Headers that pages of the configured origins may send."""

@@ -92,7 +92,10 @@ def serve(
         with opened(found.database) as prepared:
             migration.prepare(prepared)
             _check_guarded(found, prepared)
-        app = create_app(found)
+        try:
+            app = create_app(found)
+        except ValueError as error:
+            fail(str(error))
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -23,6 +23,7 @@ from adabkb_service.study.owner import Asking, Owner
 from adabkb_service.study.request import Answer, Outcome, Request
 from adabkb_service.study.scheduler import Scheduler
 from adabkb_service.telemetry.metrics import Metrics
+from adabkb_service.telemetry.traces import Traces
 
 MOST_OWNERS = 1000
 """Studies that are held between two requests; an owner holds some kilobytes."""
@@ -47,6 +48,7 @@ class Service:
         self.database = database
         self.clock = clock
         self.metrics = Metrics()
+        self.traces: Traces | None = None
         self.inference = inference or in_this_process(database)
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""

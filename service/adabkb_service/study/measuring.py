@@ -1,4 +1,4 @@
-"""What a finished request adds to the metrics: how long its parts took, and what became of it."""
+"""What a finished request adds to metrics and traces: how long its parts took, and what became of it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from adabkb_service.contract.answers import Observed, ObservedBatch, Suggested
 from adabkb_service.contract.reports import Reported
 from adabkb_service.study.request import Outcome
+from adabkb_service.study.surroundings import Surroundings
 from adabkb_service.study.turn import Waiting
-from adabkb_service.telemetry.metrics import Metrics
 
 OPERATIONS: dict[type[BaseModel], str] = {
     Suggested: "suggest",
@@ -21,11 +21,14 @@ OPERATIONS: dict[type[BaseModel], str] = {
 """By what they answer; the others are one kind."""
 
 
-def measure(metrics: Metrics, waiting: Waiting, outcome: Any) -> None:
-    """Add a request that has its outcome, or was refused, to the metrics."""
+def measure(around: Surroundings, waiting: Waiting, outcome: Any) -> None:
+    """Add a request that has its outcome, or was refused, to the metrics and to its trace."""
+    metrics, found = around.metrics, _phases(waiting)
     operation = OPERATIONS.get(waiting.request.answer, "other")
-    for phase, (began, ended) in phases(waiting).items():
+    for phase, (began, ended) in found.items():
         metrics.phase(operation, phase, ended - began)
+    if around.traces is not None:
+        waiting.context.run(around.traces.parts, found, waiting.request.study_id)
     if not isinstance(outcome, Outcome):
         return
     if isinstance(outcome.view, Suggested) and outcome.view.degraded:
@@ -39,7 +42,7 @@ def measure(metrics: Metrics, waiting: Waiting, outcome: Any) -> None:
             metrics.repeated_results.inc()
 
 
-def phases(waiting: Waiting) -> dict[str, tuple[float, float]]:
+def _phases(waiting: Waiting) -> dict[str, tuple[float, float]]:
     """When the parts of a request began and ended, by ``time.monotonic``."""
     if waiting.taken is None:
         return {}

@@ -289,4 +289,4 @@ class Owner:
         else:
             waiting.future.set_result(outcome)
         self._around.scheduler.done()
-        measure(self._around.metrics, waiting, outcome)
+        measure(self._around, waiting, outcome)

@@ -9,6 +9,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.study.clock import Clock
 from adabkb_service.study.scheduler import Scheduler
 from adabkb_service.telemetry.metrics import Metrics
+from adabkb_service.telemetry.traces import Traces
 
 
 class Surroundings(Protocol):
@@ -29,6 +30,10 @@ class Surroundings(Protocol):
     @property
     def metrics(self) -> Metrics:
         """What is counted."""
+
+    @property
+    def traces(self) -> Traces | None:
+        """What is traced, if anything is."""
 
     @property
     def scheduler(self) -> Scheduler:
