@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,14 @@ def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
         server.should_exit = True
         thread.join(60)
         listener.close()
+
+
+def free_port() -> int:
+    """One that nobody listens at, and that the system gives to nobody who asks for any port."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextmanager

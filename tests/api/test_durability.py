@@ -6,9 +6,12 @@ import math
 from typing import Any
 
 import httpx
+import pytest
 import sqlalchemy as sa
+from tenacity import stop_after_delay
 
 from adabkb_service.storage.database import Database
+from adabkb_service.study import contention
 from tests.api.conftest import DEFINITION
 from tests.servers import PATIENT, server_on, server_process
 
@@ -37,8 +40,9 @@ def test_a_killed_server_goes_on_as_if_it_had_not_been(database_url: str) -> Non
         assert found == rounds(server.address, "spared", 10)
 
 
-def test_a_commit_that_fails_is_not_acknowledged(database_url: str) -> None:
+def test_a_commit_that_fails_is_not_acknowledged(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A constraint that is checked at COMMIT only, after everything else went well."""
+    monkeypatch.setattr(contention.again, "stop", stop_after_delay(0.1))
     with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
 from tests.api.conftest import DEFINITION
 from tests.servers import serving
+from tests.waiting import wait_for
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("/v1/studies", {**DEFINITION, "id": None}),
@@ -143,8 +143,8 @@ def test_a_study_that_is_busy_holds_up_no_other(database_url: str) -> None:
         with ThreadPoolExecutor(60) as pool:
             with slow_model(app.state.service, "s"):
                 waiting = [pool.submit(api.post, "/v1/studies/s/suggest") for _ in range(60)]
-                deadline = time.monotonic() + 2
-                while time.monotonic() < deadline:
+                wait_for(lambda: len(app.state.service._owner("s")._parked) == 60)
+                for _ in range(20):
                     assert api.post("/v1/studies/t/suggest").status_code == 200
                 assert not any(answer.done() for answer in waiting)
             assert [answer.result().status_code for answer in waiting] == [200] * 60

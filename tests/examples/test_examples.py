@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from nbclient import NotebookClient
 
 from adabkb_client import Client, Float
 from tests.servers import server_on
+from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,7 @@ def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
 
 def finish(program: subprocess.Popen[str]) -> str:
     with program:
-        output, errors = program.communicate(timeout=120)
+        output, errors = program.communicate(timeout=2 * PATIENCE)
     assert program.returncode == 0, errors
     return output
 
@@ -79,10 +79,9 @@ def test_an_interrupted_demo_leaves_no_process_and_no_lease(tmp_path: Path) -> N
         address = demo.stdout.readline().split()[2].rstrip(",")
         with Client(address) as client:
             study = client.study("htru2")
-            while study.info().counts.completed < 2:
-                time.sleep(0.1)
+            wait_for(lambda: study.info().counts.completed >= 2)
         demo.send_signal(signal.SIGINT)
-        _, errors = demo.communicate(timeout=60)
+        _, errors = demo.communicate(timeout=PATIENCE)
     assert demo.returncode == 1
     assert "server and workers are stopped" in errors
     assert "Traceback" not in errors
@@ -98,13 +97,13 @@ def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp
     arguments = ("examples/demo.py", "--budget", "2", "--folder", str(folder))
     with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
         with start(*arguments) as again:
-            _, errors = again.communicate(timeout=60)
+            _, errors = again.communicate(timeout=PATIENCE)
         assert again.returncode == 1
         assert "stop its server, or take another --folder" in errors
         assert client.study("htru2").info().counts.completed == 6
     (folder / "demo.db").write_text("not a database, but somebody's")
     with start(*arguments) as again:
-        assert again.wait(60) == 1
+        assert again.wait(PATIENCE) == 1
     assert (folder / "demo.db").read_text() == "not a database, but somebody's"
 
 
@@ -149,7 +148,7 @@ def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: P
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in cells)
     folders = {name: str(tmp_path) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
-    NotebookClient(notebook, timeout=120).execute(env={**os.environ, **folders, "ADABKB_URL": server})
+    NotebookClient(notebook, timeout=PATIENCE).execute(env={**os.environ, **folders, "ADABKB_URL": server})
     shown = {cell.source.split("(")[0]: cell.outputs[0] for cell in cells if cell.outputs}
     figures = [name for name, output in shown.items() if "image/png" in output.get("data", {})]
     assert figures == [

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,8 @@ import pytest
 import yaml
 
 from adabkb_client import Client, Study
-from tests.waiting import wait_for
+from tests.servers import free_port
+from tests.waiting import PATIENCE, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -52,9 +52,13 @@ def task(folder: Path, script: str, number: int, **environment: str) -> subproce
 
 
 def ended(process: subprocess.Popen[str], code: int = 0) -> str:
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, output
     return output
+
+
+ONE_TRIAL_A_WORKER = '[ -z "${GATE:-}" ] || mkdir "$GATE-$PPID" || exec sleep 3600\n'
+"""A line of a program: its second evaluation for the same worker goes on until it is ended."""
 
 
 def is_complete(study: Study) -> bool:
@@ -84,7 +88,10 @@ def test_a_slurm_array_that_needs_a_server_says_so(folder: Path) -> None:
 def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "TMPDIR": str(folder)}
     address = folder / "slurm/server-4711.url"
-    first = [task(folder, "array-with-server.sbatch", number, TRAIN_SECONDS="0.2", **there) for number in range(2)]
+    train = folder / "program/train.sh"
+    shebang, *lines = train.read_text().splitlines(keepends=True)
+    train.write_text("".join([shebang, ONE_TRIAL_A_WORKER, *lines]))
+    first = [task(folder, "array-with-server.sbatch", number, GATE=str(folder / "gate"), **there) for number in (0, 1)]
     wait_for(address.exists)
     with Client(address.read_text().strip()) as client:
         study = client.study("svm")
@@ -155,8 +162,7 @@ def lives(group: int) -> bool:
 
 
 def test_workers_in_tmux_complete_a_study_and_end_with_the_session(folder: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     environment = {**os.environ, "PATH": PATH, "TMUX_TMPDIR": str(folder), "ADABKB_PORT": port, "TRAIN_SECONDS": "0"}
     environment.pop("ADABKB_URL", None)
     environment.pop("TMUX", None)

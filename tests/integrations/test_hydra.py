@@ -13,6 +13,7 @@ from adabkb_client import Categorical, Client, Fixed, Float, Int, Ordinal
 from adabkb_client.parameters import Parameter
 from adabkb_integrations.hydra.space import Space, space_of
 from tests.examples.test_examples import finish, start
+from tests.waiting import PATIENCE
 
 PROGRAM = """
 import hydra
@@ -71,7 +72,7 @@ def test_a_job_that_fails_is_a_failed_trial_and_a_mistake_gives_its_trials_back(
         str(tmp_path / "program.py"), "--multirun", "hydra/sweeper=adabkb", *sweeper, *overrides, HYDRA_FULL_ERROR="1"
     )
     with program:
-        _, errors = program.communicate(timeout=60)
+        _, errors = program.communicate(timeout=PATIENCE)
     assert program.returncode == 1
     assert says in errors
     assert [trial.state for trial in client.study("s").trials()] == [state]

@@ -20,6 +20,7 @@ from adabkb_integrations.optuna import AdaBKBSampler
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from benchmarks.integrations import DIRECTLY, compared
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 HUB = ROOT / "integrations" / "hub" / "package"
@@ -116,7 +117,7 @@ def test_processes_share_a_study_through_its_storage(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/optuna.db"
     study = optuna.create_study(study_name="s", storage=storage)
     workers = [subprocess.Popen([sys.executable, "-c", PROCESS, storage]) for _ in range(2)]
-    assert [worker.wait(60) for worker in workers] == [0, 0]
+    assert [worker.wait(PATIENCE) for worker in workers] == [0, 0]
     modelled = [tuple(trial.params.values()) for trial in study.trials if "adabkb:suggested" in trial.system_attrs]
     assert len(modelled) >= 16
     assert len(set(modelled)) == len(modelled)

@@ -8,6 +8,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Dialog, Page
 
+from tests.waiting import PATIENCE
+
 PHONE = {"width": 375, "height": 760}
 REFUSAL = "the server responded with a status of 422"
 DESKTOP = {"width": 1280, "height": 860}
@@ -20,7 +22,7 @@ def tab(
     """A tab of a fresh profile. At its end, nothing may have gone wrong in it, except what the server ``refused``."""
     troubles: list[str] = []
     context = browser.new_context(base_url=address, viewport=size, **options)  # type: ignore[arg-type]
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     page.on("console", lambda line: troubles.append(f"console: {line.text}") if line.type == "error" else None)
     page.on("pageerror", lambda error: troubles.append(f"error: {error}"))

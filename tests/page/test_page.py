@@ -17,7 +17,7 @@ from adabkb_service.settings import Settings
 from tests.page.browser import axe
 from tests.page.studies import HOSTILE, checked, hostile, tuned
 from tests.page.tabs import DESKTOP, PHONE, drawn, tab
-from tests.servers import server_on, serving
+from tests.servers import free_port, server_on, serving
 
 CHARTS = ("history", "importance", "parallel", "slices", "contour", "partition", "timeline")
 SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
@@ -306,14 +306,15 @@ def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
 def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
     """It says that the server is gone, keeps what it knew, and goes on by itself once the server is back."""
     settings = Settings(database=database, model_processes=0)
-    with serving(create_app(settings)) as address:
+    port = free_port()
+    with serving(create_app(settings), port) as address:
         context = browser.new_context(base_url=address)
         page = context.new_page()
         page.goto("/studies/digits")
         expect(page.locator("#live")).to_have_text("live")
     expect(page.locator("#offline")).to_be_visible()
     expect(page.locator("#figures .main strong")).not_to_have_text("–")
-    with serving(create_app(settings), port=int(address.rpartition(":")[2])):
+    with serving(create_app(settings), port):
         expect(page.locator("#offline")).to_be_hidden()
         expect(page.locator("#live")).to_have_text("live")
     context.close()
