@@ -27,6 +27,7 @@ def close(found: Sensitivity | None, first: list[float], total: list[float]) -> 
     """Within four standard errors, and these within a few percent."""
     assert found is not None
     for estimate, error, exact in ((found.first, found.first_error, first), (found.total, found.total_error, total)):
+        assert estimate.shape == error.shape == (len(exact),)
         assert (np.abs(estimate - exact) <= 4.0 * error + 1e-9).all(), (estimate, error, exact)
         assert (error < 0.03).all()
 
@@ -36,6 +37,10 @@ def test_the_indices_of_a_known_function_are_right_within_their_errors() -> None
     close(found, [0.3139, 0.4424, 0.0], [0.5576, 0.4424, 0.2437])
     assert found is not None
     assert found.std == pytest.approx(np.sqrt(13.8446), rel=0.03)
+
+
+def test_the_only_parameter_has_all_of_the_variance() -> None:
+    close(sensitivity(lambda positions: positions[:, 0] ** 2, Space(CUBE.parameters[:1])), [1.0], [1.0])
 
 
 def test_they_are_the_same_each_time_and_in_any_units() -> None:

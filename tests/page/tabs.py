@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from playwright.sync_api import Browser, Dialog, Page
 
+from tests.page.browser import axe
 from tests.waiting import PATIENCE
 
 PHONE = {"width": 375, "height": 760}
-REFUSAL = "the server responded with a status of 422"
+REFUSAL = re.compile("the server responded with a status of (401|422)")
 DESKTOP = {"width": 1280, "height": 860}
 
 
@@ -34,7 +36,7 @@ def tab(
     page.on("dialog", dismiss)
     yield page
     context.close()
-    found = [each for each in troubles if not (refused and REFUSAL in each)]
+    found = [each for each in troubles if not (refused and REFUSAL.search(each))]
     assert not found, found
 
 
@@ -43,3 +45,14 @@ def drawn(page: Page, *charts: str) -> None:
     for chart in charts:
         page.locator(f"#{chart}").scroll_into_view_if_needed()
         page.locator(f"#{chart}[data-state=shown]").wait_for()
+
+
+def accessible(page: Page) -> list[str]:
+    """What axe-core finds that is serious."""
+    page.evaluate(axe())
+    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]} {each['nodes'][0].get('failureSummary', '')}"
+        for each in serious
+    ]

@@ -31,6 +31,8 @@ def test_people_get_pages_that_run_nothing_inline(api: httpx.Client) -> None:
         "/studies/digits",
         "/studies/digits/trials?sort=value",
         "/studies/digits/trials/1",
+        "/studies/digits/sharing",
+        "/trash",
     ):
         answer = api.get(path, headers=BROWSER)
         assert answer.status_code == 200, path
@@ -57,6 +59,7 @@ def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
         "/studies/digits/trials/99",
         "/studies/nowhere/trials",
         "/studies/digits/trials/x",
+        "/?page=0",
     ):
         answer = api.get(path, headers=BROWSER)
         assert answer.status_code == 404, path

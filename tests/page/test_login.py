@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,12 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from adabkb_service.storage import grants
 from adabkb_service.storage.database import Database
-from tests.access.conftest import give_token
 from tests.api.conftest import DEFINITION
+from tests.page.tabs import accessible, tab
 from tests.servers import server_on
 
 PAGE = """<script>
@@ -67,15 +68,15 @@ def test_no_page_of_another_site_uses_the_server_nor_a_name_of_its_own(site: str
     assert httpx.get(f"{site}/v1/studies/s").json() == before
 
 
-def test_people_log_in_by_a_token_or_by_a_link(site: str, database: str, browser: Browser) -> None:
+def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
+    site: str, database: str, browser: Browser
+) -> None:
     """The last test of this server, as it closes it."""
     admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
-    with closing(Database(database)) as opened:
-        link = give_token(opened, "root", "read", studies=["s"])
-        with opened.writing() as connection:
-            grants.replace(connection, "s", {"root": "own"})
-    with browser.new_page() as page:
-        page.goto(f"{site}/login")
+    with closing(Database(database)) as opened, opened.writing() as connection:
+        grants.replace(connection, "s", {"root": "own"})
+    with tab(browser, site, refused=True) as page:
+        page.goto("/login")
         page.get_by_label("Token").fill(f"{admin[:-1]}{'0' if admin[-1] != '0' else '1'}")
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("alert").filter(has_text="no such token")).to_be_visible()
@@ -83,7 +84,51 @@ def test_people_log_in_by_a_token_or_by_a_link(site: str, database: str, browser
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("heading", name="Studies")).to_be_visible()
         assert page.evaluate("document.cookie") == ""
-    with browser.new_page() as page:
-        page.goto(f"{site}/studies/s#token={link}")
-        expect(page.get_by_role("heading", name="Events")).to_be_visible()
-        assert link not in page.url
+        link = shared(page, site)
+        with tab(browser, site, refused=True) as reader:  # before the link's token is known there
+            reader.goto(link)
+            expect(reader.get_by_role("heading", name="Events")).to_be_visible()
+            assert "#" not in reader.url
+            for label in ("Next experiment", "Share", "Delete"):
+                expect(reader.get_by_text(label, exact=True)).to_have_count(0)
+        deleted_and_restored(page)
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+        page.goto("/studies/s")
+        expect(page.get_by_label("Token")).to_be_visible()
+
+
+def shared(page: Page, site: str) -> str:
+    """Share the study with somebody, take that back and give it again; return a link for reading it."""
+    page.goto("/studies/s")
+    page.get_by_role("link", name="Share").click()
+    page.get_by_label("User").fill("b b")
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_role("alert").filter(has_text="User:")).to_be_visible()
+    page.get_by_label("User").fill("ben")
+    page.get_by_label("May").select_option("work")
+    page.get_by_role("button", name="Share").click()
+    row = page.get_by_role("row", name="ben")
+    expect(row).to_contain_text("ask for points and store results")
+    row.get_by_role("button", name="Take back").click()
+    expect(row).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_have_count(1)
+    page.get_by_role("button", name="Make a link").click()
+    made = page.get_by_label("The link, shown only this once")
+    expect(made).to_have_value(re.compile(f"^{site}/studies/s#token="))
+    assert accessible(page) == []
+    return made.input_value()
+
+
+def deleted_and_restored(page: Page) -> None:
+    page.goto("/studies/s")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete the study").click()
+    expect(page.get_by_text("The study is in the trash.")).to_be_visible()
+    page.get_by_role("link", name="Trash").click()
+    expect(page.get_by_role("row", name="s 0")).to_contain_text("root")
+    assert accessible(page) == []
+    page.get_by_role("button", name="Restore s").click()
+    page.wait_for_url("**/studies/s")
+    expect(page.get_by_text("Study s is restored.")).to_be_visible()

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -14,9 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
-from tests.page.browser import axe
 from tests.page.studies import HOSTILE, checked, hostile, tuned
-from tests.page.tabs import DESKTOP, PHONE, drawn, tab
+from tests.page.tabs import DESKTOP, PHONE, accessible, drawn, tab
 from tests.servers import free_port, server_on, serving
 
 CHARTS = ("history", "importance", "parallel", "slices", "contour", "partition", "timeline")
@@ -45,17 +43,6 @@ def picture(page: Page, name: str, height: int = 1240) -> None:
         there = min(height, page.evaluate("document.documentElement.scrollHeight"))
         area = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": there}
         page.screenshot(path=Path(SCREENSHOTS) / f"page-{name}.png", full_page=True, clip=area)  # type: ignore[arg-type]
-
-
-def accessible(page: Page) -> list[str]:
-    """What axe-core finds that is serious."""
-    page.evaluate(axe())
-    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    return [
-        f"{each['id']}: {each['nodes'][0]['html'][:200]} {each['nodes'][0].get('failureSummary', '')}"
-        for each in serious
-    ]
 
 
 PAGES = {
@@ -220,6 +207,64 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
         page.get_by_role("button", name="Try again").first.click()
         dialog.get_by_role("button", name="Try again").click()
         expect(page.get_by_role("heading", name="Trial 2")).to_contain_text("given back")
+
+
+def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site: str, api: httpx.Client) -> None:
+    bounds = {"metrics": ["seconds", "memory"], "outcome_constraints": [{"metric": "seconds", "upper": 2}]}
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(
+        api.post("/v1/studies", json={"id": "limited", "direction": "minimize", "parameters": parameters, **bounds})
+    )
+    for _ in range(3):
+        (trial,) = checked(api.post("/v1/studies/limited/suggest", json={}))["trials"]
+        told = {"value": trial["parameters"]["x"], "metrics": {"seconds": 3 * trial["parameters"]["x"], "memory": 1}}
+        checked(api.post("/v1/studies/limited/observe", json={"trial": trial["number"], **told}))
+    with tab(browser, site) as page:
+        page.goto("/studies/limited")
+        page.get_by_role("button", name="Next experiment").click()
+        page.get_by_role("button", name="Get the next point").click()
+        page.wait_for_url("**/trials/4")
+        page.get_by_label("Result", exact=True).fill("0.25")
+        expect(page.get_by_label("seconds")).to_have_accessible_description("at most 2")
+        page.get_by_label("seconds").fill("1,5")
+        page.get_by_label("memory").fill("7")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("article")).to_contain_text("seconds1.5 (at most 2)memory7")
+        page.goto("/studies/limited")
+        expect(page.locator("[data-metric=seconds]")).to_contain_text("±")
+        expect(page.locator("[data-feasible]")).to_contain_text("yes")
+        page.get_by_role("button", name="Add a result").click()
+        page.get_by_role("button", name="Paste a table instead").click()
+        page.get_by_role("textbox", name="Table").fill("x,value,seconds,memory\n0.5,0.5,9,2\n")
+        page.get_by_role("button", name="Add the results").click()
+        expect(page.get_by_text("Stored: 1 result.")).to_be_visible()
+    last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]
+    assert last["metrics"] == {"seconds": 9, "memory": 2}
+
+
+def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The chart is thinned by the server; a stopped trial says what it came to."""
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    rule = {"rule": "patience", "no_gain_for": 5, "max_steps": 900}
+    definition = {"id": "epochs", "direction": "minimize", "parameters": parameters, "early_stopping": rule}
+    checked(api.post("/v1/studies", json=definition))
+    for number, stalls in enumerate((900, 40), start=1):
+        checked(api.post("/v1/studies/epochs/suggest", json={}))
+        reports = [{"step": step, "value": 1 / min(step, stalls)} for step in range(1, min(stalls + 9, 900))]
+        reported = api.post(f"/v1/studies/epochs/trials/{number}/reports", json={"reports": reports})
+        assert checked(reported)["stop"] == (stalls == 40)
+    with tab(browser, site) as page:
+        page.goto("/studies/epochs")
+        drawn(page, "curves")
+        expect(page.locator("#curves .said")).to_have_text(
+            "2 trials, 1 of them stopped early; the longest came to step 899."
+        )
+        curves = page.evaluate("fetch('/studies/epochs/curves.json').then((answer) => answer.json())")
+        assert [len(each["points"]) for each in curves] == [101, 48]
+        assert [each["points"][-1][0] for each in curves] == [899, 48]
+        page.get_by_label("log scale").last.check()
+        page.goto("/studies/epochs/trials/2")
+        expect(page.locator("main")).to_contain_text("48 values, the last at step 48: 0.025")
 
 
 def test_tabs_follow_what_workers_do(browser: Browser, site: str, api: httpx.Client) -> None:

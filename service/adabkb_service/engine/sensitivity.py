@@ -71,7 +71,9 @@ def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | N
     if std <= CONSTANT:
         return None
     found = sobol_indices(func={"f_A": values[0], "f_B": values[1], "f_AB": values[2:]}, n=points)
-    return Sensitivity(std * size, *_averaged(found.first_order), *_averaged(found.total_order))
+    # Of a space of one axis they are (shifts,).
+    first, total = (order.reshape(shifts, axes) for order in (found.first_order, found.total_order))
+    return Sensitivity(std * size, *_averaged(first), *_averaged(total))
 
 
 def _averaged(estimates: Array) -> tuple[Array, Array]:

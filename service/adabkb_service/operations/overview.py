@@ -20,6 +20,10 @@ from adabkb_service.study import lifecycle, render
 
 MOST_RESULTS = 1500
 """Of a study with more results, a chart gets about so many."""
+MOST_CURVES = 100
+"""Trials whose reports are drawn, ..."""
+MOST_POINTS = 100
+"""... and about so many of the reports of each."""
 RECENT = 300
 """Trials of the timeline."""
 
@@ -119,6 +123,25 @@ class Overview:
             studies.get(connection, study_id)
             rows = overview.recent_trials(connection, study_id, RECENT)
         return [render.trial(row) for row in rows]
+
+    def has_curves(self, study_id: str) -> bool:
+        """Whether trials of a study report values before their end."""
+        with self._service.database.reading() as connection:
+            return overview.has_reports(connection, study_id)
+
+    def curves(self, study_id: str) -> list[dict[str, Any]]:
+        """What the last trials that report have reported, thinned if that is much.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            studies.get(connection, study_id)
+            found = overview.curves(connection, study_id, MOST_CURVES, MOST_POINTS)
+        return [
+            {"trial": row.number, "state": row.state, "value": row.value, "worker": row.worker, "points": points}
+            for row, points in found
+        ]
 
     def results_of(self, study_id: str, trial: int) -> Sequence[answers.Observation]:
         """The observations of a trial, in order."""

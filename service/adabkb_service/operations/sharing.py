@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adabkb_service.access.caller import Caller
+from adabkb_service.access.caller import RIGHTS, Caller
 from adabkb_service.contract.access import Access
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.operations import audit
@@ -24,6 +24,17 @@ def access(service: Service, study_id: str) -> Access:
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         return _shown(grants.of_study(connection, study_id))
+
+
+def right(service: Service, caller: Caller, study_id: str) -> Right:
+    """The most that somebody who reads a study may do with it."""
+    if not caller.has("work"):
+        return "read"
+    if caller.is_admin:
+        return "own"
+    with service.database.reading() as connection:
+        found = grants.of_user(connection, study_id, caller.user or "")
+    return max(found, key=RIGHTS.__getitem__, default="read")
 
 
 def change(service: Service, caller: Caller, study_id: str, changes: dict[str, Any]) -> Access:

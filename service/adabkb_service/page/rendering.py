@@ -13,6 +13,7 @@ from urllib.parse import quote
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
+from adabkb_service.access.caller import ANYBODY
 from adabkb_service.page import wording
 from adabkb_service.page.assets import digest
 from adabkb_service.page.sparkline import sparkline
@@ -37,7 +38,9 @@ HEADERS = {
 def page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """A template as an answer."""
     root = request.scope.get("root_path", "")
-    text = _environment().get_template(template).render(root=root, assets=f"{root}/assets/{digest()}", **context)
+    caller = request.scope.get("state", {}).get("caller", ANYBODY)
+    made = _environment().get_template(template)
+    text = made.render(root=root, assets=f"{root}/assets/{digest()}", caller=caller, **context)
     return HTMLResponse(text, status, headers=HEADERS)
 
 

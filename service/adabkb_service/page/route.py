@@ -16,6 +16,7 @@ from adabkb_service.errors import AdaBKBError, Unauthorized
 from adabkb_service.page.rendering import page
 
 HTML = "text/html"
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def wants_page(request: Request) -> bool:
@@ -33,7 +34,7 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
 
 
 class LoginRoute(GuardedRoute):
-    """A route that shows people a page if they are not admitted. Programs get the refusal."""
+    """A route whose refusals are pages for people. Programs get them as problems."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -45,22 +46,35 @@ class LoginRoute(GuardedRoute):
                 raise
             await refusal(request, error)(scope, receive, send)
 
+    def get_route_handler(self) -> Handler:
+        """FastAPI's handler, whose refusals become pages."""
+        handler = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except AdaBKBError as error:
+                if not wants_page(request):
+                    raise
+                return refusal(request, error)
+            except RequestValidationError:
+                if not wants_page(request):
+                    raise
+                return page(request, "error.html", 404, title="No such page", detail="Its address is not quite right.")
+
+        return answer
+
 
 class PageRoute(LoginRoute):
     """A route of the page. Programs are told that there is nothing here, and where the API has it."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler, whose refusals become pages."""
+    def get_route_handler(self) -> Handler:
+        """The handler, for people only."""
         handler = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
             if not wants_page(request):
                 raise HTTPException(404)
-            try:
-                return await handler(request)
-            except AdaBKBError as error:
-                return refusal(request, error)
-            except RequestValidationError:
-                return page(request, "error.html", 404, title="No such page", detail="Its address is not quite right.")
+            return await handler(request)
 
         return answer

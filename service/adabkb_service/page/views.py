@@ -1,4 +1,4 @@
-"""/, /new, /studies/{id}, /studies/{id}/trials, /studies/{id}/trials/{n}: the pages, and what their charts read.
+"""/, /new, /trash, /studies/{id} and what is below it: the pages, and what their charts read.
 
 What the API answers, scripts read from the API. These routes have what it does not: lists in any order, and results
 thinned to what a chart can show.
@@ -15,7 +15,7 @@ from fastapi.responses import RedirectResponse
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.contract import answers
-from adabkb_service.operations import manage, read
+from adabkb_service.operations import manage, read, sharing, tokens, trash
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.why import why
 from adabkb_service.page.rendering import HEADERS, page
@@ -26,6 +26,10 @@ STUDIES_PER_PAGE = 25
 TRIALS_PER_PAGE = 50
 WORKING = 50
 """Active trials that are listed."""
+LINKS = 100
+"""To a study, that are listed."""
+DELETIONS = 100
+"""Studies in the trash that are listed."""
 FEED = 40
 """Events of the past that the feed begins with."""
 
@@ -79,12 +83,33 @@ async def get_form(request: Request) -> Response:
 
 @pages.get("/studies/{study_id}")
 @needs("read")
-def get_study(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
+def get_study(
+    request: Request, study_id: StudyId, service: ServiceDep, overview: OverviewDep, caller: CallerDep
+) -> Response:
     """A study."""
     study = service.do(manage.get(study_id)).view
     active = read.list_trials(service, study_id, state="active", attributes=(), after=0, limit=WORKING)
     cursor = encoded(max(study.revision - FEED, 0))
-    return page(request, "study.html", study=study, active=active, cursor=cursor)
+    may = sharing.right(service, caller, study_id)
+    has_curves = overview.has_curves(study_id)
+    return page(request, "study.html", study=study, active=active, cursor=cursor, may=may, has_curves=has_curves)
+
+
+@pages.get("/studies/{study_id}/sharing")
+@needs("own")
+def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
+    """Who may do what with a study."""
+    links, _ = tokens.page(service, None, LINKS, link=study_id)
+    access, study = sharing.access(service, study_id), service.do(manage.get(study_id)).view
+    return page(request, "sharing.html", study=study, access=access, links=links, now=service.clock())
+
+
+@pages.get("/trash")
+@needs("work")
+def get_trash(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
+    """Deleted studies."""
+    found = trash.page(service, caller, 0, DELETIONS)
+    return page(request, "trash.html", deletions=found, most=DELETIONS)
 
 
 @pages.get("/studies/{study_id}/trials")
@@ -113,13 +138,21 @@ def get_trials(
 @pages.get("/studies/{study_id}/trials/{number}")
 @needs("read")
 def get_trial(
-    request: Request, study_id: StudyId, number: Number, service: ServiceDep, overview: OverviewDep
+    request: Request,
+    study_id: StudyId,
+    number: Number,
+    service: ServiceDep,
+    overview: OverviewDep,
+    caller: CallerDep,
 ) -> Response:
     """A trial: why this point, and what became of it."""
     study = service.do(manage.get(study_id)).view
     explained = why(service, study_id, number)
     results = overview.results_of(study_id, number)
-    return page(request, "trial.html", study=study, explained=explained, trial=explained.trial, results=results)
+    may = sharing.right(service, caller, study_id)
+    return page(
+        request, "trial.html", study=study, explained=explained, trial=explained.trial, results=results, may=may
+    )
 
 
 @data.get("/studies/{study_id}/history.json")
@@ -127,6 +160,13 @@ def get_trial(
 def get_history(study_id: StudyId, overview: OverviewDep) -> Response:
     """What the charts of results show."""
     return _json(overview.history(study_id))
+
+
+@data.get("/studies/{study_id}/curves.json")
+@needs("read")
+def get_curves(study_id: StudyId, overview: OverviewDep) -> Response:
+    """What the chart of learning curves shows."""
+    return _json(overview.curves(study_id))
 
 
 @data.get("/studies/{study_id}/timeline.json")

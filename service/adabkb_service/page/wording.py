@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adabkb_service.contract.answers import Study
+from adabkb_service.contract.parameters import Parameter
 
 STATES: Mapping[str, str] = {
     "running": "running",
@@ -26,6 +27,7 @@ PHASES: Mapping[str | None, str] = {
     "restart": "restart",
     None: "own point",
 }
+RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 REASONS: Mapping[str | None, str] = {
     "budget": "The budget is used up; a larger one lets the study go on.",
     "exhausted": "Every point of the space has been handed out.",
@@ -55,3 +57,20 @@ def confidence(study: Study) -> str | None:
     """With which probability the gap holds, in percent; None if the system promises none."""
     delta = getattr(study.algorithm, "delta", None)
     return None if delta is None else f"{100.0 * (1.0 - delta):.4g}%"
+
+
+def bounds(study: Study, metric: str) -> str:
+    """The bounds of a metric, in words; empty if it has none."""
+    found = next((each for each in study.outcome_constraints if each.metric == metric), None)
+    if found is None:
+        return ""
+    ends = [(found.lower, "at least"), (found.upper, "at most")]
+    return " and ".join(f"{words} {end:g}" for end, words in ends if end is not None)
+
+
+def condition(parameter: Parameter) -> str:
+    """When a parameter is active, as the rest of a sentence; empty if always."""
+    if not parameter.when:
+        return ""
+    parts = (f"{name} is {' or '.join(map(str, values))}" for name, values in parameter.when.items())
+    return f", only where {' and '.join(parts)}"

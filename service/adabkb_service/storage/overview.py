@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, Select, Text, cast, func, or_, select
 
 from adabkb_service.storage.rows import ObservationRow, StudyRow, StudyState, TrialRow, TrialState
-from adabkb_service.storage.tables import observations, studies, trials
+from adabkb_service.storage.tables import observations, reports, studies, trials
 
 SORTED_BY: dict[str, Column[Any]] = {
     "number": trials.c.number,
@@ -156,3 +156,37 @@ def recent_trials(connection: Connection, study_id: str, limit: int) -> list[Tri
         .limit(limit)
     )
     return [TrialRow(*row) for row in connection.execute(query)][::-1]
+
+
+def has_reports(connection: Connection, study_id: str) -> bool:
+    """Whether any trial of a study has reported values."""
+    query = select(reports.c.step).where(reports.c.study_id == study_id).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def curves(connection: Connection, study_id: str, last: int, points: int) -> list[tuple[TrialRow, list[list[float]]]]:
+    """The last trials that have reported values, by number, each with about so many of the steps and values of its last
+    attempt, the first and the last ones included."""
+    reporting = select(trials).where(trials.c.study_id == study_id, trials.c.curve.is_not(None))
+    rows = [TrialRow(*row) for row in connection.execute(reporting.order_by(trials.c.number.desc()).limit(last))]
+    numbered = (
+        select(
+            reports.c.trial,
+            reports.c.step,
+            reports.c.value,
+            func.row_number().over(partition_by=reports.c.trial, order_by=reports.c.step).label("place"),
+            func.count().over(partition_by=reports.c.trial).label("count"),
+        )
+        .join(trials, (trials.c.study_id == reports.c.study_id) & (trials.c.number == reports.c.trial))
+        .where(reports.c.study_id == study_id, reports.c.trial.in_([row.number for row in rows]))
+        .where(reports.c.attempt == trials.c.attempt)
+        .subquery()
+    )
+    every = numbered.c.count // points + 1
+    thinned = select(numbered.c.trial, numbered.c.step, numbered.c.value).where(
+        or_((numbered.c.place - 1) % every == 0, numbered.c.place == numbered.c.count)
+    )
+    found: dict[int, list[list[float]]] = {row.number: [] for row in rows}
+    for trial, step, value in connection.execute(thinned.order_by(numbered.c.trial, numbered.c.step)):
+        found[trial].append([step, value])
+    return [(row, found[row.number]) for row in reversed(rows) if found[row.number]]

@@ -20,13 +20,15 @@ function newKey() {
 export async function call(method, path, body) {
   const options = { method, headers: { Accept: "application/json" }, cache: "no-store" };
   if (method !== "GET") {
-    options.headers["Content-Type"] = "application/json";
     options.headers["Idempotency-Key"] = newKey();
+  }
+  if (method !== "GET" && method !== "DELETE") {
+    options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body ?? {});
   }
   const answer = await sent(path, options, method === "GET" ? 0 : 2);
   const type = answer.headers.get("Content-Type") ?? "";
-  const content = type.includes("json") ? await answer.json() : {};
+  const content = answer.status !== 204 && type.includes("json") ? await answer.json() : {};
   if (!answer.ok) throw new Refused(answer.status, content);
   return content;
 }

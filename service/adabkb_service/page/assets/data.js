@@ -46,6 +46,10 @@ export class StudyData {
     return this.once("timeline", () => call("GET", `${this.page}/timeline.json`));
   }
 
+  curves() {
+    return this.once("curves", () => call("GET", `${this.page}/curves.json`));
+  }
+
   recommendation() {
     return this.once("recommendation", () => call("GET", `${this.api}/recommendation`));
   }

@@ -15,7 +15,7 @@ function before(element, sent) {
   return Object.fromEntries(Object.keys(sent).filter((name) => name in was).map((name) => [name, was[name]]));
 }
 
-/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element. */
+/** For each action: what is said, which request takes it back, and where it leads. All get the answer, what was sent and the element; ``then`` shows what came. */
 const ACTIONS = {
   create: { goto: (answer) => studyPage(answer.id) },
   ask: {
@@ -34,11 +34,26 @@ const ACTIONS = {
   correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   release: { says: () => "The trial is given back.", goto: stay },
   fail: { says: () => "The trial has failed.", goto: stay },
+  delete: { says: () => "The study is in the trash.", undo: (_, __, element) => ({ method: "POST", path: `${element.dataset.api.split(" ")[1]}/restore` }), goto: () => `${root}/` },
+  restore: { says: (answer) => `Study ${answer.id} is restored.`, goto: (answer) => studyPage(answer.id) },
+  purge: { says: () => "The study is deleted for good.", goto: stay },
+  share: { says: () => "The study is shared.", goto: stay },
+  unshare: { says: () => "It is taken back.", undo: (_, __, element) => ({ method: "PATCH", body: JSON.parse(element.dataset.before) }), goto: stay },
+  link: { says: () => "Copy the link now: it is not shown again.", then: showLink },
+  revoke: { says: () => "The link is revoked.", goto: stay },
   retry: { says: () => "The trial is handed out again.", goto: stay },
 };
 
 function stay() {
   return location.href;
+}
+
+/** The token of a link is behind the #, so no log of a server or a proxy has it. */
+function showLink({ token }) {
+  const field = document.getElementById("made-link");
+  field.value = `${location.origin}${field.dataset.page}#token=${token}`;
+  document.getElementById("made").hidden = false;
+  field.select();
 }
 
 function exclusion(answer, _, element) {
@@ -49,7 +64,7 @@ function exclusion(answer, _, element) {
 async function perform(element, sent) {
   const [method, path] = element.dataset.api.split(" ");
   const answer = await call(method, path, sent);
-  const { says, undo, goto } = ACTIONS[element.dataset.action];
+  const { says, undo, goto, then } = ACTIONS[element.dataset.action];
   const text = says?.(answer, sent, element);
   const back = undo && { path, ...undo(answer, sent, element) };
   const target = goto?.(answer);
@@ -61,6 +76,7 @@ async function perform(element, sent) {
     return;
   }
   if (text) say(text, back && (() => takeBack(back)));
+  then?.(answer);
   changed();
 }
 
@@ -99,6 +115,10 @@ document.addEventListener("submit", async (event) => {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
+  if ("logout" in button.dataset) {
+    await call("POST", `${root}/logout`);
+    location.assign(`${root}/login`);
+  }
   if ("closes" in button.dataset) button.closest("dialog").close();
   if (button.dataset.opens) document.getElementById(button.dataset.opens).showModal();
   if (button.dataset.api) {

@@ -21,12 +21,13 @@ const more = (count) => (count > 0 ? [`… and ${count} more`] : []);
 const reason = (item) => item.errors.map((fault) => `${fault.pointer.split("/").at(-1)} ${fault.detail}`).join("; ") || item.detail;
 
 /** The results that a table holds; its first line names the columns. */
-function results(text, { parameters }) {
+function results(text, { parameters, metrics = [] }) {
   const [header, ...rows] = cells(text);
   const known = new Map(parameters.map((each) => [each.name, each]));
   if (!rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
-  const strange = header.filter((name) => !known.has(name) && name !== "value" && name !== "std_error");
-  if (strange.length) throw new Error(`There is no parameter ${strange.join(", ")}. Columns are ${[...known.keys()].join(", ")}, value and std_error.`);
+  const others = ["value", "std_error", ...metrics];
+  const strange = header.filter((name) => !known.has(name) && !others.includes(name));
+  if (strange.length) throw new Error(`There is no parameter ${strange.join(", ")}. Columns are ${[...known.keys(), ...others].join(", ")}.`);
   if (!header.includes("value")) throw new Error("A column must be named value.");
   return rows.map((row) => {
     const item = { parameters: Object.create(null) };
@@ -34,6 +35,7 @@ function results(text, { parameters }) {
       const cell = row[i] ?? "";
       if (cell === "") return;
       if (known.has(name)) item.parameters[name] = meant(known.get(name), cell);
+      else if (metrics.includes(name)) (item.metrics ??= Object.create(null))[name] = number(cell);
       else item[name] = number(cell);
     });
     return item;

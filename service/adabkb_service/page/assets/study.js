@@ -1,5 +1,6 @@
 // The page of a study: its charts, its recommended point, and what happens while it is open.
 
+import { curvesChart } from "./curves.js";
 import { StudyData } from "./data.js";
 import { follow } from "./feed.js";
 import { historyChart } from "./history.js";
@@ -37,11 +38,22 @@ async function recommend() {
   const value = table.querySelector("[data-value]");
   value.querySelector("[data-by=model]").textContent = model ? plusMinus(model.mean, model.std) : "–";
   value.querySelector("[data-by=observed]").textContent = figure(observed?.value);
+  for (const row of table.querySelectorAll("[data-metric]")) {
+    const predicted = model?.metrics?.[row.dataset.metric];
+    row.querySelector("[data-by=model]").textContent = predicted ? plusMinus(predicted.mean, predicted.std) : "–";
+    row.querySelector("[data-by=observed]").textContent = figure(observed?.metrics?.[row.dataset.metric]);
+  }
+  const feasible = table.querySelector("[data-feasible]");
+  if (feasible) {
+    const probability = model?.feasible_probability;
+    feasible.querySelector("[data-by=model]").textContent = probability == null ? "–" : `with probability ${figure(probability, 2)}`;
+    feasible.querySelector("[data-by=observed]").textContent = observed?.feasible == null ? "–" : observed.feasible ? "yes" : "no";
+  }
   table.removeAttribute("aria-busy");
 }
 
 await offerParameters();
-const charts = [historyChart, importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+const charts = [historyChart, ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
 recommend().catch(() => {});
 takeTables(document.getElementById("paste-form"), data);
 
