@@ -28,7 +28,8 @@ class LoggedTrial:
     """Attempt -> observation, the first one first."""
     failures: list[int | None] = field(default_factory=list)
     """Attempts that failed; None where too many leases ran out."""
-    retries: int = 0
+    retries: list[int] = field(default_factory=list)
+    """Attempts that had failed."""
     releases: list[int] = field(default_factory=list)
     expiries: list[tuple[int, datetime]] = field(default_factory=list)
 
@@ -134,7 +135,7 @@ class Log:
             case "retried":
                 self._check(trial.state == "failed" and attempt == trial.attempt, event, was)
                 trial.state = "released"
-                trial.retries += 1
+                trial.retries.append(trial.attempt)
 
     def _observe(self, event: Event) -> None:
         told = event.payload

@@ -117,7 +117,9 @@ class Session:
     def retry(self, study: Study, trial: Trial) -> None:
         """Let a failed trial be tried again."""
         made = self._call("retry", study.id, lambda: study.retry(trial), DONE_OR_REFUSED)
-        self._enter(made, trial=trial.number)
+        self._enter(
+            made, trial=trial.number, attempt=made.answer.trial.attempt if made.answer and made.answer.trial else None
+        )
 
     def release(self, study: Study, trial: Trial) -> None:
         """Give a trial back."""

@@ -66,6 +66,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session.contradict(study, told, 0.5)
         session.fail(study, failed)
         session.retry(study, failed)
+        session.retry(study, failed)  # as of another worker that was told of the failure too
         session.release(study, released)
         session.heartbeat(study, kept)
         session.queue(study, plan.point(dice))
@@ -216,7 +217,7 @@ def wrong_best(story: Story) -> Story:
         (lambda story: story.without("corrected"), "an acknowledged correction is lost"),
         (lambda story: story.without("released"), "an acknowledged release is not in the log"),
         (lambda story: story.without("failed"), "an acknowledged failure is not in the log"),
-        (lambda story: story.without("retried"), "was retried 0 times, asked for 1 times, 1 acknowledged"),
+        (lambda story: story.without("retried"), "an acknowledged retry is not in the log"),
         (lambda story: story.without("queued"), "an acknowledged point is not in the queue"),
         (lambda story: story.without("leased"), "by the log it is"),
     ],

@@ -113,7 +113,7 @@ class Worker:
 
     def _retry(self) -> None:
         if self._failed:
-            job = self._failed.pop()  # one retry for each failure, so that all retries have an effect
+            job = self._failed.pop()
             self._session.retry(job.study, job.trial)
 
     def _release(self) -> None:
