@@ -111,6 +111,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         routes=ROUTES,
         redoc_url=None,
+        root_path=settings.root_path,
         redirect_slashes=False,
     )
     app.state.service = running

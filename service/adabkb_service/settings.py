@@ -55,6 +55,16 @@ class Settings(BaseSettings):
         description="other sites whose pages may use the server (CORS), separated by commas, such as "
         "https://notebook.lab.example",
     )
+    proxies: str = Field(
+        "",
+        description="addresses and networks of proxies that are believed whom they ask for (X-Forwarded-For, "
+        "X-Forwarded-Proto), separated by commas, such as 10.0.0.2 or 172.16.0.0/12; then the server takes tokens",
+    )
+    root_path: str = Field(
+        "",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+        description="path that a proxy puts before those of the server, such as /adabkb",
+    )
     insecure: bool = Field(False, description="do without tokens, so that whoever reaches the server may do anything")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
@@ -87,6 +97,8 @@ class Settings(BaseSettings):
     @property
     def is_loopback(self) -> bool:
         """Whether only programs of this machine reach the server."""
+        if self.proxies:
+            return False
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -99,6 +111,19 @@ class Settings(BaseSettings):
         for item in listed(value):
             if pattern.fullmatch(item) is None:
                 raise ValueError(f"{item!r} is none; give {example}, several with commas between them")
+        return value
+
+    @field_validator("proxies")
+    @classmethod
+    def _check_proxies(cls, value: str) -> str:
+        for item in listed(value):
+            try:
+                ipaddress.ip_network(item)
+            except ValueError as error:
+                raise ValueError(
+                    f"{item!r} is none; give IP addresses or networks such as 172.16.0.0/12, several with commas "
+                    "between them"
+                ) from error
         return value
 
     @classmethod

@@ -84,7 +84,7 @@ def test_the_extra_cli_is_enough_to_talk_to_a_server(
     assert "serve" in adabkb(packages, "--help").stdout
 
 
-@pytest.mark.parametrize("command", ["serve", "migrate", "backup", "restore", "doctor", "replay", "import"])
+@pytest.mark.parametrize("command", ["serve", "migrate", "backup", "restore", "copy", "doctor", "replay", "import"])
 def test_a_command_that_needs_the_server_says_what_to_install(
     project: dict[str, list[str]], tmp_path: Path, command: str
 ) -> None:

@@ -27,7 +27,13 @@ BEARER = {
 def document(app: FastAPI) -> dict[str, Any]:
     """The document of an app. It is made once and then kept by the app."""
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        made = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            servers=[{"url": app.root_path}] if app.root_path else None,
+        )
         schemas = made["components"]["schemas"]
         schemas.pop("HTTPValidationError", None)
         schemas.pop("ValidationError", None)

@@ -15,7 +15,7 @@ from adabkb_service.cli.calling import calling
 from adabkb_service.cli.output import fail, speaking
 from adabkb_service.cli.run import run
 
-SERVER = ("serve", "migrate", "backup", "restore", "doctor", "replay", "import", "token", "audit")
+SERVER = ("serve", "migrate", "backup", "restore", "copy", "doctor", "replay", "import", "token", "audit")
 """The commands that need the server's packages."""
 
 
@@ -59,6 +59,7 @@ def _server_command(name: str) -> Any:
             "migrate": maintenance.migrate,
             "backup": maintenance.backup,
             "restore": maintenance.restore,
+            "copy": maintenance.copy,
             "doctor": maintenance.doctor,
             "replay": maintenance.replay,
             "import": maintenance.import_,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -77,13 +78,25 @@ def _counted(number: int, one: str, several: str) -> str:
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="file to create", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(help="file to create, or a folder for one that is named after the time", show_default=False),
+    ],
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, help="in a folder: delete all but so many of the newest backups", show_default=False),
+    ] = None,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy the whole database, as of one moment, into a SQLite file, while servers may run."""
-    if file.exists():
-        fail(f"{file} exists already; give the name of a new file")
+    folder = file if file.is_dir() else None
+    if folder is not None:
+        file = folder / f"adabkb-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db"
+    elif file.exists():
+        fail(f"{file} exists already; give the name of a new file, or a folder")
+    elif keep is not None:
+        fail(f"there is no folder {file}; --keep takes one: mkdir -p {file}")
     url, part = settings(database=database).database, file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
     with opened(url, existing=True) as source, opened(f"sqlite:///{part}") as target:
@@ -91,6 +104,9 @@ def backup(
         migration.upgrade(target)
         copied = copying.copy(source, target)
     part.rename(file)
+    if folder is not None and keep is not None:
+        for old in sorted(folder.glob("adabkb-????????T??????.??????Z.db"))[:-keep]:
+            old.unlink()
     show(copied, f"{file} holds {copied['studies']} studies with {copied['events']} events.", as_json=as_json)
 
 
@@ -102,14 +118,33 @@ def restore(
     """Copy a backup into an empty database, SQLite or PostgreSQL."""
     if not file.exists():
         fail(f"there is no file {file}; give one that adabkb backup wrote")
-    url = settings(database=database).database
-    with opened(f"sqlite:///{file}", existing=True) as source, opened(url) as target:
+    copied = _copied(f"sqlite:///{file}", settings(database=database).database)
+    show(copied, f"{copied['studies']} studies with {copied['events']} events are restored.", as_json=as_json)
+
+
+def copy(
+    source: Annotated[str, typer.Argument(help="URL of the database to read", show_default=False)],
+    target: Annotated[str, typer.Argument(help="URL of an empty database, or of none yet", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Copy a whole database into an empty one, from SQLite to PostgreSQL or back; every study goes on where it was.
+
+    Stop the servers of the source before: what they take after the copy stays there.
+
+    adabkb copy sqlite:///adabkb.db postgresql://adabkb@localhost/adabkb
+    """
+    copied = _copied(source, target)
+    show(copied, f"{copied['studies']} studies with {copied['events']} events are copied.", as_json=as_json)
+
+
+def _copied(source_url: str, target_url: str) -> dict[str, int]:
+    """The number of copied rows, by table."""
+    with opened(source_url, existing=True) as source, opened(target_url) as target:
         migration.require(source)
         if not copying.is_empty(target):
-            fail(f"the database {target.url.database} has studies already; restore into an empty one with --database")
+            fail(f"the database {target.url.database} has studies already; give an empty one")
         migration.upgrade(target)
-        copied = copying.copy(source, target)
-    show(copied, f"{copied['studies']} studies with {copied['events']} events are restored.", as_json=as_json)
+        return copying.copy(source, target)
 
 
 def import_(

@@ -18,7 +18,7 @@ import uvicorn
 from adabkb_service.app import create_app
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
 from adabkb_service.cli.output import fail
-from adabkb_service.settings import Settings
+from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration, tokens
 from adabkb_service.storage.database import Database
 from adabkb_service.telemetry import logs
@@ -99,6 +99,8 @@ def serve(
         config = uvicorn.Config(
             app,
             log_config=None,
+            proxy_headers=bool(found.proxies),
+            forwarded_allow_ips=listed(found.proxies),
             log_level="warning",
             access_log=False,
             lifespan="on",
@@ -129,9 +131,12 @@ def _check_guarded(settings: Settings, database: Database) -> None:
     elif not settings.is_loopback:
         with database.reading() as connection:
             if not tokens.any_exist(connection):
+                others, alone = f"others than this machine reach {settings.host}", "--host 127.0.0.1"
+                if settings.proxies:
+                    others, alone = "others reach the server by its proxies", f"{alone}, without the setting proxies"
                 fail(
-                    f"others than this machine reach {settings.host}, and the database has no tokens to know them by. "
+                    f"{others}, and the database has no tokens to know them by. "
                     "Make the first one: adabkb token create admin --scope admin (with the same --database or "
-                    "ADABKB_DATABASE). Or serve this machine alone: --host 127.0.0.1. Or let everybody do everything: "
+                    f"ADABKB_DATABASE). Or serve this machine alone: {alone}. Or let everybody do everything: "
                     "--insecure"
                 )

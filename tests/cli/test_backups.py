@@ -1,0 +1,99 @@
+"""Backups into a folder, and copies from one kind of database to the other and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from typer.testing import CliRunner, Result
+
+from adabkb_service.cli.main import app
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
+from tests.api.conftest import DEFINITION
+from tests.servers import server_on
+
+
+def adabkb(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def filled(other_sqlite: str) -> str:
+    """A database with a study of some results, and a trial that is out."""
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        api.post("/v1/studies", json=DEFINITION)
+        for _ in range(6):
+            trial = api.post("/v1/studies/s/suggest").json()["trials"][0]
+            api.post("/v1/studies/s/observe", json={"trial": trial["number"], "value": trial["parameters"]["x"] ** 2})
+        api.post("/v1/studies/s/suggest", json={"worker": "w"})
+    return other_sqlite
+
+
+def rows(url: str) -> dict[str, list[sa.Row[tuple[object, ...]]]]:
+    database = Database(url)
+    with database.reading() as connection:
+        tables = metadata.sorted_tables
+        found = {
+            table.name: list(connection.execute(sa.select(table).order_by(*table.primary_key))) for table in tables
+        }
+    database.close()
+    return found
+
+
+def next_point(url: str) -> object:
+    with server_on(url) as address, httpx.Client(base_url=address, timeout=60) as api:
+        api.post("/v1/studies/s/observe", json={"trial": 7, "value": 0.1})
+        return api.post("/v1/studies/s/suggest").json()["trials"][0]["parameters"]
+
+
+def test_a_copy_to_postgresql_and_back_is_the_same_database_and_replays_the_same(
+    filled: str, empty_postgresql: str, tmp_path: Path
+) -> None:
+    back = f"sqlite:///{tmp_path}/back.db"
+    for source, target in ((filled, empty_postgresql), (empty_postgresql, back)):
+        copied = adabkb("copy", source, target)
+        assert (copied.exit_code, "1 studies with" in copied.output) == (0, True), copied.output
+        assert rows(target) == rows(source)
+        replayed = adabkb("replay", "s", "--database", target)
+        assert (replayed.exit_code, "come out the same, bit for bit" in replayed.output) == (0, True), replayed.output
+        assert adabkb("doctor", "--database", target).exit_code == 0
+    assert next_point(empty_postgresql) == next_point(back) == next_point(filled)
+
+
+@pytest.fixture
+def empty_postgresql(postgresql_server: sa.Engine) -> Iterator[str]:
+    from tests.spares import address, created, drop
+
+    name = created(postgresql_server)
+    yield address(postgresql_server, name)
+    drop(postgresql_server, name)
+
+
+def test_a_copy_goes_into_an_empty_database_only_and_from_one_that_there_is(filled: str, tmp_path: Path) -> None:
+    before = rows(filled)
+    assert "give an empty one" in adabkb("copy", filled, filled).output
+    absent = adabkb("copy", f"sqlite:///{tmp_path}/absent.db", f"sqlite:///{tmp_path}/target.db")
+    assert (absent.exit_code, "there is no database" in absent.output) == (1, True)
+    assert rows(filled) == before
+
+
+def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    (folder / "adabkb-notes.db").touch()
+    for _ in range(4):
+        done = adabkb("backup", folder, "--keep", "2", "--database", filled)
+        assert done.exit_code == 0, done.output
+        newest = Path(done.output.split(" holds ")[0])
+    kept = sorted(path for path in folder.iterdir() if path.name != "adabkb-notes.db")
+    assert (len(kept), kept[-1]) == (2, newest)
+    assert (folder / "adabkb-notes.db").exists()
+    target = f"sqlite:///{tmp_path}/restored.db"
+    assert adabkb("restore", newest, "--database", target).exit_code == 0
+    assert rows(target) == rows(filled)
+    missing = adabkb("backup", tmp_path / "nowhere", "--keep", "2", "--database", filled)
+    assert (missing.exit_code, "mkdir -p" in missing.output) == (1, True)

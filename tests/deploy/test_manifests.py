@@ -1,0 +1,168 @@
+"""deploy/: no container engine and no systemd runs here, so its files are read, and what they run is tried."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+import yaml
+
+from adabkb_service.cli.main import app as cli
+from adabkb_service.settings import listed, load, table
+from tests.deploy.test_proxy import CADDY, CADDYFILE
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+UNITS = sorted((DEPLOY / "systemd").iterdir())
+MANIFESTS = sorted((DEPLOY / "kubernetes").iterdir())
+ADABKB = Path(sys.executable).with_name("adabkb")
+KNOWN = {setting.variable for setting in table()}
+PROBED = ("/healthz", "/readyz")
+
+
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
+    return loaded
+
+
+def manifests() -> list[dict[str, Any]]:
+    return [part for file in MANIFESTS for part in yaml.safe_load_all(file.read_text())]
+
+
+def containers(node: Any) -> Iterator[dict[str, Any]]:
+    """All containers of a manifest, wherever they are."""
+    if isinstance(node, dict):
+        yield from node.get("containers", ())
+        for value in node.values():
+            yield from containers(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from containers(value)
+
+
+def sections(unit: Path) -> configparser.ConfigParser:
+    """A unit; of a name that it gives several times, the last value."""
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(unit.read_text())
+    return parser
+
+
+def check_command(arguments: list[str]) -> None:
+    """The command takes these arguments."""
+    name, *rest = arguments
+    command: Any = typer.main.get_command(cli)
+    found = command.get_command(command.make_context("adabkb", [name]), name)
+    found.make_context(name, rest)
+
+
+def test_every_command_is_one_and_takes_its_arguments() -> None:
+    commands = [service["command"] for service in compose()["services"].values() if "command" in service]
+    commands += [container["args"] for manifest in manifests() for container in containers(manifest)]
+    for unit in UNITS:
+        if "Service" in sections(unit):
+            program, *arguments = shlex.split(sections(unit)["Service"]["ExecStart"])
+            assert program == "/opt/adabkb/bin/adabkb"
+            commands.append(arguments)
+    assert {command[0] for command in commands} == {"serve", "migrate", "backup"}
+    for command in commands:
+        check_command(command)
+
+
+def test_every_setting_is_one_and_has_a_value_that_it_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [
+        service["environment"] for service in compose()["services"].values() if "adabkb" in str(service.get("image"))
+    ]
+    plain = [entry for manifest in manifests() for each in containers(manifest) for entry in each["env"]]
+    given.append({entry["name"]: entry["value"] for entry in plain if "value" in entry})
+    lines = [line for unit in UNITS for line in unit.read_text().splitlines() if line.startswith("Environment=ADABKB")]
+    given += [dict([line.removeprefix("Environment=").split("=", 1)]) for line in lines]
+    assert len(given) > 4
+    for environment in given:
+        assert environment.keys() <= KNOWN
+        with monkeypatch.context() as changed:
+            for name, value in environment.items():
+                changed.setenv(name, re.sub(r"\$\{\w+(:\?|:-)[^}]*\}", "", value))
+            load()
+
+
+def test_compose_has_two_servers_behind_caddy_and_believes_nobody_else() -> None:
+    loaded, caddyfile = compose(), CADDYFILE.read_text()
+    services = loaded["services"]
+    servers = [name for name, service in services.items() if service.get("command") == ["serve"]]
+    assert re.findall(r"(\S+):8000", caddyfile.split("ADABKB_UPSTREAMS:")[1].split("}")[0]) == servers
+    assert len(servers) == 2
+    for name in servers:
+        assert "ports" not in services[name], "reached by Caddy alone"
+        assert services[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+        [subnet] = [part["subnet"] for part in loaded["networks"]["default"]["ipam"]["config"]]
+        assert listed(services[name]["environment"]["ADABKB_PROXIES"]) == [subnet]
+    used = {volume.split(":")[0] for service in services.values() for volume in service.get("volumes", ())}
+    assert {name for name in used if not name.startswith("./")} == loaded["volumes"].keys()
+    assert set(re.findall(r"\{\$(ADABKB_(?:SITE|TLS|ROOT_PATH))", caddyfile)) == services["caddy"]["environment"].keys()
+
+
+def test_caddy_takes_the_caddyfile_with_the_values_of_compose() -> None:
+    environment = {"ADABKB_SITE": "optimizer.lab.example", "ADABKB_TLS": "admin@lab.example", "ADABKB_ROOT_PATH": "/bo"}
+    command = [str(CADDY), "adapt", "--config", str(CADDYFILE), "--adapter", "caddyfile", "--validate"]
+    adapted = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert adapted.returncode == 0, adapted.stderr
+    assert "server-2:8000" in adapted.stdout
+
+
+def test_probes_ask_what_is_open_to_all_and_pods_have_no_rights() -> None:
+    [deployment] = [manifest for manifest in manifests() if manifest["kind"] == "Deployment"]
+    [server] = deployment["spec"]["template"]["spec"]["containers"]
+    paths = [server[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")]
+    assert paths == [PROBED[0], PROBED[0], PROBED[1]], "a server whose database is away is not restarted"
+    for manifest in manifests():
+        for pod in _pods(manifest):
+            assert pod["securityContext"]["runAsNonRoot"]
+            assert pod["automountServiceAccountToken"] is False
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    selectors = [manifest["spec"]["selector"] for manifest in manifests() if "selector" in manifest.get("spec", {})]
+    assert all(selector.get("matchLabels", selector) == labels for selector in selectors)
+
+
+def _pods(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        if "containers" in node:
+            yield node
+        for value in node.values():
+            yield from _pods(value)
+
+
+def test_units_are_hardened_alike_and_the_timer_starts_the_backup() -> None:
+    server, backup = (
+        sections(DEPLOY / "systemd" / name)["Service"] for name in ("adabkb.service", "adabkb-backup.service")
+    )
+    for name in (
+        "NoNewPrivileges",
+        "ProtectSystem",
+        "CapabilityBoundingSet",
+        "SystemCallFilter",
+        "RestrictAddressFamilies",
+    ):
+        assert server[name] == backup[name]
+    assert (server["User"], server["ProtectSystem"]) == ("adabkb", "strict")
+    assert "Timer" in sections(DEPLOY / "systemd" / "adabkb-backup.timer")
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    """With its own judge where there is one; names and values of a unit are systemd's to know."""
+    for unit in UNITS:
+        (tmp_path / unit.name).write_text(unit.read_text().replace("/opt/adabkb/bin/adabkb", str(ADABKB)))
+    judge = shutil.which("systemd-analyze")
+    if judge is not None:
+        command = [judge, "verify", *map(str, sorted(tmp_path.iterdir()))]
+        verified = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = [line for line in verified.stderr.splitlines() if line.startswith("adabkb") or str(tmp_path) in line]
+        assert (verified.returncode, said) == (0, []), verified.stderr

@@ -1,0 +1,159 @@
+"""The Caddyfile, under a real Caddy, in front of two real servers; and whom a server believes who asks."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import create_server
+
+import httpx
+import pytest
+
+from adabkb_service.storage.database import Database
+from tests.access.conftest import give_token
+from tests.api.conftest import DEFINITION
+from tests.servers import ServerProcess, server_process
+
+CADDYFILE = Path(__file__).parents[2] / "deploy" / "compose" / "Caddyfile"
+CADDY = Path(sys.executable).with_name("caddy")
+STARTING = 120.0
+
+
+def free_port() -> int:
+    with create_server(("127.0.0.1", 0)) as socket:
+        return int(socket.getsockname()[1])
+
+
+@dataclass
+class Lab:
+    """Two servers, Caddy and an administrator's token."""
+
+    address: str
+    servers: dict[str, ServerProcess]
+    token: str
+    trusted: ssl.SSLContext
+
+    @contextmanager
+    def client(self, address: str | None = None, source: str = "127.0.0.1") -> Iterator[httpx.Client]:
+        """Of Caddy, or of a server itself, from an address of this machine."""
+        transport = httpx.HTTPTransport(verify=self.trusted, local_address=source)
+        bearer = {"Authorization": f"Bearer {self.token}"}
+        with httpx.Client(base_url=address or self.address, transport=transport, headers=bearer, timeout=60) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def lab(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("proxy")
+    (folder / "adabkb.db").write_bytes(sqlite_template.read_bytes())
+    url = f"sqlite:///{folder}/adabkb.db"
+    with ExitStack() as running:
+        with pytest.MonkeyPatch.context() as environment, closing(Database(url)) as database:
+            for name, value in {
+                "ADABKB_ROOT_PATH": "/adabkb",
+                "ADABKB_PROXIES": "127.0.0.1",
+                "ADABKB_MODEL_PROCESSES": "0",
+                "ADABKB_BIND": "127.0.0.1",
+                "ADABKB_HTTP_PORT": str(free_port()),
+                "ADABKB_HTTPS_PORT": (port := str(free_port())),
+                "XDG_DATA_HOME": str(folder),
+                "XDG_CONFIG_HOME": str(folder),
+            }.items():
+                environment.setenv(name, value)
+            token = give_token(database, "root", "admin")
+            servers = [running.enter_context(server_process(url)) for _ in range(2)]
+            upstreams = [server.address.removeprefix("http://") for server in servers]
+            environment.setenv("ADABKB_UPSTREAMS", " ".join(upstreams))
+            running.enter_context(caddy())
+        address = f"https://localhost:{port}"
+        yield Lab(f"{address}/adabkb", dict(zip(upstreams, servers, strict=True)), token, certificates(folder, address))
+
+
+@contextmanager
+def caddy() -> Iterator[None]:
+    with subprocess.Popen(
+        [CADDY, "run", "--config", CADDYFILE, "--adapter", "caddyfile"], stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def certificates(folder: Path, address: str) -> ssl.SSLContext:
+    """Those of Caddy's own authority, once all is up."""
+    deadline, context = time.monotonic() + STARTING, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    while True:
+        try:
+            context.load_verify_locations(folder / "caddy" / "pki" / "authorities" / "local" / "root.crt")
+            if httpx.get(f"{address}/adabkb/readyz", verify=context).status_code == 200:
+                return context
+        except (OSError, httpx.TransportError):
+            assert time.monotonic() < deadline
+
+
+def suggested(client: httpx.Client) -> float:
+    """How many suggestions a server has answered."""
+    lines = client.get("/metrics").text.splitlines()
+    return next(float(line.split()[-1]) for line in lines if line.startswith("adabkb_suggest_seconds_count"))
+
+
+def test_all_requests_of_a_study_reach_the_server_that_has_its_model_and_the_other_one_if_that_dies(lab: Lab) -> None:
+    with lab.client() as client, ExitStack() as direct:
+        clients = {name: direct.enter_context(lab.client(server.address)) for name, server in lab.servers.items()}
+        chosen = dict[str, str]()  # study -> server
+        for study in map("s{}".format, range(64)):
+            assert client.post("/v1/studies", json={**DEFINITION, "id": study}).status_code == 201
+            before = {name: suggested(each) for name, each in clients.items()}
+            for _ in range(3):
+                assert client.post(f"/v1/studies/{study}/suggest").status_code == 200
+            grown = [name for name, each in clients.items() if suggested(each) == before[name] + 3]
+            assert len(grown) == 1, "each study has one server"
+            chosen[study] = grown[0]
+            if len(set(chosen.values())) == 2:
+                break
+        assert set(chosen.values()) == set(lab.servers), "and each server has studies"
+        assert 'href="/adabkb/' in client.get("/", headers={"Accept": "text/html"}).text
+        assert client.get("/openapi.json").json()["servers"] == [{"url": "/adabkb"}]
+        lab.servers[chosen["s0"]].kill()
+        assert client.post("/v1/studies/s0/suggest").json()["trials"][0]["number"] == 4
+
+
+def audited(client: httpx.Client, name: str, headers: dict[str, str] | None = None) -> str:
+    """The address that the audit log has for the making of a token."""
+    made = client.post("/v1/tokens", json={"name": name, "scopes": ["read"]}, headers=headers)
+    assert made.status_code == 201
+    entries = client.get("/v1/audit").json()["items"]
+    return str(next(each["address"] for each in entries if each["detail"].get("name") == name))
+
+
+def test_a_trusted_proxy_says_whom_it_asks_for_and_nobody_else_is_believed(
+    lab: Lab, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forged = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+    with lab.client(source="127.0.0.7") as client:
+        assert audited(client, "by-caddy", forged) == "127.0.0.7", "what a client says of itself is not passed on"
+        cookie = client.post("/login", headers={"Sec-Fetch-Site": "same-origin"}).headers["set-cookie"]
+        assert "Secure" in cookie
+        assert "Path=/adabkb" in cookie
+    own = tmp_path / "own.db"
+    own.write_bytes(sqlite_template.read_bytes())
+    monkeypatch.setenv("ADABKB_MODEL_PROCESSES", "0")
+    with server_process(f"sqlite:///{own}") as alone, lab.client(alone.address) as client:
+        client.headers.pop("Authorization")
+        made = client.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}, headers=forged).json()
+        client.headers["Authorization"] = f"Bearer {made['token']}"
+        assert audited(client, "direct", forged) == "127.0.0.1"
+
+
+def test_behind_a_proxy_a_server_on_loopback_takes_tokens(tmp_path: Path) -> None:
+    command = [str(CADDY.with_name("adabkb")), "serve", "--port", "0", "--database", f"sqlite:///{tmp_path}/adabkb.db"]
+    ended = subprocess.run(command, env={"ADABKB_PROXIES": "10.0.0.2"}, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "adabkb token create" in ended.stderr
