@@ -22,10 +22,11 @@ from adabkb_service.settings import Settings
 
 
 @contextmanager
-def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
-    """A uvicorn in a thread, on a free port unless one is given; yields its address once it answers."""
+def serving(app: FastAPI, port: int = 0, grace_seconds: int = 1) -> Iterator[str]:
+    """A uvicorn in a thread, on a free port unless one is given; yields its address once it answers. As it ends, it
+    gives up requests that are not answered after some seconds."""
     listener = socket.create_server(("127.0.0.1", port))
-    config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=grace_seconds)
     server = _Announcing(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

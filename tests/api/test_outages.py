@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import shutil
+import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +21,7 @@ from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
 from tests.servers import server_on, server_process, serving
+from tests.waiting import PATIENCE
 
 KEY = {"Idempotency-Key": "k-1"}
 
@@ -67,6 +73,41 @@ def test_a_full_disk(tmp_path: Any) -> None:
         check_outage(api, "disk")
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
         check_recovery(api, url)
+
+
+def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> None:
+    """SQLite would go on with a file that has no name any more, and lose what it commits when the server ends."""
+    path, aside = tmp_path / "adabkb.db", tmp_path / "aside.db"
+    url = f"sqlite:///{path}"
+    with server_on(url) as address, client(address) as api:
+        path.rename(aside)
+        check_outage(api, "was deleted or replaced")
+        shutil.copy(aside, path)
+        check_outage(api, "was deleted or replaced")
+        aside.replace(path)
+        check_recovery(api, url)
+
+
+def test_too_few_file_descriptors(tmp_path: Path) -> None:
+    """Connections that take them all up are turned away; the server says why, and goes on when they are gone."""
+    url = f"sqlite:///{tmp_path}/adabkb.db"
+    with server_process(url) as server, client(server.address) as api:
+        host, port = server.address.removeprefix("http://").split(":")
+        used = max(map(int, os.listdir(f"/proc/{server.process.pid}/fd")))
+        _, most = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 10, most))
+        idle = [socket.create_connection((host, int(port))) for _ in range(40)]
+        assert api.get("/healthz").status_code == 200, "who is connected goes on"
+        for each in idle:
+            each.close()
+        deadline = time.monotonic() + PATIENCE
+        while (
+            told := api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
+        ).status_code == 503:
+            assert time.monotonic() < deadline, told.text
+        assert told.status_code == 200
+        with httpx.Client(base_url=server.address, timeout=60) as again:
+            assert again.get("/v1/studies/s").json()["counts"]["observations"] == 1
 
 
 def test_a_database_that_is_away(other_postgresql: str, postgresql_server: sa.Engine) -> None:

@@ -44,6 +44,7 @@ from adabkb_service.errors import (
 )
 from adabkb_service.storage.group_commit import Turns
 from adabkb_service.storage.rows import JsonText
+from adabkb_service.storage.sqlite_file import SqliteFile
 
 T = TypeVar("T")
 
@@ -82,7 +83,8 @@ class Database:
             ValueError: the URL is none of these; the message names the remedy.
         """
         self.url = _checked(url)
-        self.engine = _engine(self.url, lock_seconds, connections)
+        self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
+        self.engine = _engine(self.url, lock_seconds, connections, self._file)
         self.trouble: str | None = None
         """Why the database was last unavailable; None once a writing transaction has succeeded since."""
         self._turns = Turns(lock_seconds) if self.is_sqlite else None
@@ -177,6 +179,8 @@ class Database:
     def translating(self) -> Iterator[None]:
         """Raise errors of the database as errors of the service, which say whether a repetition may succeed.
         ``reading`` and ``writing`` do so for their own blocks."""
+        if self._file is not None:
+            self._file.check()
         try:
             yield
         except PoolTimeout as error:
@@ -205,7 +209,7 @@ def _checked(text: str) -> URL:
     raise ValueError(f"{backend} is not supported; use sqlite:///... or postgresql://...")
 
 
-def _engine(url: URL, lock_seconds: float, connections: int) -> Engine:
+def _engine(url: URL, lock_seconds: float, connections: int, file: SqliteFile | None) -> Engine:
     kept = min(CONNECTIONS_KEPT, connections)
     pool: dict[str, Any] = {
         "pool_size": kept,
@@ -214,11 +218,11 @@ def _engine(url: URL, lock_seconds: float, connections: int) -> Engine:
         "json_serializer": _json,
         "pool_use_lifo": True,  # the connection that was used last has its caches warm
     }
-    if url.get_backend_name() == "postgresql":
+    if file is None:
         options = f"-c synchronous_commit=on -c lock_timeout={int(lock_seconds * 1000)}"
         return create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
     engine = create_engine(url, **pool, connect_args={"timeout": lock_seconds})
-    event.listen(engine, "connect", _sqlite_preparation(url.database or "", lock_seconds))
+    event.listen(engine, "connect", _sqlite_preparation(url.database or "", lock_seconds, file))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
@@ -233,7 +237,9 @@ def _limit_idleness(seconds: float) -> str:
     return f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}"
 
 
-def _sqlite_preparation(file: str, lock_seconds: float) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
+def _sqlite_preparation(
+    path: str, lock_seconds: float, file: SqliteFile
+) -> Callable[[DBAPIConnection, ConnectionPoolEntry], None]:
     # Servers that start at the same time on a new file all change it to WAL. There SQLite fails instead of waiting.
     waiting = Retrying(
         retry=retry_if_exception_message(message="database is locked"),
@@ -246,11 +252,12 @@ def _sqlite_preparation(file: str, lock_seconds: float) -> Callable[[DBAPIConnec
         connection.isolation_level = None  # the driver no longer begins transactions: _begin_sqlite does
         cursor = connection.cursor()
         waiting(cursor.execute, TABLES)
-        _check_ours(file, {name for (name,) in cursor.fetchall()})  # first, since the next line changes the file
+        _check_ours(path, {name for (name,) in cursor.fetchall()})  # first, since the next line changes the file
         waiting(cursor.execute, "PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.close()
+        file.opened()
 
     return prepare
 

@@ -1,0 +1,46 @@
+"""The file of a SQLite database, which somebody may delete or replace under a running server.
+
+Connections that are open go on with the old file, which has no name any more: what they commit is lost when the last of
+them is closed. SQLite does not notice.
+"""
+
+from __future__ import annotations
+
+import os
+
+from adabkb_service.errors import Unavailable
+
+
+class SqliteFile:
+    """Notices that a file is not the one that was opened.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._opened: tuple[int, int] | None = None
+
+    def opened(self) -> None:
+        """A connection has opened the file, which is the right one from now on if it is the first."""
+        self._opened = self._opened or self._identity()
+
+    def check(self) -> None:
+        """Takes two microseconds.
+
+        Raises:
+            Unavailable: it is gone, or another one has its name.
+        """
+        if self._opened is not None and self._identity() != self._opened:
+            raise Unavailable(
+                f"The SQLite file {self._path} was deleted or replaced while the server uses it; nothing is stored. "
+                "Put it back; or restore a backup there and start the server again."
+            )
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
