@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
-from tests.servers import server_on, server_process, serving
+from tests.servers import ADABKB, server_on, server_process, serving
 from tests.waiting import PATIENCE
 
 KEY = {"Idempotency-Key": "k-1"}
@@ -73,6 +74,20 @@ def test_a_full_disk(tmp_path: Any) -> None:
         check_outage(api, "disk")
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
         check_recovery(api, url)
+
+
+def test_a_server_does_not_start_on_what_it_cannot_write_and_says_so(sqlite_template: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(sqlite_template, tmp_path / "adabkb.db"))
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    as_anybody = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    command = [*as_anybody, *ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{path}"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    tmp_path.chmod(0o755)
+    assert ended.returncode == 1
+    assert "readonly database" in ended.stderr
+    assert "check --database and the file's permissions" in ended.stderr
+    assert path.read_bytes() == sqlite_template.read_bytes()
 
 
 def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> None:

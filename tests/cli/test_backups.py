@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -15,6 +18,8 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.api.conftest import DEFINITION
 from tests.servers import server_on
+
+OLDEST = min((Path(__file__).parents[1] / "storage" / "kept").glob("*.db.gz"))
 
 
 def adabkb(*arguments: str | Path) -> Result:
@@ -79,6 +84,27 @@ def test_a_copy_goes_into_an_empty_database_only_and_from_one_that_there_is(fill
     absent = adabkb("copy", f"sqlite:///{tmp_path}/absent.db", f"sqlite:///{tmp_path}/target.db")
     assert (absent.exit_code, "there is no database" in absent.output) == (1, True)
     assert rows(filled) == before
+
+
+def dump(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+def test_an_older_database_is_backed_up_as_it_is_so_that_one_can_go_back(tmp_path: Path) -> None:
+    """The version that is installed asks for a backup before it migrates; the one before has to read it."""
+    path, saved = tmp_path / "old.db", tmp_path / "saved.db"
+    path.write_bytes(gzip.decompress(OLDEST.read_bytes()))
+    as_it_was, url = dump(path), f"sqlite:///{path}"
+    refused = adabkb("doctor", "--database", url)
+    assert (refused.exit_code, "Back it up" in refused.output) == (1, True)
+    done = adabkb("backup", saved, "--database", url)
+    assert (done.exit_code, "with its schema as it is" in done.output) == (0, True), done.output
+    assert adabkb("migrate", "--database", url).exit_code == 0
+    assert dump(path) != as_it_was
+    assert dump(saved) == as_it_was
+    assert adabkb("migrate", "--database", f"sqlite:///{saved}").exit_code == 0
+    assert rows(f"sqlite:///{saved}")["events"] == rows(url)["events"]
 
 
 def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, tmp_path: Path) -> None:

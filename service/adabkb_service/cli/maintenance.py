@@ -18,6 +18,7 @@ from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.replay import replay as replay_study
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import copying, migration
+from adabkb_service.storage.database import Database
 
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False)]
 Export = Annotated[
@@ -99,15 +100,36 @@ def backup(
         fail(f"there is no folder {file}; --keep takes one: mkdir -p {file}")
     url, part = settings(database=database).database, file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
-    with opened(url, existing=True) as source, opened(f"sqlite:///{part}") as target:
-        migration.require(source)
-        migration.upgrade(target)
-        copied = copying.copy(source, target)
+    with opened(url, existing=True) as source:
+        with source.reading() as connection:
+            older = migration.current(connection) if migration.standing(connection) == "older" else None
+        if older is not None and not source.is_sqlite:
+            fail(
+                f"the database's schema ({older}) is older than this version's ({migration.head()}); back it up with "
+                "pg_dump, or with the version of adabkb-service that made it"
+            )
+        copied = None
+        if older is None:
+            copied = _saved(source, part)
+        else:
+            copying.duplicate(source, part)
     part.rename(file)
     if folder is not None and keep is not None:
         for old in sorted(folder.glob("adabkb-????????T??????.??????Z.db"))[:-keep]:
             old.unlink()
-    show(copied, f"{file} holds {copied['studies']} studies with {copied['events']} events.", as_json=as_json)
+    if copied is None:
+        what = f"{file} holds the database with its schema as it is ({older}); the next step is adabkb migrate."
+    else:
+        what = f"{file} holds {copied['studies']} studies with {copied['events']} events."
+    show(copied or {"schema": older}, what, as_json=as_json)
+
+
+def _saved(source: Database, file: Path) -> dict[str, int]:
+    """The number of copied rows, by table."""
+    with opened(f"sqlite:///{file}") as target:
+        migration.require(source)
+        migration.upgrade(target)
+        return copying.copy(source, target)
 
 
 def restore(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 from sqlalchemy import Connection, func, insert, inspect, select
 
 from adabkb_service.storage.database import Database
@@ -34,6 +38,12 @@ def copy(source: Database, target: Database) -> dict[str, int]:
         if not target.is_sqlite:
             _continue_numbering(new)
     return copied
+
+
+def duplicate(source: Database, file: Path) -> None:
+    """Copy a SQLite database of whatever schema, as of one moment, into a file, while others use it."""
+    with closing(sqlite3.connect(str(source.url.database))) as old, closing(sqlite3.connect(file)) as new:
+        old.backup(new)
 
 
 def is_empty(database: Database) -> bool:
