@@ -2,11 +2,14 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 RUN python -m venv /opt/adabkb
-COPY pyproject.toml constraints.txt README.md ./
+COPY pyproject.toml constraints.txt mkdocs.yml README.md ./
 COPY service service
 COPY client client
 COPY integrations integrations
 COPY migrations migrations
+COPY docs docs
+COPY examples examples
+COPY benchmarks/results benchmarks/results
 RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[server]'
 
 FROM python:3.12-slim

@@ -2,14 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+SITE := service/adabkb_service/_site/index.html
+PAGES := mkdocs.yml $(shell find docs examples benchmarks/results client/adabkb_client -type f -not -path '*/__pycache__/*')
+export NO_MKDOCS_2_WARNING := 1
 PEERS := .venv/.peers
 RESULTS := benchmarks/results
 FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations/test_observe.py tests/operations/test_limits.py \
 	tests/operations/test_correct.py tests/engine/test_policies.py tests/engine/auto/test_policy.py tests/storage/conformance
 
-.PHONY: install serve demo check test lint bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
+.PHONY: install serve demo docs check test lint bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
-install: $(STAMP)
+install: $(STAMP) $(SITE)
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
@@ -19,10 +22,16 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m adabkb_service.engine.warm
 	@touch $@
 
-serve: $(STAMP)  ## the server on loopback, SQLite in adabkb.db
+$(SITE): $(STAMP) $(PAGES)  # strictly: a link that leads nowhere is an error
+	@$(BIN)/mkdocs build --quiet
+
+docs: $(STAMP)  ## the documentation on http://127.0.0.1:8001, built anew with each change
+	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001 --watch client
+
+serve: $(STAMP) $(SITE)  ## the server on loopback, SQLite in adabkb.db
 	@$(BIN)/adabkb serve
 
-demo: $(STAMP)  ## server, client and two workers tune a real model (under 3 minutes)
+demo: $(STAMP) $(SITE)  ## server, client and two workers tune a real model (under 3 minutes)
 	@$(BIN)/python examples/demo.py
 
 check: lint  ## what is fast: before each commit
@@ -31,7 +40,7 @@ check: lint  ## what is fast: before each commit
 test: lint  ## everything CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
-lint: $(STAMP)
+lint: $(STAMP) $(SITE)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -88,4 +97,4 @@ constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin
 
 clean:
-	@rm -rf .venv .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf service/adabkb_service/_site .venv .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -121,7 +121,7 @@ Everything is still in the database. Look at it with
   curl http://127.0.0.1:8000/v1/studies/htru2/recommendation
   curl http://127.0.0.1:8000/v1/studies/htru2/tree
   curl "http://127.0.0.1:8000/v1/studies/htru2/export?format=csv"
-The client is explained in docs/client.md, the calls at http://127.0.0.1:8000/docs, and the page of the study is
+The client is explained in docs/client.md, the calls at http://127.0.0.1:8000/api, and the page of the study is
   http://127.0.0.1:8000/studies/htru2"""
 
 

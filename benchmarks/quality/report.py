@@ -46,6 +46,16 @@ RATIO = ("Ratio to the best other peer", lambda s: f"{s.ratio:.2f}")
 MEASURES = (RANK, LOWEST, MUCH_WORSE, RATIO)
 Measure = tuple[str, Callable[[Standing], str]]
 
+LABELS = {
+    "random": "random search",
+    "directl": "DIRECT-L (SciPy)",
+    "cma": "CMA-ES (Optuna)",
+    "tpe": "TPE (Optuna)",
+    "gpsampler": "GPSampler (Optuna)",
+    "auto": "Ada-BKB (`auto`)",
+}
+"""For those who have not read how it was measured."""
+
 
 def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
     """Every generated section of the document."""
@@ -165,6 +175,25 @@ def compared(
                 cells.setdefault(f"{name} (recommended)", {})[budget] = show(standing)
     rows = [[name, *(cells[name].get(budget, "") for budget in budgets)] for name in order(cells)]
     return f"{label}:\n\n{table(['method', *map(str, budgets)], rows)}"
+
+
+def comparison(results: Results) -> str:
+    """A few columns of the tables, for the README."""
+    of_functions, of_tasks = list(FUNCTION_PROBLEMS), list(TASK_PROBLEMS)
+    ranked = {
+        "functions, 50 evaluations": collect(results, of_functions, 50, floor=NOISE_STD),
+        "100": collect(results, of_functions, SHOWN_BUDGET, floor=NOISE_STD),
+        "tasks, 50, validation loss": collect(results, of_tasks, 50, validation),
+        "test loss": collect(results, of_tasks, 50),
+    }
+    ranks = [{name: found.rank for name, found in standings(each, ours(each)).items()} for each in ranked.values()]
+    times = collect(results, of_functions, SHOWN_BUDGET, seconds)
+    rows = []
+    for name in order(times):
+        of_problem = [np.median(of_seed) for of_seed in times[name].values()]
+        cells = [f"**{of[name]:.2f}**" if of[name] == min(of.values()) else f"{of[name]:.2f}" for of in ranks]
+        rows.append([LABELS[name], *cells, f"{np.median(of_problem):.2g} s"])
+    return table(["", *ranked, "time"], rows)
 
 
 def per_problem(scores: Scores) -> str:

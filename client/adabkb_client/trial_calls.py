@@ -87,7 +87,8 @@ class TrialCalls:
             value: the objective; a finite number.
             std_error: the standard error of ``value``, if known.
             parameters: what was actually run, if that is not what was suggested.
-            metrics, std_errors: every metric of the study by name, and standard errors where they are known.
+            metrics: every metric of the study by name.
+            std_errors: standard errors of metrics, where they are known.
 
         Raises:
             Invalid: the metrics are not the study's.

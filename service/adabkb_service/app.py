@@ -42,7 +42,7 @@ from adabkb_service.inference.pool import Inference, WorkerPool, in_this_process
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, sweep
-from adabkb_service.page import assets, login, views
+from adabkb_service.page import assets, login, site, views
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import HOLDER_SECONDS, Database
@@ -64,10 +64,14 @@ COMPRESSION = 3
 TIDYING_SECONDS = 60.0
 """How often what is old is looked for, and the last uses of tokens are stored."""
 
+CALLS = "/api"
+"""The page to try the API."""
+
 DESCRIPTION = """Ask/tell Gaussian-process optimization: one Ada-BKB study per id.
 
 Ask with `POST /v1/studies/{id}/suggest`, evaluate the point, tell with `POST /v1/studies/{id}/observe`.
-Every error is an `application/problem+json` document with a stable `code`.
+Every error is an `application/problem+json` document with a stable `code`. [The documentation](docs/) has guides,
+in which [the contract](docs/http.html) explains what is here in a line.
 """
 
 
@@ -110,6 +114,7 @@ def create_app(settings: Settings) -> FastAPI:
         version=version("adabkb-service"),
         lifespan=lifespan,
         routes=ROUTES,
+        docs_url=CALLS,
         redoc_url=None,
         root_path=settings.root_path,
         redirect_slashes=False,
@@ -120,6 +125,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.study_metrics = settings.study_metrics
     app.state.routes = ROUTES
     problems.install(app)
+    site.install(app, CALLS)
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)
     app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=COMPRESSION)  # no event streams
     app.add_middleware(HeadMiddleware)

@@ -24,10 +24,13 @@ from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
 from benchmarks.quality import gain as gain_benchmark
+from benchmarks.quality import report as quality_report
 from benchmarks.quality import stopping as stopping_benchmark
+from benchmarks.quality import store as quality_store
 from benchmarks.service import neighbours as neighbours_benchmark
 from benchmarks.service import report as service_report
 from tests.chaos import __main__ as chaos_run
+from tests.docs import http_reference as http_calls
 
 GAIN = RESULTS / "gain.json"
 STOPPING = RESULTS / "stopping.json"
@@ -64,6 +67,11 @@ def metrics() -> str:
             if family.name.startswith("adabkb_")
         ],
     )
+
+
+def http_reference() -> str:
+    """Every call and every field, from the OpenAPI document."""
+    return http_calls.reference(create_app(Settings(database="sqlite:///unused.db")).openapi())
 
 
 def errors() -> str:
@@ -104,6 +112,11 @@ def calibration() -> str:
     """How often the 90% interval holds the truth, from the committed results."""
     results = json.loads((RESULTS / "calibration.json").read_text())
     return markdown(calibration_benchmark.header(results["counts"]), calibration_benchmark.rows(results["cells"]))
+
+
+def comparison() -> str:
+    """Ours beside others in a few numbers, from the committed results."""
+    return quality_report.comparison(quality_store.load(RESULTS / "quality.json"))
 
 
 def gain() -> str:
@@ -187,6 +200,8 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "routes": ("http.md", routes),
     "errors": ("http.md", errors),
     "metrics": ("telemetry.md", metrics),
+    "http-reference": ("reference/http.md", http_reference),
+    "comparison": ("../README.md", comparison),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
     "throughput": ("benchmarks.md", throughput),

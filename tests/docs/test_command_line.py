@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -13,18 +12,20 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import adabkb
+from tests.docs import blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+PAGE = blocks.DOCS / "command-line.md"
+HELP = "$ adabkb --help"
+"""Where the guide ends and the help of all commands, which is made from the code, begins."""
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """Each command with what it prints, in which three dots stand for anything."""
-    guide = PAGE.read_text().partition("## All commands")[0]
-    for block in re.findall(r"```console\n(.*?)```", guide, re.DOTALL):
-        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            first, *rest = example.splitlines()
-            more = [line[2:] for line in rest if line.startswith("> ")]
-            yield "\n".join([first, *more]), "\n".join(line for line in rest if not line.startswith("> "))
+    """Each command of the guide with what it prints."""
+    for block in blocks.blocks(PAGE):
+        if block.text.startswith(HELP):
+            return
+        if block.language == "console":
+            yield from blocks.commands(block.text)
 
 
 def printed(command: str) -> str:
@@ -45,6 +46,5 @@ def test_the_commands_print_what_the_page_shows(server: str, tmp_path: Path, mon
     shown = list(examples())
     assert len(shown) > 15
     for command, output in shown:
-        pattern = re.escape(output).replace(re.escape("..."), ".*")
-        assert re.fullmatch(pattern, printed(command).strip(), re.DOTALL), command
+        assert blocks.matches(output, printed(command)), command
     assert len(list((tmp_path / "logs").iterdir())) == 5

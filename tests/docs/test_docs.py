@@ -30,7 +30,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert linked.exists(), f"{page.name} links to {target}"
         if anchor:
             headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
-            anchors = {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in headings}
+            anchors = {re.sub(r"[^a-z0-9_ -]", "", h.lower()).replace(" ", "-") for h in headings}
             assert anchor in anchors, f"{page.name} links to {target}"
 
 

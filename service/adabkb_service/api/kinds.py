@@ -122,12 +122,12 @@ HTTP: dict[int, Kind] = {
         remedy="Send JSON in UTF-8: names and texts in double quotation marks, true, false and null in small letters, "
         "no comma after the last item.",
     ),
-    404: Kind(404, "not_found", "No such page", remedy="/docs shows all calls, /openapi.json lists them for programs."),
+    404: Kind(404, "not_found", "No such page", remedy="/api shows all calls, /openapi.json lists them for programs."),
     405: Kind(
         405,
         "method_not_allowed",
         "Method not allowed",
-        remedy="Use one of the methods that it takes; /docs shows what each does.",
+        remedy="Use one of the methods that it takes; /api shows what each does.",
     ),
     413: Kind(
         413,

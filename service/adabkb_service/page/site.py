@@ -1,0 +1,68 @@
+"""/docs/: the documentation as a site, in the package, since a lab's machines may not reach another host.
+
+It is built from ``docs/`` with the package, or by ``make install`` in a checkout; a server never builds anything.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+from adabkb_service.page.rendering import HEADERS, page
+from adabkb_service.page.route import wants_page
+
+FOLDER = Path(__file__).parents[1] / "_site"
+NOT_BUILT = (
+    "A release brings it along. In a checkout, `make install` builds it, and `make docs` shows it while it is written; "
+    "the pages themselves are the files in docs/."
+)
+KEPT = HEADERS | {"Cache-Control": "no-cache"}
+"""Browsers keep a file, and ask each time whether it is still the same."""
+
+
+def install(app: FastAPI, calls: str, folder: Path = FOLDER) -> None:
+    """Serve the site below ``/docs/``.
+
+    Args:
+        app: that has a page to try the API.
+        calls: the path of that page. Programs get it at ``/docs``, too; people are led to the site from there.
+        folder: of the built site.
+    """
+    (show_calls,) = [route.endpoint for route in app.routes if isinstance(route, Route) and route.path == calls]
+
+    @app.get("/docs", include_in_schema=False)
+    async def get_docs(request: Request) -> Response:
+        if wants_page(request):
+            return RedirectResponse("docs/", headers={"Vary": "Accept"})
+        shown: Response = await show_calls(request)
+        return shown
+
+    app.mount("/docs/", Site(folder), name="site")
+
+
+class Site(StaticFiles):
+    """Files of the built site, with the page's policy; a page that tells how to get it, where it is not built."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(directory=folder, html=True, check_dir=False)
+        self._index = folder / "index.html"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if self._index.is_file():
+            await super().__call__(scope, receive, send)
+            return
+        scope = {**scope, "root_path": scope["app_root_path"]}
+        told = page(Request(scope), "error.html", 404, title="The documentation is not built", detail=NOT_BUILT)
+        await told(scope, receive, send)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file, or a 404."""
+        response = await super().get_response(path, scope)
+        response.headers.update(KEPT)
+        return response
