@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 import venv
 import zipfile
 from pathlib import Path
@@ -96,12 +97,26 @@ def test_compose_migrates_once_before_the_server_and_keeps_its_data(compose: dic
 )
 def test_the_wheel_has_every_file_of_a_package_and_its_types(wheel: Path, package: str) -> None:
     name = Path(package).name
-    files = (path for path in (ROOT / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    made = {"__pycache__", "_site"}
+    files = (path for path in (ROOT / package).rglob("*") if path.is_file() and made.isdisjoint(path.parts))
     expected = {path.relative_to((ROOT / package).parent).as_posix() for path in files}
     with zipfile.ZipFile(wheel) as archive:
         packed = {file for file in archive.namelist() if file.startswith(f"{name}/")}
     assert f"{name}/py.typed" in packed
-    assert {file for file in packed if not file.startswith(f"{name}/_migrations/")} == expected
+    assert {file for file in packed if not file.startswith((f"{name}/_migrations/", f"{name}/_site/"))} == expected
+
+
+def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) -> None:
+    """Nothing inline is left that the policy of the page refuses, and nothing is loaded from elsewhere."""
+    with zipfile.ZipFile(wheel) as archive:
+        site = [file for file in archive.namelist() if file.startswith("adabkb_service/_site/")]
+        pages = {file: archive.read(file).decode() for file in site if file.endswith(".html")}
+    assert len(pages) > 50
+    for file, text in pages.items():
+        assert not re.search(r"<script(?![^>]*\b(?:src=|application/json))|<style|<[^>]* (?:style|on\w+)=", text), file
+        loaded = re.findall(r"<(?:script|img|link|iframe)[^>]*? (?:src|href)=\"?([^\s\">]+)", text)
+        assert not [url for url in loaded if "//" in url], file
+    assert "adabkb_service/_site/files/benchmarks/results/quality.json" in site
 
 
 def test_the_commands_of_image_and_compose_run_from_the_wheel(
@@ -133,6 +148,8 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
             check[0] = str(installed / "python")
             check[-1] = check[-1].replace("http://127.0.0.1:8000", address)
             assert subprocess.run(check, check=False).returncode == 0
+            with urllib.request.urlopen(f"{address}/docs/", timeout=60) as answer:
+                assert b"Ada-BKB: ask, measure, tell" in answer.read()
         finally:
             process.terminate()
             process.wait(60)
