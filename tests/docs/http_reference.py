@@ -32,8 +32,12 @@ def _call(method: str, path: str, call: Mapping[str, Any]) -> Iterator[str]:
     for media, content in call.get("requestBody", {}).get("content", {}).items():
         yield f"\nBody (`{media}`): {_type(content.get('schema', {}))}"
         if "example" in content:
-            yield f"\n```json\n{json.dumps(content['example'])}\n```"
-    yield "\nAnswers: " + ", ".join(_answer(status, answer) for status, answer in sorted(call["responses"].items()))
+            yield f"\n```json\n{json.dumps(content['example'], indent=2)}\n```"
+    answers = sorted(call["responses"].items())
+    yield "\nAnswers: " + ", ".join(_answer(status, answer) for status, answer in answers if status < "400")
+    refusals = [status for status, _ in answers if status >= "400"]
+    if refusals:
+        yield f"\nRefusals: {', '.join(refusals)}"
 
 
 def _answer(status: str, answer: Mapping[str, Any]) -> str:

@@ -59,6 +59,7 @@ def test_the_site_is_files_under_the_policy_of_the_page(api: httpx.Client, folde
     for path in ("nothing.html", "guides", "..%2Fsecret.txt", "%2Fetc%2Fpasswd", "a%00b", "x" * 300):
         answer = api.get(f"/docs/{path}")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+    assert api.post("/docs/index.html").json()["detail"] == "/docs/index.html takes GET, HEAD."
 
 
 def test_people_are_led_to_the_site_and_programs_get_the_calls(api: httpx.Client) -> None:

@@ -130,7 +130,7 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
         suggestion = "" if near is None else f"; did you mean {near}?"
         return problem(request, kind, f"There is no {_path(request)} here{suggestion or '.'}")
     if error.status_code == 405:
-        allowed = ", ".join(sorted(_allowed_methods(request)))
+        allowed = ", ".join(sorted(_allowed_methods(request))) or (error.headers or {}).get("Allow", "")
         return problem(request, kind, f"{_path(request)} takes {allowed}.", headers={"Allow": allowed})
     return problem(request, kind, str(error.detail), headers=error.headers)
 

@@ -54,10 +54,11 @@ class Site(StaticFiles):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
+        mounted = dict(scope)
+        scope["root_path"] = scope["app_root_path"]  # what is refused is told by the whole address, as anywhere
         if self._index.is_file():
-            await super().__call__(scope, receive, send)
+            await super().__call__(mounted, receive, send)
             return
-        scope = {**scope, "root_path": scope["app_root_path"]}
         told = page(Request(scope), "error.html", 404, title="The documentation is not built", detail=NOT_BUILT)
         await told(scope, receive, send)
 
