@@ -8,6 +8,7 @@ COPY client client
 COPY integrations integrations
 COPY migrations migrations
 COPY docs docs
+COPY deploy deploy
 COPY examples examples
 COPY benchmarks/results benchmarks/results
 RUN /opt/adabkb/bin/python -m pip install --no-cache-dir -c constraints.txt '.[server]'

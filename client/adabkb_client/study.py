@@ -52,7 +52,8 @@ class Study(StudyResource):
 
         Args:
             lease_seconds: as in ``trial``.
-            fixed, wait: as in ``suggest``.
+            fixed: as in ``suggest``.
+            wait: as in ``suggest``.
 
         Raises:
             Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.

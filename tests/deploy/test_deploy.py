@@ -75,6 +75,15 @@ def test_image_copies_only_what_exists() -> None:
                 assert source in ignored or source.startswith("/opt/")
 
 
+def test_image_has_what_the_documentation_copies() -> None:
+    """Its build is strict, so a link to a file that the image does not have would end it."""
+    sent = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    for page in (ROOT / "docs").rglob("*.md"):
+        for link in re.findall(r"\]\((\.\./[^)#\s]+)", page.read_text()):
+            linked = (page.parent / link).resolve().relative_to(ROOT)
+            assert any(linked.is_relative_to(each) for each in sent), f"{page.name} links to {linked}"
+
+
 def test_environment_names_are_settings(compose: dict[str, Any]) -> None:
     known = {setting.variable for setting in table()}
     named = set(re.findall(r"(ADABKB_\w+)=", DOCKERFILE)) | set(compose["x-server"]["environment"])

@@ -35,6 +35,7 @@ NOT_RUN = {
     "algorithm.md": "formulas and an export of a decision",
     "http.md": "parts of bodies; guides/curl.md has a whole study",
     "operations.md": "ways to start a server; tests/deploy and tests/cli start it so",
+    "telemetry.md": "lines of a log, and queries for Prometheus; tests/api and tests/telemetry have them",
     "systems.md": "part of a body; tests/engine has every system",
     "quality.md": "hours",
     "paper.md": "hours",

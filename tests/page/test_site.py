@@ -12,7 +12,7 @@ from fastapi_offline import FastAPIOffline
 from adabkb_service.api import problems
 from adabkb_service.api.middleware import RequestMiddleware
 from adabkb_service.page import site
-from adabkb_service.study.metrics import Metrics
+from adabkb_service.telemetry.metrics import Metrics
 from tests.servers import serving
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
