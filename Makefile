@@ -10,6 +10,8 @@ RESULTS := benchmarks/results
 FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations/test_observe.py tests/operations/test_limits.py \
 	tests/operations/test_correct.py tests/engine/test_policies.py tests/engine/auto/test_policy.py tests/storage/conformance
 
+.DELETE_ON_ERROR: # a site that is built, but with warnings, is none
+
 .PHONY: install serve demo docs check test lint bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
 install: $(STAMP) $(SITE)
