@@ -42,7 +42,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> None:
         page = waiting.pop()
         for origin, place in _outside(page.content_string, page.src_uri):
             if place not in files.src_uris:
-                added = File.generated(config, place, abs_src_path=str(ROOT / origin))
+                added = _copy(config, origin, place)
                 files.append(added)
                 _origins[place] = origin
                 if added.is_documentation_page():
@@ -87,11 +87,20 @@ def on_post_build(*, config: MkDocsConfig) -> None:
         path.unlink()
 
 
+def _copy(config: MkDocsConfig, origin: str, place: str) -> File:
+    """A file of the repository, or a list of those in a folder."""
+    if not (ROOT / origin).is_dir():
+        return File.generated(config, place, abs_src_path=str(ROOT / origin))
+    names = sorted(path.name for path in (ROOT / origin).iterdir() if path.is_file())
+    listed = "\n".join(f"* [{name}]({PurePosixPath(origin).name}/{name})" for name in names)
+    return File.generated(config, place, content=f"# {origin}\n\n{listed}\n")
+
+
 def _outside(markdown: str, uri: str) -> Iterator[tuple[str, str]]:
     """Files of the repository that a page links to outside of ``docs/``, and pages from there that link back."""
     for link in LINK.findall(markdown):
         origin = _origin(link, uri)
-        if (ROOT / origin).is_file() and (uri in _origins or not origin.startswith("docs/")):
+        if (ROOT / origin).exists() and (uri in _origins or not origin.startswith("docs/")):
             yield origin, _place(origin)
 
 
@@ -106,4 +115,6 @@ def _place(origin: str) -> str:
     if origin.startswith("docs/"):
         return origin.removeprefix("docs/")
     path = PurePosixPath("files", origin)
-    return str(path.parent) + ".md" if path.name == "README.md" else str(path)
+    if (ROOT / origin).is_dir():
+        return f"{path}.md"
+    return f"{path.parent}.md" if path.name == "README.md" else str(path)

@@ -55,7 +55,8 @@ async function recommend() {
 await offerParameters();
 const charts = [historyChart, ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
 recommend().catch(() => {});
-takeTables(document.getElementById("paste-form"), data);
+const pasted = document.getElementById("paste-form");
+if (pasted) takeTables(pasted, data); // who may only read has none
 
 let settling = null;
 let listing = null;
