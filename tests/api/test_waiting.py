@@ -34,11 +34,17 @@ class Lab:
 
     def asks(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
         """A worker's request for a trial; it waits already when this returns."""
-        before = self.app.state.service.waiting.count
+        before, asked_before = self.app.state.service.waiting.count, self.questions()
         given = {"Prefer": f"wait={seconds}", **(headers or {})}
         asked = self.workers.submit(self.client.post, "/v1/studies/s/suggest", json={}, headers=given)
         self.until(lambda: self.app.state.service.waiting.count > before)
+        self.until(lambda: self.questions() >= asked_before + 2)  # when it came, and when it had its place
         return asked
+
+    def questions(self) -> float:
+        """How often the study was asked for a trial."""
+        registry = self.app.state.service.metrics.registry
+        return float(registry.get_sample_value("adabkb_suggest_seconds_count") or 0.0)
 
     def until(self, is_so: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE
