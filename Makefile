@@ -12,7 +12,7 @@ FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations
 
 .DELETE_ON_ERROR: # a site that is built, but with warnings, is none
 
-.PHONY: install serve demo docs check test lint bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
+.PHONY: install serve demo docs check test lint attack audit bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
 install: $(STAMP) $(SITE)
 
@@ -47,6 +47,14 @@ lint: $(STAMP) $(SITE)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+attack: $(STAMP)  ## everything that an attacker tries, also what takes long (about ten minutes)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py \
+		tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
+
+audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (fails if one cannot be looked up)
+	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
+	@.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
 
 bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 	@$(BIN)/python -m benchmarks.speed
@@ -99,4 +107,4 @@ constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin
 
 clean:
-	@rm -rf service/adabkb_service/_site .venv .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf service/adabkb_service/_site .venv .venv-audit .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -17,6 +17,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from adabkb_service.api.connections import config
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 
@@ -26,8 +27,7 @@ def serving(app: FastAPI, port: int = 0, grace_seconds: int = 1) -> Iterator[str
     """A uvicorn in a thread, on a free port unless one is given; yields its address once it answers. As it ends, it
     gives up requests that are not answered after some seconds."""
     listener = socket.create_server(("127.0.0.1", port))
-    config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=grace_seconds)
-    server = _Announcing(config)
+    server = _Announcing(config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=grace_seconds))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

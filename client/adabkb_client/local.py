@@ -125,7 +125,7 @@ class LocalServer:
         locked.write(f"{socket.gethostname()}\n".encode())
         here = ["--host", "127.0.0.1", "--port", "0", "--database", f"sqlite:///{quote(str(self.database))}"]
         with self._opened(self.address_file) as output:
-            server = subprocess.Popen(
+            server = subprocess.Popen(  # noqa: S603 (no shell, and the path is quoted in a URL)
                 # -P: a module of the script's folder must not take the place of one that the server imports.
                 [sys.executable, "-P", "-c", SERVE, "serve", *here, "--while-used", self._beside("clients")],
                 stdin=subprocess.DEVNULL,

@@ -153,7 +153,7 @@ def _end_with_the_run() -> None:
 
 def _loaded(task: bytes) -> tuple[Evaluation, StudyResource]:
     try:
-        evaluation, study = pickle.loads(task)
+        evaluation, study = pickle.loads(task)  # noqa: S301 (of the parent process, by a pipe)
     except Exception as error:
         raise TypeError(
             f"a worker process cannot load the function ({type(error).__name__}: {error}). Define it at the top level "

@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from typing import IO, Any
 Source = str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any
 """A path, an iterable of dicts, a pandas DataFrame or a study of Optuna."""
 
+ESCAPED = re.compile(r"^'(?='*[=+\-@\t\r])")
+"""The quotation mark before a text that spreadsheets would take for a formula; the server's own tables have it."""
 DELIMITERS = ",;\t"
 NESTED = "parameters"
 """The cell of a row that holds the parameters by name, where a row has one, as in results in wire form."""
@@ -120,7 +123,7 @@ def _of_csv(file: IO[str]) -> Iterator[Row]:
             counts = f"has {len(cells)} cells, and the header {len(columns)}"
             yield Row(number, problem=f"{counts}; put cells with {delimiter!r} into quotation marks")
         elif any(cells):
-            yield Row(number, dict(zip(columns, cells, strict=False)))
+            yield Row(number, dict(zip(columns, (ESCAPED.sub("", cell) for cell in cells), strict=False)))
         number = lines.line_num + 2
 
 

@@ -17,6 +17,8 @@ from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.access.gate import Gate
+from adabkb_service.access.meter import Meter
+from adabkb_service.access.quotas import Quotas
 from adabkb_service.api import (
     events,
     model,
@@ -29,6 +31,7 @@ from adabkb_service.api import (
     trash,
     trials,
 )
+from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.document import document
 from adabkb_service.api.middleware import (
     BodyLimitMiddleware,
@@ -36,9 +39,10 @@ from adabkb_service.api.middleware import (
     RequestMiddleware,
 )
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
+from adabkb_service.api.streams import Streams
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
-from adabkb_service.inference.pool import Inference, WorkerPool, in_this_process
+from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this_process
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, sweep
@@ -87,11 +91,21 @@ def create_app(settings: Settings) -> FastAPI:
         holder_seconds=HOLDER_SECONDS,
         connections=settings.database_connections,
     )
-    inference = _inference(settings, database)
+    defaults = Quotas(**{name: getattr(settings, f"quota_{name}") for name in Quotas.__slots__})
+    meter = Meter()
+    inference = _inference(settings, database, meter.charge)
     running = Service(database, clock=SteadyClock(database.now), inference=inference, threads=settings.study_threads)
     running.traces = to_collector(settings.traces) if settings.traces else None
 
-    gate = Gate(database, running.clock, is_open=settings.is_loopback, stays_open=settings.insecure)
+    streams = Streams(running, settings.streams)
+    gate = Gate(
+        database,
+        running.clock,
+        is_open=settings.is_loopback,
+        stays_open=settings.insecure,
+        defaults=defaults,
+        meter=meter,
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -102,6 +116,7 @@ def create_app(settings: Settings) -> FastAPI:
         await run_sync(cut_leases, running)
         with threadpool_limits(settings.blas_threads), _sweeping(running, gate, settings):
             yield
+        await streams.close()
         await run_sync(running.close)
         await run_sync(inference.close)
         database.close()
@@ -123,10 +138,19 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.overview = Overview(running)
     app.state.gate = gate
     app.state.study_metrics = settings.study_metrics
+    app.state.streams = streams
     app.state.routes = ROUTES
+    app.state.connection_limits = ConnectionLimits(
+        connections=settings.connections,
+        header_bytes=settings.header_limit,
+        header_seconds=settings.header_seconds,
+        body_seconds=settings.body_seconds,
+        idle_seconds=settings.idle_seconds,
+        stall_seconds=settings.stall_seconds,
+    )
     problems.install(app)
     site.install(app, CALLS)
-    app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit)
+    app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit, total=settings.bodies_limit)
     app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=COMPRESSION)  # no event streams
     app.add_middleware(HeadMiddleware)
     app.add_middleware(OriginMiddleware, hosts=listed(settings.hosts), origins=listed(settings.origins))
@@ -145,16 +169,18 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def _inference(settings: Settings, database: Database) -> Inference:
+def _inference(settings: Settings, database: Database, charge: Charge) -> Inference:
     capacity = settings.model_cache_megabytes * 2**20
     if not settings.model_processes:
-        return in_this_process(database, capacity)
+        return in_this_process(database, capacity, charge)
     return WorkerPool(
         settings.database,
         settings.model_processes,
         blas_threads=settings.blas_threads,
         capacity=capacity // settings.model_processes,
         lock_seconds=settings.lock_seconds,
+        charge=charge,
+        memory_megabytes=settings.model_process_megabytes,
     )
 
 

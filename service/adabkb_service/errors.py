@@ -3,6 +3,8 @@
 AdaBKBError
 ├── Unauthorized              the request has no token that is good
 ├── Forbidden                 its token, or its user, may not do this
+├── QuotaExceeded             more would be stored for a user than their token allows
+├── TooManyRequests           a token has used up what it has for a time; try again later
 ├── NotFound
 │   ├── StudyNotFound
 │   ├── TokenNotFound
@@ -32,6 +34,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MOST_ERRORS = 100
 """Faults that one answer lists; the others are counted."""
@@ -108,6 +111,38 @@ class Forbidden(AdaBKBError):
         """What is not allowed, and the scope that a token needs for it, if it is a matter of that."""
         super().__init__(detail)
         self.scope = scope
+
+
+class QuotaExceeded(AdaBKBError):
+    """A token would let more be stored for its user than its quotas allow."""
+
+    def __init__(self, name: str, limit: float, has: float, adds: float) -> None:
+        """The quota, and what there is and would be added of it."""
+        super().__init__(
+            f"The token allows its user {limit:,.10g} {name}; there are {has:,.10g}, and this would add {adds:,.10g}."
+        )
+
+
+class RateLimit(NamedTuple):
+    """What is left of something that is limited by time."""
+
+    name: str
+    quota: int
+    """In a window."""
+    window: int
+    """In seconds."""
+    left: int
+    reset: int
+    """Seconds until there is more, or all of it."""
+
+
+class TooManyRequests(AdaBKBError):
+    """A token has used up something that is limited by time."""
+
+    def __init__(self, detail: str, limit: RateLimit) -> None:
+        """What it was, and when there will be more."""
+        super().__init__(f"{detail} There will be more in {limit.reset:,} s.")
+        self.limit = limit
 
 
 class NotFound(AdaBKBError):

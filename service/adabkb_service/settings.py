@@ -68,6 +68,18 @@ class Settings(BaseSettings):
     insecure: bool = Field(False, description="do without tokens, so that whoever reaches the server may do anything")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
+    bodies_limit: int = Field(2**28, ge=1, description="bytes of all request bodies that are worked on at a time")
+    header_limit: int = Field(2**16, ge=1024, description="largest request line with headers, in bytes")
+    header_seconds: float = Field(10.0, gt=0, description="seconds in which the header of a request has to come")
+    body_seconds: float = Field(60.0, gt=0, description="seconds in which its body has to come")
+    idle_seconds: float = Field(15.0, gt=0, description="seconds for which a connection may be without a request")
+    stall_seconds: float = Field(60.0, gt=0, description="seconds for which an answer waits for its reader to read on")
+    connections: int = Field(
+        800,
+        ge=1,
+        description="open connections of clients; for another one, the one that has been idle for longest ends",
+    )
+    streams: int = Field(200, ge=0, description="event streams (GET .../events) that go on at a time")
     sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
     idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept at least")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
@@ -79,8 +91,26 @@ class Settings(BaseSettings):
         ge=0,
         description="processes that compute models, each for a share of the studies; 0: the server does",
     )
+    model_process_megabytes: int = Field(
+        4096, ge=512, description="memory of a model process; a study that needs more gets quasi-random points (Linux)"
+    )
     blas_threads: int = Field(
         1, ge=1, description="threads of one linear algebra call; must be the same for all servers and for replay"
+    )
+    quota_studies: int | None = Field(
+        None, ge=0, description="studies that the user of a token may own, unless the token has a quota of its own"
+    )
+    quota_trials: int | None = Field(
+        None, ge=0, description="the same of trials in these studies, and of results at points of one's own"
+    )
+    quota_megabytes: float | None = Field(
+        None, ge=0, description="the same of megabytes of the logs of these studies, and of the user's trash"
+    )
+    quota_requests_per_second: float | None = Field(
+        None, gt=0, description="requests of a token in a second, over ten seconds, of each server"
+    )
+    quota_model_seconds_per_minute: float | None = Field(
+        None, gt=0, description="processor seconds in a minute of models that a token lets work, of each server"
     )
     study_metrics: bool = Field(
         False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"

@@ -22,7 +22,7 @@ from tests.servers import server_on
 def give_token(database: Database, user: str, scope: str, **more: Any) -> str:
     """A token that is in the database from now on."""
     minted = secrets.mint()
-    fields: dict[str, Any] = dict.fromkeys(("studies", "link", "expires_at", "revoked_at", "used_at")) | more
+    fields: dict[str, Any] = dict.fromkeys(("studies", "link", "expires_at", "revoked_at", "used_at", "quotas")) | more
     row = TokenRow(
         id=minted.id,
         digest=secrets.digest(minted.token),

@@ -18,6 +18,7 @@ from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
 from adabkb_service.storage import grants, tokens
 from adabkb_service.study.clock import utc_now
 from tests.access.conftest import Guarded, give_token
+from tests.access.test_quotas import NO_QUOTAS
 from tests.api.conftest import DEFINITION, pointers
 from tests.servers import server_on
 
@@ -41,6 +42,8 @@ def test_a_token_works_once_it_is_made_and_no_longer_once_it_is_revoked(guarded:
             "scope": "work",
             "studies": ["c-*"],
             "token": token["id"],
+            "quotas": NO_QUOTAS,
+            "usage": {"studies": 1, "trials": 0, "megabytes": pytest.approx(0.001, abs=0.001)},
         }
         assert admin.delete(f"/v1/tokens/{token['id']}").status_code == 204
         assert cid.get("/v1/studies").status_code == 401

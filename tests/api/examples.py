@@ -85,6 +85,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/audit?limit=2", None),
     ("POST", "/v1/tokens", {"name": "ann-gpu-1", "user": "ann", "scopes": ["work"], "studies": ["vision-*"]}),
     ("GET", "/v1/tokens?limit=1", None),
+    ("PATCH", "/v1/tokens/{own}", {"quotas": {"studies": 50, "requests_per_second": 100.0}}),
 ]
 
 
@@ -99,7 +100,7 @@ def _answers(address: str) -> Iterator[tuple[str, dict[str, Any]]]:
         admin = client.post("/v1/tokens", json={"name": "admin", "scopes": ["admin"]}).json()
         client.headers["Authorization"] = f"Bearer {admin['token']}"
         for method, path, body in CALLS:
-            answer = client.request(method, path, json=body)
+            answer = client.request(method, path.format(own=admin["id"]), json=body)
             assert answer.is_success, (method, path, answer.text)
             example = {} if body is None else {"request": body}
             if answer.content:

@@ -79,6 +79,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "correctObservation": {},
     "predict": {"points": [{"x": 0}]},
     "createToken": {"name": "a", "scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"},  # or it closes the server
+    "changeToken": {"quotas": {"studies": 1}},
     "changeAccess": {"shared_with": {"bob": "read"}},
     "createLink": {},
     "restoreStudy": {"deletion": 1},

@@ -156,6 +156,9 @@ CASES = [
     ),
     Case("pause", Call("PATCH", STUDY, {"state": "paused", "lease_seconds": 60}), profiles=ONE),
     Case("delete a study", Call("DELETE", STUDY), profiles=ONE, repeated=404),
+    Case("restore a study", post(f"{STUDY}/restore", deletion=1), (Call("DELETE", STUDY),), ONE),
+    Case("purge a study from the trash", Call("DELETE", "/v1/trash/1"), (Call("DELETE", STUDY),), ONE, repeated=404),
+    Case("share a study", Call("PATCH", f"{STUDY}/access", {"owner": "ann", "shared_with": {"bob": "work"}}), (), ONE),
     Case(
         "sweep two studies",
         sweep,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.crash.server import Call, Server
 
-VIEWS = ("export", "tree?limit=1000", "dictionary?limit=1000", "model")
+VIEWS = ("export", "tree?limit=1000", "dictionary?limit=1000", "model", "access")
 ROUNDED = {"gap", "beta", "effective_dimension", "mean", "std", "lcb", "ucb"}
 
 
@@ -17,7 +17,7 @@ async def aftermath(server: Server) -> dict[str, Any]:
 
     In this order, as the next decision brings the model to the end of the log, where a crash may have left it behind.
     """
-    found = {}
+    found = {"/v1/trash": await server.read("/v1/trash")}
     for study in (await server.read("/v1/studies"))["items"]:
         path = f"/v1/studies/{study['id']}"
         suggested = await server.perform(Call("POST", f"{path}/suggest", {"count": 2}))

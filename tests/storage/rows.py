@@ -81,7 +81,7 @@ def key(name: str, study_id: str = "s", **changed: Any) -> KeyRow:
 
 def token(token_id: str, **changed: Any) -> TokenRow:
     """A token of ann's, for good and for all studies."""
-    row = TokenRow(token_id, "f" * 64, "ann", "laptop", ["work"], None, None, NOW, None, None, None)
+    row = TokenRow(token_id, "f" * 64, "ann", "laptop", ["work"], None, None, NOW, None, None, None, None)
     return replace(row, **changed)
 
 

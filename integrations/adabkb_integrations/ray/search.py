@@ -155,7 +155,8 @@ class AdaBKBSearch(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         """Go on with the trials that Tune evaluated, and renew their leases."""
-        vars(self).update(pickle.loads(Path(checkpoint_path).read_bytes()))
+        stored = Path(checkpoint_path).read_bytes()
+        vars(self).update(pickle.loads(stored))  # noqa: S301 (of the user's own experiment; Tune pickles there as well)
         for each in self._open.values():
             if not each.failed:
                 self._renew(each)

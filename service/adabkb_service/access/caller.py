@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from adabkb_service.access.quotas import Quotas
 from adabkb_service.storage.grants import Right
 from adabkb_service.storage.tokens import Scope
 
@@ -31,6 +32,8 @@ class Caller:
     """Ids, and beginnings of ids with a * behind, that the token is restricted to; None for no restriction."""
     token: str | None = None
     """The id of the token."""
+    quotas: Quotas | None = None
+    """None if nothing is limited."""
     address: str = ""
     """Where the request comes from."""
 

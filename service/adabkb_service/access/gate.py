@@ -12,6 +12,8 @@ from cachetools import TTLCache
 from sqlalchemy import Connection
 
 from adabkb_service.access.caller import SCOPE_FOR, SCOPES, Caller, Need, is_enough
+from adabkb_service.access.meter import Meter
+from adabkb_service.access.quotas import UNLIMITED, Quotas
 from adabkb_service.access.refusals import Refusals
 from adabkb_service.access.secrets import digest, id_of, is_same
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
@@ -35,6 +37,8 @@ class Gate:
         clock: the time, for those that expire.
         is_open: whether everybody may do everything, as long as there are no tokens.
         stays_open: and also if there are any.
+        defaults: quotas of tokens that have none of their own; administrators have none then.
+        meter: counts what tokens spend.
         timer: seconds, for what is remembered.
     """
 
@@ -45,14 +49,18 @@ class Gate:
         *,
         is_open: bool,
         stays_open: bool = False,
+        defaults: Quotas = UNLIMITED,
+        meter: Meter | None = None,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self.is_open = is_open or stays_open
         """Whether nobody needs a token."""
         self.refusals = Refusals()
+        self.meter = meter or Meter()
         self._database = database
         self._clock = clock
         self._stays_open = stays_open
+        self._defaults = defaults
         self._guard = threading.Lock()
         self._allowed: TTLCache[tuple[str, Need, str | None], Caller] = TTLCache(
             MOST_REMEMBERED, REMEMBERED_SECONDS, timer
@@ -91,6 +99,8 @@ class Gate:
             with self._database.reading() as connection:
                 caller = self._caller(connection, token)
                 _check(connection, caller, need, study_id)
+                if need != "read":
+                    self.meter.read_storage(connection, caller)
         except Unauthorized as refusal:
             self.refusals.note(address, refusal.reason, None if token is None else id_of(token))
             raise
@@ -120,17 +130,19 @@ class Gate:
         row = None if token_id is None else tokens.find(connection, token_id)
         if row is None or not is_same(row.digest, token):
             raise Unauthorized("There is no such token.", "unknown")
-        return _standing(row, self._clock())
+        return _standing(row, self._clock(), self._defaults)
 
 
-def _standing(row: TokenRow, now: datetime) -> Caller:
+def _standing(row: TokenRow, now: datetime, defaults: Quotas) -> Caller:
     """The caller with a token, if it is still good."""
     if row.revoked_at is not None:
         raise Unauthorized(f"The token was revoked at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
     if row.expires_at is not None and row.expires_at <= now:
         raise Unauthorized(f"The token expired at {row.expires_at.isoformat(timespec='seconds')}.", "expired")
     studies = None if row.studies is None else tuple(row.studies)
-    return Caller(row.user, max(row.scopes, key=SCOPES.__getitem__), studies, row.id)
+    scope = max(row.scopes, key=SCOPES.__getitem__)
+    quotas = Quotas.of(row.quotas, UNLIMITED if scope == "admin" else defaults)
+    return Caller(row.user, scope, studies, row.id, None if quotas.are_none else quotas)
 
 
 def _check(connection: Connection, caller: Caller, need: Need, study_id: str | None) -> None:

@@ -14,12 +14,15 @@ from typing import Annotated, Any, TypeVar
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
+from starlette.datastructures import MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import Message, Receive, Scope, Send
 
 from adabkb_service.access.caller import ANYBODY, SCOPE_FOR, Caller, Need
 from adabkb_service.access.gate import Gate
+from adabkb_service.access.meter import Meter, Spend
 from adabkb_service.api.middleware import sender
+from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.telemetry.logs import note
 
 COOKIE = "adabkb_token"
@@ -28,19 +31,20 @@ SCHEME = "token"
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
-_NEED, _STUDY = "__need__", "__study__"
+_NEED, _STUDY, _MODEL = "__need__", "__study__", "__model__"
 
 
-def needs(need: Need, study: str | None = "study_id") -> Callable[[Endpoint], Endpoint]:
+def needs(need: Need, study: str | None = "study_id", *, model: bool = False) -> Callable[[Endpoint], Endpoint]:
     """Declare what an endpoint needs.
 
     Args:
         need: to read, to work, to own the study, or to administer.
         study: the parameter of the path that names the study; of a path without it, the endpoint is about none.
+        model: whether it lets the study's model work, whose processor time the token has a quota of.
     """
 
     def declared(endpoint: Endpoint) -> Endpoint:
-        vars(endpoint).update({_NEED: need, _STUDY: study})
+        vars(endpoint).update({_NEED: need, _STUDY: study, _MODEL: model})
         return endpoint
 
     return declared
@@ -64,6 +68,7 @@ class GuardedRoute(APIRoute):
             raise TypeError(f"{endpoint.__name__} does not declare what it needs; see {needs.__module__}")
         self.need: Need | None = vars(endpoint)[_NEED]
         self._study: str | None = vars(endpoint).get(_STUDY)
+        self._lets_model_work: bool = vars(endpoint).get(_MODEL, False)
         if self.need is not None:
             security = {"security": [{SCHEME: [SCOPE_FOR[self.need]]}]}
             options["openapi_extra"] = {**(options.get("openapi_extra") or {}), **security}
@@ -77,11 +82,16 @@ class GuardedRoute(APIRoute):
             await super().handle(scope, receive, send)
             return
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
-        await self.admit(scope)
+        caller = await self.admit(scope)
+        if caller is not None and caller.quotas is not None:
+            send = self._metered(gate.meter, caller, scope, send)
         await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
 
-    async def admit(self, scope: Scope) -> None:
+    async def admit(self, scope: Scope) -> Caller | None:
         """Ask the gate; a request that waits asks again, as its token may have been revoked meanwhile.
+
+        Returns:
+            Whoever sends the request; None where nobody is asked.
 
         Raises:
             Unauthorized, Forbidden, StudyNotFound: see ``Gate.admit``.
@@ -90,6 +100,8 @@ class GuardedRoute(APIRoute):
         if self.need is not None and not gate.is_open:
             caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
             note(user=caller.user)
+            return caller
+        return None
 
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
         token = token_of(scope)
@@ -98,6 +110,26 @@ class GuardedRoute(APIRoute):
         if caller is None:
             caller = await run_sync(gate.admit, token, need, study_id, sender(scope))
         return caller
+
+    def _metered(self, meter: Meter, caller: Caller, scope: Scope, send: Send) -> Send:
+        """Count a request, and tell what is left with its answer.
+
+        Raises:
+            TooManyRequests: nothing is left.
+        """
+        limit = meter.request(caller)
+        if self._lets_model_work:
+            meter.let_model_work(caller, scope["path_params"].get(self._study, ""))
+        if limit is None:
+            return send
+        told = rate_limit_headers(limit)
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(told)
+            await send(message)
+
+        return answer
 
 
 def _number(text: str) -> int | None:
@@ -135,3 +167,13 @@ async def _caller(request: Request) -> Caller:
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]
+
+
+async def _spend(request: Request) -> Spend | None:
+    caller: Caller = request.scope["state"].get("caller", ANYBODY)
+    gate: Gate = request.app.state.gate
+    return gate.meter.spending(caller)
+
+
+SpendDep = Annotated[Spend | None, Depends(_spend)]
+"""What is to be called with what a request adds."""

@@ -10,13 +10,14 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Path, Query, Request, Response
 
+from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import SMALL
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
@@ -78,9 +79,10 @@ def _fingerprint(parts: Parts) -> str:
 KeyDep = Annotated[Key | None, Depends(_key)]
 
 
-async def done(service: Service, request: StudyRequest[Answer]) -> Outcome[Answer]:
-    """The outcome of a request. The event loop waits for it, no thread does."""
-    outcome = await asyncio.wrap_future(service.submit(request))
+async def done(service: Service, request: StudyRequest[Answer], spend: Spend | None = None) -> Outcome[Answer]:
+    """The outcome of a request, which may add to what a quota limits. The event loop waits for it, no thread does."""
+    spending = request if spend is None else replace(request, spend=spend)
+    outcome = await asyncio.wrap_future(service.submit(spending))
     note(trial=_trials(outcome.view))
     return outcome
 

@@ -48,7 +48,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         for operation in _operations(made):
             _give_examples(operation)
             if "security" in operation:
-                operation["responses"] |= {str(status): answer for status, answer in responses(401, 403).items()}
+                operation["responses"] |= {str(status): answer for status, answer in responses(401, 403, 429).items()}
         app.openapi_schema = made
     return app.openapi_schema
 

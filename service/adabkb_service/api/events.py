@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Literal
 
-import anyio
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -14,6 +14,7 @@ from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
 from adabkb_service.api.problems import responses
+from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Listing
 from adabkb_service.errors import StudyNotFound
@@ -22,7 +23,6 @@ from adabkb_service.operations.service import Service
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
 
-POLL_SECONDS = 0.5
 PING_SECONDS = 15.0
 STREAM = "text/event-stream"
 
@@ -45,38 +45,40 @@ def list_events(
     after = page.after if last_event_id is None else last_event_id
     items = read.list_events(service, study_id, after, page.limit)
     if STREAM in request.headers.get("accept", ""):
-        stream = _stream(service, study_id, items, after, page.limit)
+        streams: Streams = request.app.state.streams
+        streams.check()
+        stream = _stream(streams, service, study_id, items, after, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].seq if items else 0))
 
 
 async def _stream(
-    service: Service, study_id: str, found: list[history.Event], after: int, limit: int
+    streams: Streams, service: Service, study_id: str, found: list[history.Event], after: int, limit: int
 ) -> AsyncIterator[str]:
     """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq.
 
     Args:
+        streams: those of the server.
         service, study_id: whose log it is.
         found: the first events.
         after: the seq before them.
         limit: events that are read at a time.
     """
-    yield "retry: 1000\n\n"
-    silent = 0.0
-    while not service.stopping.is_set():
-        for event in found:
-            after = event.seq
-            yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
-        silent = 0.0 if found else silent + POLL_SECONDS
-        if silent >= PING_SECONDS:
-            silent = 0.0
-            yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
-        if not found:
-            await anyio.sleep(POLL_SECONDS)
-        try:
-            found = await run_sync(read.list_events, service, study_id, after, limit)
-        except StudyNotFound:
-            return
+    with streams.one(study_id), suppress(StudyNotFound):
+        yield "retry: 1000\n\n"
+        silent = 0.0
+        while not service.stopping.is_set():
+            for event in found:
+                after = event.seq
+                yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
+            silent = 0.0 if found else silent + POLL_SECONDS
+            if silent >= PING_SECONDS:
+                silent = 0.0
+                yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
+            if len(found) == limit or await streams.head(study_id) > after:
+                found = await run_sync(read.list_events, service, study_id, after, limit)
+            else:
+                found = []
 
 
 @router.get(

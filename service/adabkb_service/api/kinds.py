@@ -33,6 +33,22 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         remedy="Use a token that has the scope, or ask an administrator for one. To work on a study of somebody else, "
         "ask its owner to share it: PATCH /v1/studies/.../access.",
     ),
+    errors.QuotaExceeded: Kind(
+        403,
+        "quota_exceeded",
+        "The quota is used up",
+        remedy="Results of trials that were handed out are still taken. Delete studies that are not needed any more, "
+        "for good: DELETE /v1/studies/...?purge=true, DELETE /v1/trash/.... Or ask an administrator for more: adabkb "
+        "token quota, or PATCH /v1/tokens/.... GET /v1/tokens/self shows what there is.",
+    ),
+    errors.TooManyRequests: Kind(
+        429,
+        "too_many_requests",
+        "Too much at once",
+        retryable=True,
+        remedy="Send it again after the seconds of Retry-After; clients of this service do so by themselves. An "
+        "administrator may allow more: adabkb token quota, or PATCH /v1/tokens/....",
+    ),
     errors.TokenNotFound: Kind(
         404, "token_not_found", "No such token", remedy="GET /v1/tokens lists those that there are, by their id."
     ),
@@ -157,6 +173,32 @@ FOREIGN_HOST = Kind(
 BROWSERS = (CROSS_SITE, FOREIGN_HOST)
 """What only browsers and proxies meet."""
 
+CONNECTIONS: dict[int, Kind] = {
+    400: Kind(400, "malformed_request", "Not a request", remedy="Use a library for HTTP."),
+    408: Kind(
+        408,
+        "too_slow",
+        "The request came too slowly",
+        retryable=True,
+        remedy="Send it again over a better connection, or less at once; the settings header_seconds and body_seconds "
+        "of the server raise the limits.",
+    ),
+    431: Kind(
+        431,
+        "header_too_large",
+        "The header is too large",
+        remedy="Send less in the address and in the headers; the setting header_limit of the server raises the limit.",
+    ),
+    503: Kind(
+        503,
+        "too_many_connections",
+        "Too many connections",
+        retryable=True,
+        remedy="Try again, with fewer connections; the setting connections of the server raises the limit.",
+    ),
+}
+"""What is refused before there is a request."""
+
 
 def kind_of(error: errors.AdaBKBError) -> Kind:
     """The entry of the table for the class of the error, or for its nearest base class."""
@@ -165,4 +207,4 @@ def kind_of(error: errors.AdaBKBError) -> Kind:
 
 def all_kinds() -> list[Kind]:
     """All of them."""
-    return [*TABLE.values(), *HTTP.values(), *BROWSERS]
+    return [*TABLE.values(), *HTTP.values(), *BROWSERS, *CONNECTIONS.values()]

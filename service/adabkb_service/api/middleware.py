@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adabkb_service.api.kinds import HTTP
 from adabkb_service.api.problems import problem
+from adabkb_service.errors import Busy
 from adabkb_service.telemetry.logs import FACTS
 from adabkb_service.telemetry.metrics import Metrics
 
@@ -112,9 +113,12 @@ class BodyLimitMiddleware:
     Starlette's own middleware would answer in plain text.
     """
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp, limit: int, total: int) -> None:
+        """The limit of a body, and of all bodies that are worked on at a time."""
         self._app = app
         self._limit = limit
+        self._total = total
+        self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -132,8 +136,14 @@ class BodyLimitMiddleware:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
+            self._held += len(message.get("body", b""))
             if received > self._limit:
                 raise HTTPException(413, detail)
+            if self._held > self._total:
+                raise Busy("The server works on as many large requests as it has memory for; try again.")
             return message
 
-        await self._app(scope, receive_within_limit, send)
+        try:
+            await self._app(scope, receive_within_limit, send)
+        finally:
+            self._held -= received

@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 
 
 @router.get("/recommendation", operation_id="getRecommendation", responses=responses(404, 422))
-@needs("read")
+@needs("read", model=True)
 def get_recommendation(
     study_id: StudyId,
     service: ServiceDep,
@@ -46,21 +46,21 @@ def get_recommendation(
     response_model=views.Predictions,
     responses=responses(400, 404, 413, 415, 422),
 )
-@needs("read")
+@needs("read", model=True)
 def predict_points(study_id: StudyId, body: PredictBody, service: ServiceDep, key: KeyDep) -> Response:
     """The posterior at some points. The study does not change; with a key, a repeated call gets the same answer."""
     return reply(predict.predict(service, study_id, body.points, key))
 
 
 @router.get("/importance", operation_id="getImportance", responses=responses(404, 422))
-@needs("read")
+@needs("read", model=True)
 def get_importance(study_id: StudyId, service: ServiceDep) -> found.Importance:
     """Which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
     return analysis.importance(service, study_id)
 
 
 @router.get("/slice", operation_id="getSlice", responses=responses(404, 422))
-@needs("read")
+@needs("read", model=True)
 def get_slice(
     study_id: StudyId,
     service: ServiceDep,
@@ -89,14 +89,14 @@ def get_slice(
 
 
 @router.get("/model", operation_id="getModel", responses=responses(404, 422))
-@needs("read")
+@needs("read", model=True)
 def get_model(study_id: StudyId, service: ServiceDep) -> views.Model:
     """The model in numbers."""
     return predict.model(service, study_id)
 
 
 @router.get("/partition", operation_id="listPartition", responses=responses(404, 422))
-@needs("read")
+@needs("read", model=True)
 def list_partition(
     study_id: StudyId,
     service: ServiceDep,

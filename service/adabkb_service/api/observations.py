@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from adabkb_service.api.admission import needs
+from adabkb_service.api.admission import SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
 from adabkb_service.api.problems import describe, responses
@@ -27,11 +27,13 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
-async def observe_result(study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep) -> Response:
+async def observe_result(
+    study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+) -> Response:
     """Store a result; it is durable when the answer arrives. Sending it again changes nothing."""
     note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():
-        return reply(await done(service, observe(study_id, body, key)))
+        return reply(await done(service, observe(study_id, body, key), spend))
 
 
 @router.post(
@@ -40,11 +42,13 @@ async def observe_result(study_id: StudyId, body: ObserveBody, service: ServiceD
     response_model=views.ObservedBatch,
     responses=responses(400, 404, 413, 415, 422),
 )
-@needs("work")
-async def observe_results(study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep) -> Response:
+@needs("work", model=True)
+async def observe_results(
+    study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+) -> Response:
     """Store many results; one that is refused does not affect the others."""
     with service.metrics.observe_seconds.time():
-        return reply(await done(service, observe_batch(study_id, body, describe, key)))
+        return reply(await done(service, observe_batch(study_id, body, describe, key), spend))
 
 
 @router.get("/observations", operation_id="listObservations", responses=responses(404, 422))

@@ -17,6 +17,7 @@ from starlette.routing import Match
 from adabkb_service import errors
 from adabkb_service.api.addresses import meant
 from adabkb_service.api.kinds import HTTP, Kind, all_kinds, kind_of
+from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.answers import Answer, BatchItem, Fault
 from adabkb_service.contract.faults import MORE
 from adabkb_service.contract.wording import sentence
@@ -99,7 +100,7 @@ def problem(
     extra = {"X-Request-ID": body.request_id}  # the answer to an unexpected error passes no middleware
     if kind.retryable:
         extra["Retry-After"] = str(RETRY_SECONDS)
-    return JSONResponse(body.model_dump(), kind.status, headers={**(headers or {}), **extra}, media_type=MEDIA_TYPE)
+    return JSONResponse(body.model_dump(), kind.status, headers={**extra, **(headers or {})}, media_type=MEDIA_TYPE)
 
 
 def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
@@ -108,11 +109,13 @@ def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
 
 def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AdaBKBError)
-    return problem(request, kind_of(error), error.detail, error.errors, _challenge(error))
+    return problem(request, kind_of(error), error.detail, error.errors, _headers(error))
 
 
-def _challenge(error: errors.AdaBKBError) -> dict[str, str]:
-    """What a client has to bring (RFC 6750)."""
+def _headers(error: errors.AdaBKBError) -> dict[str, str]:
+    """What a client has to bring (RFC 6750), or when it may come again."""
+    if isinstance(error, errors.TooManyRequests):
+        return {"Retry-After": str(max(error.limit.reset, 1)), **rate_limit_headers(error.limit)}
     if isinstance(error, errors.Unauthorized):
         invalid = "" if error.reason == "missing" else ' error="invalid_token"'
         return {"WWW-Authenticate": f'Bearer realm="adabkb"{"," if invalid else ""}{invalid}'}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.admission import CallerDep, SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
@@ -89,12 +89,13 @@ def delete_study(
     response_model=views.Suggested,
     responses=responses(400, 404, 413, 415, 422),
 )
-@needs("work")
+@needs("work", model=True)
 async def suggest_trials(
     study_id: StudyId,
     request: Request,
     service: ServiceDep,
     key: KeyDep,
+    spend: SpendDep,
     wait: WaitDep,
     body: Annotated[SuggestBody, Body(default_factory=SuggestBody)],
 ) -> Response:
@@ -103,7 +104,7 @@ async def suggest_trials(
 
     async def ask() -> Outcome[views.Suggested]:
         with service.metrics.suggest_seconds.time():
-            return await done(service, suggest(study_id, body, key))
+            return await done(service, suggest(study_id, body, key), spend)
 
     outcome, waited = await patiently(service.waiting, study_id, request, ask, wait)
     response = reply(outcome)

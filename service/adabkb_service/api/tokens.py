@@ -10,7 +10,7 @@ from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, encoded_time
 from adabkb_service.api.problems import responses
-from adabkb_service.contract.access import AuditEntry, NewToken, Self, Token, TokenBody
+from adabkb_service.contract.access import AuditEntry, NewToken, Self, Token, TokenBody, TokenChangeBody
 from adabkb_service.contract.requests import Listing
 from adabkb_service.operations import audit, tokens
 
@@ -38,9 +38,16 @@ def list_tokens(service: ServiceDep, page: PageDep) -> Listing[Token]:
 
 @router.get("/tokens/self", operation_id="getOwnToken", responses=responses())
 @needs("read")
-def get_own_token(caller: CallerDep) -> Self:
-    """Whom the server takes the sender for, by the token of the request."""
-    return tokens.own(caller)
+def get_own_token(service: ServiceDep, caller: CallerDep) -> Self:
+    """Whom the server takes the sender for, by the token of the request; its quotas, and what there is of them."""
+    return tokens.own(service, caller)
+
+
+@router.patch("/tokens/{token_id}", operation_id="changeToken", responses=responses(400, 404, 413, 415, 422))
+@needs("admin")
+def change_token(token_id: TokenId, body: TokenChangeBody, service: ServiceDep, caller: CallerDep) -> Token:
+    """Change the quotas of a token; other servers of the database notice within 5 seconds."""
+    return tokens.change(service, caller, token_id, body.model_dump().get("quotas", {}))
 
 
 @router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import APIRouter, Body, Path, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
+from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion, RestoreBody
@@ -28,17 +28,21 @@ def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listing
 
 
 @router.post(
-    "/studies/{study_id}/restore", operation_id="restoreStudy", responses=responses(400, 404, 409, 413, 415, 422)
+    "/studies/{study_id}/restore",
+    operation_id="restoreStudy",
+    response_model=views.Study,
+    responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work", study=None)
 def restore_study(
     study_id: StudyId,
     service: ServiceDep,
     caller: CallerDep,
+    key: KeyDep,
     body: Annotated[RestoreBody, Body(default_factory=RestoreBody)],
-) -> views.Study:
+) -> Response:
     """Bring a deleted study back from the trash; it goes on where it was."""
-    return trash.restore(service, caller, study_id, body.deletion)
+    return reply(trash.restore(service, caller, study_id, body.deletion, key))
 
 
 @router.delete("/trash/{deletion}", operation_id="purgeStudy", status_code=204, responses=responses(404, 422))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
-from adabkb_service.api.admission import needs
+from adabkb_service.api.admission import SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
@@ -35,9 +35,11 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
-async def queue_trial(study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep) -> Response:
+async def queue_trial(
+    study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+) -> Response:
     """Queue a point of one's own; it is handed out before any new point."""
-    return reply(await done(service, queue(study_id, body, key)))
+    return reply(await done(service, queue(study_id, body, key), spend))
 
 
 @router.get(

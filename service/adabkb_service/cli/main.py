@@ -66,7 +66,14 @@ def _server_command(name: str) -> Any:
             "audit": tokens.show_audit,
         }
         if name == "token":
-            return _token_commands({"create": tokens.create, "list": tokens.list_tokens, "revoke": tokens.revoke})
+            return _token_commands(
+                {
+                    "create": tokens.create,
+                    "list": tokens.list_tokens,
+                    "quota": tokens.change_quotas,
+                    "revoke": tokens.revoke,
+                }
+            )
         command = commands[name]
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name, context_settings=ANYTHING if command is _need_server else None)(speaking(command))
@@ -75,7 +82,7 @@ def _server_command(name: str) -> Any:
 
 def _token_commands(commands: dict[str, Callable[..., None]]) -> Any:
     group = typer.Typer(
-        help="Make, list and revoke the tokens of a server, in its database.",
+        help="Make, list, change and revoke the tokens of a server, in its database.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,

@@ -44,7 +44,7 @@ class ProcessGroup:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
         self._lock = threading.RLock()  # a signal handler may interrupt another one
         self._closed = False
-        self._guard = subprocess.Popen(
+        self._guard = subprocess.Popen(  # noqa: S603 (a fixed script, and a folder as its argument)
             ["/bin/sh", "-c", GUARD, "adabkb-guard", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -53,7 +53,7 @@ class ProcessGroup:
         )
         try:
             _stream(self._guard.stdout).read(1)
-            self._program = subprocess.Popen(
+            self._program = subprocess.Popen(  # noqa: S603 (to run the user's program is what the command is for)
                 command,
                 env=environment,
                 stdin=subprocess.DEVNULL,

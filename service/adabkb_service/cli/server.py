@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import socket
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Annotated
 import typer
 import uvicorn
 
+from adabkb_service.api.connections import config
 from adabkb_service.app import create_app
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
 from adabkb_service.cli.output import fail
@@ -25,6 +27,10 @@ from adabkb_service.telemetry import logs
 
 GRACE_SECONDS = 30
 """How long a server that stops waits for the requests under way. Every request takes less."""
+
+
+OTHER_FILES = 100
+"""Open at most, beside connections of clients and to the database."""
 
 
 class Server(uvicorn.Server):
@@ -88,6 +94,7 @@ def serve(
     """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
     found = settings(host=host, port=port, database=database, access_log=access_log, insecure=insecure)
     logs.configure(found.log_format, access=found.access_log)
+    _allow_files(found.connections + found.database_connections + OTHER_FILES)
     with closing(_listener(found)) as listener:  # before the database: a server that cannot listen leaves none behind
         with opened(found.database) as prepared:
             migration.prepare(prepared)
@@ -96,7 +103,7 @@ def serve(
             app = create_app(found)
         except ValueError as error:
             fail(str(error))
-        config = uvicorn.Config(
+        uvicorns = config(
             app,
             log_config=None,
             proxy_headers=bool(found.proxies),
@@ -106,7 +113,7 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        Server(config, app.state.service.stopping, while_used).run(sockets=[listener])
+        Server(uvicorns, app.state.service.stopping, while_used).run(sockets=[listener])
 
 
 def _listener(settings: Settings) -> socket.socket:
@@ -140,3 +147,21 @@ def _check_guarded(settings: Settings, database: Database) -> None:
                     f"ADABKB_DATABASE). Or serve this machine alone: {alone}. Or let everybody do everything: "
                     "--insecure"
                 )
+
+
+def _allow_files(needed: int) -> None:
+    """Let this process have so many files open, as far as the system allows, and warn if it does not."""
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415 (not on Windows)
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed < needed:
+        typer.echo(
+            f"warning: the system allows this process {hard:,} open files (ulimit -n), of {needed:,} that it may need; "
+            "raise the limit, or lower the setting connections",
+            err=True,
+        )

@@ -91,6 +91,10 @@ def whoami(server: Server, as_json: AsJson = False) -> None:
     found = server.get("/tokens/self")
     only = "" if found["studies"] is None else f", for {', '.join(found['studies'])}"
     text = f"You are {found['user']}, with the scope {found['scope']}{only}."
+    for name, quota in found["quotas"].items():
+        if quota is not None:
+            used = (found["usage"] or {}).get(name)
+            text += f"\n{name}: {'' if used is None else f'{used:,g} of '}{quota:,g}"
     show(
         found,
         text if found["user"] else "This server asks for no tokens: everybody may do everything.",

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from adabkb_service.access.caller import Caller
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
 from adabkb_service.cli.output import AsJson, fail, show, table
-from adabkb_service.contract.access import AuditEntry, Token, TokenBody
+from adabkb_service.contract.access import AuditEntry, QuotasBody, Token, TokenBody
 from adabkb_service.contract.wording import sentence
 from adabkb_service.operations import audit, tokens
 from adabkb_service.operations.service import Service
@@ -24,6 +24,7 @@ from adabkb_service.storage.tokens import Scope
 PAGE = 1000
 DAYS = 36_500
 """For which a token may be good, at most."""
+NAMES = f"names are {', '.join(QuotasBody.model_fields)}"
 
 
 def create(
@@ -44,6 +45,9 @@ def create(
         float | None,
         typer.Option(min=0, max=DAYS, help="for which it is good; by default for good", show_default=False),
     ] = None,
+    quota: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=NUMBER", help=f"may be repeated; {NAMES}", show_default=False)
+    ] = None,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,10 +56,14 @@ def create(
     \b
     adabkb token create admin --scope admin
     adabkb token create ann-gpu-1 --user ann --study "vision-*" --days 90
+    adabkb token create bob --quota studies=20 --quota requests_per_second=50
     """
     expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    quotas = _quotas(quota or [])
     try:
-        body = TokenBody(name=name, user=user, scopes=[scope], studies=study or None, expires_at=expires_at)
+        body = TokenBody(
+            name=name, user=user, scopes=[scope], studies=study or None, expires_at=expires_at, quotas=quotas
+        )
     except ValidationError as error:
         fault = error.errors()[0]
         fail(f"{_option(str(fault['loc'][0]))}: {fault['input']!r} {sentence(fault)}")
@@ -73,7 +81,9 @@ def list_tokens(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """List all tokens, newest first, without their secrets."""
     with _service(database) as service:
         found = list(_all(service))
-    text = table(["id", "name", "user", "may", "studies", "last used", "until"], [_row(token) for token in found])
+    text = table(
+        ["id", "name", "user", "may", "studies", "last used", "until", "quotas"], [_row(token) for token in found]
+    )
     show([token.model_dump(mode="json") for token in found], text if found else "There are no tokens.", as_json=as_json)
 
 
@@ -86,6 +96,26 @@ def revoke(
     with _service(database) as service:
         tokens.revoke(service, _here(), token)
     show({"revoked": token}, f"Token {token} is revoked.", as_json=as_json)
+
+
+def change_quotas(
+    token: Annotated[str, typer.Argument(help="its id, see adabkb token list", show_default=False)],
+    quota: Annotated[list[str], typer.Argument(metavar="NAME=NUMBER...", help=NAMES, show_default=False)],
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change quotas of a token; servers that run notice within 5 seconds.
+
+    \b
+    adabkb token quota 0123456789ab trials=100000 megabytes=500
+    adabkb token quota 0123456789ab trials=default
+    """
+    changes = _quotas(quota)
+    with _service(database) as service:
+        changed = tokens.change(service, _here(), token, changes.model_dump())
+    show(
+        changed.model_dump(mode="json"), f"Token {token}: {_told(changed) or 'no quotas of its own'}.", as_json=as_json
+    )
 
 
 def show_audit(
@@ -125,6 +155,29 @@ def _all(service: Service) -> Iterator[Token]:
             return
 
 
+def _quotas(given: list[str]) -> QuotasBody:
+    """Quotas as they are given, such as trials=1000; default stands for that of the server."""
+    named = {name: number for name, _, number in (each.partition("=") for each in given)}
+    try:
+        return QuotasBody.model_validate({name: _number(number) for name, number in named.items()})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        fail(f"quota {fault['loc'][0]}: {named[str(fault['loc'][0])]!r} {sentence(fault)}; {NAMES}")
+
+
+def _number(text: str) -> float | str | None:
+    """A number, None for the server's default, or else the text, which is refused."""
+    try:
+        return None if text == "default" else float(text)
+    except ValueError:
+        return text
+
+
+def _told(token: Token) -> str:
+    """The quotas of its own."""
+    return ", ".join(f"{name}={value:g}" for name, value in token.quotas.model_dump().items() if value is not None)
+
+
 def _option(field: str) -> str:
     return {"name": "NAME", "studies": "--study"}.get(field, f"--{field}")
 
@@ -133,7 +186,7 @@ def _row(token: Token) -> list[str]:
     may = ",".join(token.scopes) if token.link is None else "link"
     until = "revoked" if token.revoked_at else "" if token.expires_at is None else f"{token.expires_at:%Y-%m-%d %H:%M}"
     used = "" if token.used_at is None else f"{token.used_at:%Y-%m-%d %H:%M}"
-    return [token.id, token.name, token.user, may, ",".join(token.studies or ["all"]), used, until]
+    return [token.id, token.name, token.user, may, ",".join(token.studies or ["all"]), used, until, _told(token)]
 
 
 def _line(entry: AuditEntry) -> str:

@@ -31,6 +31,50 @@ Until = Annotated[
 ]
 
 
+Amount = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None
+Megabytes = Annotated[float, Field(ge=0, le=1e12)] | None
+Rate = Annotated[float, Field(gt=0, le=1e6)] | None
+STUDIES_QUOTA = Field(description="that the user of the token may own")
+TRIALS_QUOTA = Field(description="in these studies, with results at points of one's own")
+MEGABYTES_QUOTA = Field(description="of the logs of these studies, and of the user's trash")
+REQUESTS_QUOTA = Field(description="over ten seconds, of each server")
+MODEL_QUOTA = Field(description="processor seconds of models that the token lets work, of each server")
+
+
+class QuotasBody(Body):
+    """Quotas of a token. null stands for the default of the server; fields that are absent keep their values."""
+
+    studies: Annotated[Amount | MISSING, STUDIES_QUOTA] = MISSING
+    trials: Annotated[Amount | MISSING, TRIALS_QUOTA] = MISSING
+    megabytes: Annotated[Megabytes | MISSING, MEGABYTES_QUOTA] = MISSING
+    requests_per_second: Annotated[Rate | MISSING, REQUESTS_QUOTA] = MISSING
+    model_seconds_per_minute: Annotated[Rate | MISSING, MODEL_QUOTA] = MISSING
+
+
+class TokenChangeBody(Body):
+    """Changes to a token."""
+
+    quotas: QuotasBody | MISSING = MISSING
+
+
+class Quotas(Answer):
+    """How much a token allows. null: the default of the server, or, in what is in force, no limit."""
+
+    studies: Annotated[int | None, STUDIES_QUOTA] = None
+    trials: Annotated[int | None, TRIALS_QUOTA] = None
+    megabytes: Annotated[float | None, MEGABYTES_QUOTA] = None
+    requests_per_second: Annotated[float | None, REQUESTS_QUOTA] = None
+    model_seconds_per_minute: Annotated[float | None, MODEL_QUOTA] = None
+
+
+class Usage(Answer):
+    """How much is stored for a user."""
+
+    studies: int
+    trials: int
+    megabytes: float
+
+
 class TokenBody(Body):
     """A token that is to be made."""
 
@@ -42,6 +86,7 @@ class TokenBody(Body):
     ]
     studies: Patterns | None = None
     expires_at: Until = None
+    quotas: Annotated[QuotasBody | MISSING, Field(description="by default those of the server")] = MISSING
 
 
 class LinkBody(Body):
@@ -63,6 +108,7 @@ class Token(Answer):
     expires_at: datetime | None
     revoked_at: datetime | None
     used_at: Annotated[datetime | None, Field(description="when it was last used, to the minute")]
+    quotas: Annotated[Quotas, Field(description="of its own")]
 
 
 class NewToken(Token):
@@ -78,6 +124,8 @@ class Self(Answer):
     scope: Annotated[Scope, Field(description="the largest one")]
     studies: list[str] | None
     token: Annotated[str | None, Field(description="the id of the token")]
+    quotas: Annotated[Quotas, Field(description="in force")]
+    usage: Annotated[Usage | None, Field(description="of the user; null where the server asks for no tokens")]
 
 
 class Access(Answer):

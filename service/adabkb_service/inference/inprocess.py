@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Load, Message, Reply
-from adabkb_service.inference.pool import CACHE_BYTES, Receive
+from adabkb_service.inference.pool import CACHE_BYTES, Charge, Receive, nobody_pays
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.storage.database import Database
 
@@ -15,7 +16,8 @@ from adabkb_service.storage.database import Database
 class InProcess:
     """A message is worked on before ``post`` returns."""
 
-    def __init__(self, database: Database, capacity: int = CACHE_BYTES) -> None:
+    def __init__(self, database: Database, capacity: int = CACHE_BYTES, charge: Charge = nobody_pays) -> None:
+        self._charge = charge
         self._receivers: dict[int, Receive] = {}
         self._numbers = itertools.count()
         self._host = ModelHost(ModelStore(database, capacity), self._tell)
@@ -30,8 +32,11 @@ class InProcess:
         self._receivers[number] = receive
         self._host.post(number, message)
         with self._turn:
+            before = time.thread_time()
             while self._host.step(message.study_id):
                 pass
+            spent = time.thread_time() - before
+        self._charge({message.study_id: spent})
         self._receivers.pop(number, None)
 
     @property

@@ -115,5 +115,13 @@ class Load:
     """Processes that have ended, and whose successors have not started for some seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Told by a process now and then, in reply to nothing."""
+
+    seconds: dict[str, float]
+    """Of a processor, by study, since it was last told."""
+
+
 Message = Advance | Ask | Forget
 Reply = Advanced | Answered | Superseded | Lost

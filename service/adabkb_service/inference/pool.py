@@ -13,11 +13,11 @@ import queue
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adabkb_service.inference.messages import Advanced, Load, Lost, Message, Reply
+from adabkb_service.inference.messages import Advanced, Load, Lost, Message, Reply, Spent
 from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 256 * 2**20
+MEMORY_MEGABYTES = 4096
 CLOSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
 """Between the end of a process and the start of the next, where the first one ended sooner than that."""
@@ -47,6 +48,12 @@ _PROCESSES: Any = multiprocessing.get_context(_METHOD)
 _PROCESSES.set_forkserver_preload(PRELOADED)
 
 Receive = Callable[[Reply], None]
+Charge = Callable[[Mapping[str, float]], None]
+"""Called now and then with the processor seconds that models have worked for since, by study."""
+
+
+def nobody_pays(_: Mapping[str, float]) -> None:
+    """Where nobody wants to know."""
 
 
 class Inference(Protocol):
@@ -66,12 +73,12 @@ class Inference(Protocol):
         """No more messages will come."""
 
 
-def in_this_process(database: Database, capacity: int = CACHE_BYTES) -> Inference:
+def in_this_process(database: Database, capacity: int = CACHE_BYTES, charge: Charge = nobody_pays) -> Inference:
     """Models in this process: see ``InProcess``."""
     # The engine, which a server with processes for its models has no use for.
     from adabkb_service.inference.inprocess import InProcess  # noqa: PLC0415
 
-    return InProcess(database, capacity)
+    return InProcess(database, capacity, charge)
 
 
 class WorkerPool:
@@ -86,9 +93,11 @@ class WorkerPool:
         capacity: int = CACHE_BYTES,
         lock_seconds: float = 10.0,
         silent_seconds: float = SILENT_SECONDS,
+        charge: Charge = nobody_pays,
+        memory_megabytes: int = MEMORY_MEGABYTES,
     ) -> None:
-        arguments = (database_url, lock_seconds, capacity, blas_threads)
-        self._workers = [_WorkerProcess(arguments, silent_seconds) for _ in range(count)]
+        arguments = (database_url, lock_seconds, capacity, blas_threads, memory_megabytes)
+        self._workers = [_WorkerProcess(arguments, silent_seconds, charge) for _ in range(count)]
 
     def open(self) -> None:
         """Start the processes; they are ready some seconds later, and take messages at once."""
@@ -122,8 +131,9 @@ class WorkerPool:
 class _WorkerProcess:
     """A process and its successors. One thread sends, another receives: nobody else ever waits for the process."""
 
-    def __init__(self, arguments: tuple[Any, ...], silent_seconds: float) -> None:
+    def __init__(self, arguments: tuple[Any, ...], silent_seconds: float, charge: Charge) -> None:
         self._arguments = arguments
+        self._charge = charge
         self._silent_seconds = silent_seconds
         self._numbers = itertools.count()
         self._guard = threading.Lock()
@@ -218,7 +228,10 @@ class _WorkerProcess:
             while True:
                 self._receive(*pipe.recv())
 
-    def _receive(self, number: int, reply: Reply) -> None:
+    def _receive(self, number: int, reply: Reply | Spent) -> None:
+        if isinstance(reply, Spent):
+            self._charge(reply.seconds)
+            return
         self._heard = time.monotonic()
         if isinstance(reply, Advanced) and reply.cache_bytes:
             self.cache_bytes = reply.cache_bytes

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from adabkb_service.engine.warm import warm
 from adabkb_service.inference.host import ModelHost
-from adabkb_service.inference.messages import Message, Reply
+from adabkb_service.inference.messages import Message, Reply, Spent
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.inference.turns import QUICK, SLOW, Turns
 from adabkb_service.storage.database import Database
@@ -35,6 +36,8 @@ SWITCH_SECONDS = 0.001
 """How long one thread may keep the interpreter from the other."""
 HANG_SECONDS = 120.0
 """A step that takes longer will never end: the process ends with it, and the server starts another."""
+UNASKED = -1
+"""Instead of the number of a message, of what is no reply to one."""
 CLOSE_SECONDS = 2.0
 """For storing models when the server stops, and as much for ending the steps at work."""
 
@@ -85,6 +88,8 @@ class Worker:
         self._scheduled: set[str] = set()
         """Studies that wait for a step, or are at one."""
         self._lanes = Lane(self, QUICK), Lane(self, SLOW)
+        self._spent: defaultdict[str, float] = defaultdict(float)
+        """Processor time of each study that the server has not been told of."""
 
     def serve(self) -> None:
         """Take messages until the server sends None, or is gone."""
@@ -116,10 +121,11 @@ class Worker:
         """Do a part of what waits for a study, and let it wait for the next part."""
         learns, before = self.host.learns_next(study_id), time.thread_time()
         has_more = self.host.step(study_id)
+        seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
         if has_more:  # the last step finds nothing to do, and says nothing of the study
-            seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
             self.turns.stepped(study_id, seconds, learned=learns)
         with self._guard:
+            self._spent[study_id] += seconds
             if has_more or self.host.has_messages(study_id):
                 self.turns.wait(study_id, learns=self.host.learns_next(study_id))
             else:
@@ -131,18 +137,42 @@ class Worker:
             time.sleep(WATCH_SECONDS)
             for study_id in self.host.idle():
                 self._schedule(study_id)
+            self.tell_spent()
             for lane in self._lanes:
                 started = lane.started
                 if started is not None and time.monotonic() - started > HANG_SECONDS:
                     os._exit(1)
 
-    def _tell(self, number: int, reply: Reply) -> None:
+    def tell_spent(self) -> None:
+        """Tell the server what studies have cost since it was last told."""
+        with self._guard:
+            spent, self._spent = dict(self._spent), defaultdict(float)
+        if spent:
+            self._tell(UNASKED, Spent(spent))
+
+    def _tell(self, number: int, reply: Reply | Spent) -> None:
         with self._sending, suppress(OSError):  # the server is gone, as the reader finds out
             self._pipe.send((number, reply))
 
 
-def main(pipe: Pipe, database_url: str, lock_seconds: float, capacity: int, blas_threads: int) -> None:
+def limit_memory(megabytes: int) -> None:
+    """Let this process have so much memory, where the system allows it: more is a ``MemoryError`` of the study that
+    wants it, whose points are quasi-random from then on, and the other studies go on."""
+    if sys.platform == "linux":
+        import resource  # noqa: PLC0415 (not on Windows)
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = megabytes * 2**20
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+        )
+
+
+def main(
+    pipe: Pipe, database_url: str, lock_seconds: float, capacity: int, blas_threads: int, memory_megabytes: int
+) -> None:
     """Work until the server sends None, or is gone."""
+    limit_memory(memory_megabytes)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
     sys.setswitchinterval(SWITCH_SECONDS)
     database = Database(database_url, lock_seconds=lock_seconds, connections=4)

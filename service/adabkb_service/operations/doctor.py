@@ -110,7 +110,18 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
 
 COUNTS = (*get_args(TrialState), "observations", "failures")
 TOLD = (
-    *(*COUNTS, "head", "definition", "seed", "paused", "best", "results_since_best", "progress", "steps_saved"),
+    *(
+        *COUNTS,
+        "head",
+        "definition",
+        "seed",
+        "paused",
+        "best",
+        "results_since_best",
+        "progress",
+        "steps_saved",
+        "log_bytes",
+    ),
     *CHANGEABLE,
 )
 """Columns of a study that its log tells."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +31,8 @@ from adabkb_service.study import lifecycle, render
 
 PAGE = 1000
 IN_MEMORY = 2**20
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""What a formula of a spreadsheet begins with, after quotation marks of those that were escaped."""
 
 
 Write = Callable[[Connection, StudyRow, TextIO], None]
@@ -138,7 +141,10 @@ def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None
 
 
 def _cell(value: Any) -> Any:
-    """A parameter's value in a table: lists and null as in JSON."""
+    """A parameter's value in a table: lists and null as in JSON. A spreadsheet would compute a text that begins like a
+    formula, so it has a quotation mark before it, which ``import_results`` of the client takes away."""
+    if isinstance(value, str) and FORMULA.match(value):
+        return f"'{value}"
     return json.dumps(value) if value is None or isinstance(value, list) else value
 
 

@@ -45,11 +45,13 @@ Lines = dict[str, list[Line]]
 """By ``type``."""
 
 
-def nothing(_: Connection) -> None:
+def nothing(_: Connection, __: StudyRow) -> None:
     """For imports with which nothing else is to be written."""
 
 
-def import_study(database: Database, lines: Iterable[str], also: Callable[[Connection], None] = nothing) -> views.Study:
+def import_study(
+    database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None] = nothing
+) -> views.Study:
     """Write a study, in one transaction.
 
     Args:
@@ -100,7 +102,7 @@ def import_study(database: Database, lines: Iterable[str], also: Callable[[Conne
                     idempotency.add(connection, [KeyRow(study_id=study.id, **dict(kept))])
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
-            also(connection)
+            also(connection, study)
     except Contention as error:
         with database.reading() as connection:
             if studies.find(connection, study.id) is not None:  # created this moment

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.access.caller import ANYBODY, Caller
+from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
 from adabkb_service.contract.study import CHANGEABLE, Stop, StudyDefinition, definition_of
 from adabkb_service.engine.cells import NEW_TREE
@@ -37,6 +38,8 @@ from adabkb_service.study.request import Key, Outcome, Points, Request, kept, re
 
 MOST_DIFFERENCES = 10
 """Fields that are named where a study exists with another definition."""
+MOST_BYTES = 2**23
+"""Of definitions on a page of studies."""
 ABSENT = object()
 
 
@@ -56,6 +59,7 @@ def create(
     Raises:
         StudyExists: the id is taken by another definition; the message says what differs, if the caller may know.
         Forbidden: the caller's token is for studies of other ids.
+        QuotaExceeded: the caller has as many studies as the token allows, or as much in them.
     """
     return again(_create, service, definition, key, caller)
 
@@ -72,6 +76,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
         study = existing or _new(definition, now)
         if existing is None:
             _check_reached(study.id, caller)
+            check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
             studies.create(connection, study)
             if caller.user is not None:
                 grants.replace(connection, study.id, {caller.user: "own"})
@@ -173,9 +178,13 @@ def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
 
 
 def page(service: Service, after: tuple[datetime, str] | None, limit: int, caller: Caller = ANYBODY) -> Page:
-    """Studies that the caller may read, newest first."""
+    """Studies that the caller may read, newest first. There are fewer than ``limit`` if their definitions are large."""
+    conditions = readable(caller)
     with service.database.reading() as connection:
-        rows = studies.page(connection, after, limit, *readable(caller))
+        totals = accumulate(studies.sizes(connection, after, limit, *conditions))
+        if any(large := [total > MOST_BYTES for total in totals]):
+            limit = max(large.index(True), 1)
+        rows = studies.page(connection, after, limit, *conditions)
     items = [lifecycle.full(row) for row in rows]
     return Page(items, (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from adabkb_service.access.caller import RIGHTS, Caller
 from adabkb_service.contract.access import Access
-from adabkb_service.errors import FieldError, Invalid, json_pointer
+from adabkb_service.errors import FieldError, Forbidden, Invalid, json_pointer
 from adabkb_service.operations import audit
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import grants, studies
@@ -49,8 +49,13 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
 
     Raises:
         StudyNotFound: there is none.
+        Forbidden: the owner would change, and the caller's token limits what may be stored.
         Invalid: the study would be shared with its owner, or with too many users.
     """
+    if "owner" in changes and caller.quotas is not None and caller.quotas.limit_storage:
+        raise Forbidden(
+            "A quota limits what you may store, so only an administrator can give a study of yours to another owner."
+        )
     with service.database.writing() as connection:
         studies.get(connection, study_id)
         before = grants.of_study(connection, study_id)

@@ -1,16 +1,18 @@
-"""/v1/tokens, and links to a study, which are tokens too: create, list, revoke."""
+"""/v1/tokens, and links to a study, which are tokens too: create, list, change, revoke."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from adabkb_service.access import secrets
 from adabkb_service.access.caller import Caller
-from adabkb_service.contract.access import NewToken, Self, Token, TokenBody
+from adabkb_service.access.quotas import MEGABYTE, UNLIMITED
+from adabkb_service.contract.access import NewToken, Quotas, Self, Token, TokenBody, Usage
 from adabkb_service.errors import FieldError, Forbidden, Invalid, TokenNotFound
 from adabkb_service.operations import audit
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, studies, tokens
+from adabkb_service.storage import grants, studies, tokens, usage
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tokens import TokenRow
 
@@ -71,10 +73,43 @@ def revoke(service: Service, caller: Caller, token_id: str, link: str | None = N
             audit.note(connection, caller, now, "token revoked", token_id, name=row.name, user=row.user)
 
 
-def own(caller: Caller) -> Self:
+def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, float | None]) -> Token:
+    """Change quotas of a token, by name; None is for the server's default.
+
+    Raises:
+        TokenNotFound: there is none.
+    """
+    with service.database.writing() as connection:
+        row = tokens.find(connection, token_id)
+        if row is None:
+            raise TokenNotFound(token_id)
+        changed = replace(row, quotas=_given({**(row.quotas or {}), **quotas}))
+        if changed != row:
+            tokens.set_quotas(connection, token_id, changed.quotas)
+            audit.note(connection, caller, service.clock(), "token changed", token_id, quotas=quotas)
+    return _shown(changed)
+
+
+def own(service: Service, caller: Caller) -> Self:
     """The caller's own standing."""
-    studies = None if caller.studies is None else list(caller.studies)
-    return Self(user=caller.user, scope=caller.scope, studies=studies, token=caller.token)
+    used = None
+    if caller.user is not None:
+        with service.database.reading() as connection:
+            found = usage.of_user(connection, caller.user)
+        used = Usage(studies=found.studies, trials=found.trials, megabytes=found.bytes / MEGABYTE)
+    return Self(
+        user=caller.user,
+        scope=caller.scope,
+        studies=None if caller.studies is None else list(caller.studies),
+        token=caller.token,
+        quotas=Quotas(**asdict(caller.quotas or UNLIMITED)),
+        usage=used,
+    )
+
+
+def _given(quotas: dict[str, float | None]) -> dict[str, float] | None:
+    """Those that are not the server's defaults, as they are stored."""
+    return {name: value for name, value in quotas.items() if value is not None} or None
 
 
 def _made(service: Service, caller: Caller, body: TokenBody, link: str | None = None) -> NewToken:
@@ -93,6 +128,7 @@ def _made(service: Service, caller: Caller, body: TokenBody, link: str | None = 
         expires_at=body.expires_at,
         revoked_at=None,
         used_at=None,
+        quotas=_given(body.model_dump().get("quotas", {})),
     )
     shown = _shown(row)
     with service.database.writing() as connection:
@@ -102,9 +138,10 @@ def _made(service: Service, caller: Caller, body: TokenBody, link: str | None = 
 
 
 def _shown(row: TokenRow) -> Token:
-    return Token.model_validate({name: value for name, value in as_values(row).items() if name != "digest"})
+    told = {name: value for name, value in as_values(row).items() if name != "digest"}
+    return Token.model_validate({**told, "quotas": row.quotas or {}})
 
 
 def _told(token: Token) -> dict[str, object]:
     """What the audit log says of a new token."""
-    return token.model_dump(mode="json", include={"name", "user", "scopes", "studies", "link", "expires_at"})
+    return token.model_dump(mode="json", include={"name", "user", "scopes", "studies", "link", "expires_at", "quotas"})

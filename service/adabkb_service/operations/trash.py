@@ -14,17 +14,20 @@ from datetime import timedelta
 from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.access.caller import ANYBODY, Caller
+from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion
 from adabkb_service.errors import Contention, DeletionNotFound, shown
 from adabkb_service.operations import audit, export, manage
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, studies, tokens, trash
+from adabkb_service.storage import grants, idempotency, studies, tokens, trash
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.storage.tables import trash as table
 from adabkb_service.storage.trash import TrashRow
+from adabkb_service.study import lifecycle
 from adabkb_service.study.contention import again
+from adabkb_service.study.request import Key, Outcome, kept, recall
 
 DAYS = 30
 """For which a study stays in the trash."""
@@ -77,7 +80,9 @@ def page(service: Service, caller: Caller, before: int, limit: int) -> list[Dele
         return [_shown(row) for row in trash.page(connection, before, limit, *_of(caller))]
 
 
-def restore(service: Service, caller: Caller, study_id: str, number: int | None) -> views.Study:
+def restore(
+    service: Service, caller: Caller, study_id: str, number: int | None, key: Key | None = None
+) -> Outcome[views.Study]:
     """Bring a deleted study back: it goes on where it was.
 
     Args:
@@ -85,12 +90,16 @@ def restore(service: Service, caller: Caller, study_id: str, number: int | None)
         caller: who does so.
         study_id: which study.
         number: of its deletion; None for the last one.
+        key: of the request; with it, a repetition gets the answer of the first time.
 
     Raises:
         DeletionNotFound: there is none of this id and number in the trash.
         StudyExists: there is a study of this id again.
+        QuotaExceeded: the caller has as many studies as the token allows, or as much in them.
     """
     with service.database.reading() as connection:
+        if known := recall(connection, key, views.Study):
+            return known
         of_study = (*_of(caller), table.c.study_id == study_id)
         found = trash.page(connection, 0, 1, *of_study, *([] if number is None else [table.c.id == number]))
         if not found:
@@ -98,15 +107,19 @@ def restore(service: Service, caller: Caller, study_id: str, number: int | None)
             raise DeletionNotFound(f"There is no study {shown(study_id)}{which} in your trash.")
         row, content = found[0], trash.content(connection, found[0].id or 0)
 
-    def finish(connection: Connection) -> None:
+    def finish(connection: Connection, restored: StudyRow) -> None:
         if not trash.remove(connection, row.id or 0):
             raise DeletionNotFound(f"Study {study_id!r} was restored or purged at this moment.")
+        check_new_study(connection, caller.user, caller.quotas, restored.log_bytes)
         grants.replace(connection, study_id, row.rights)
-        audit.note(connection, caller, service.clock(), "study restored", study_id, deletion=row.id)
+        now = service.clock()
+        audit.note(connection, caller, now, "study restored", study_id, deletion=row.id)
+        if key is not None:
+            idempotency.add(connection, [kept(key, study_id, Outcome(lifecycle.full(restored)), now)])
 
     restored = import_study(service.database, _lines(content), finish)
     service.forget(study_id)
-    return restored
+    return Outcome(restored)
 
 
 def purge(service: Service, caller: Caller, number: int) -> None:

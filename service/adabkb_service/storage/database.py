@@ -13,6 +13,7 @@ a limited idle time.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -222,6 +223,7 @@ def _engine(url: URL, lock_seconds: float, connections: int, file: SqliteFile | 
         options = f"-c synchronous_commit=on -c lock_timeout={int(lock_seconds * 1000)}"
         return create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
     engine = create_engine(url, **pool, connect_args={"timeout": lock_seconds})
+    event.listen(engine, "do_connect", lambda *_: file.create())
     event.listen(engine, "connect", _sqlite_preparation(url.database or "", lock_seconds, file))
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -277,6 +279,12 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
+def _told(error: str) -> str:
+    """What may be told to anybody: without addresses and names, which PostgreSQL has before the cause, and quotes."""
+    first = (error.splitlines() or [""])[0].rpartition(" failed: ")[2]
+    return re.sub(r'"[^"]*"', "it", first)
+
+
 def _translation(error: DBAPIError) -> AdaBKBError | None:
     """The service's error for an error of the database; None for a mistake of the service itself."""
     state = getattr(error.orig, "sqlstate", None)
@@ -286,6 +294,6 @@ def _translation(error: DBAPIError) -> AdaBKBError | None:
         return Busy("The database is busy with other writers; try again.")
     # SQLite has no class of its own for a damaged file.
     if isinstance(error, OperationalError | InterfaceError | InternalError) or type(error) is DatabaseError:
-        cause = (str(error.orig).splitlines() or [type(error.orig).__name__])[0]
+        cause = _told(str(error.orig)) or type(error.orig).__name__
         return Unavailable(f"The database cannot be used ({cause}); try again later.")
     return None

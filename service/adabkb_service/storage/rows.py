@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from adabkb_service.storage.columns import Curve, Estimate, Progress
 
@@ -85,10 +85,12 @@ class StudyRow:
     progress: Progress | None
     stopped: int
     steps_saved: int
+    log_bytes: int
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
         """The row of a new study, with a new incarnation."""
+        no_trials: dict[str, Any] = dict.fromkeys(get_args(TrialState), 0)
         return cls(
             id=study_id,
             definition=definition,
@@ -101,12 +103,6 @@ class StudyRow:
             model_error=None,
             created_at=now,
             updated_at=now,
-            active=0,
-            queued=0,
-            released=0,
-            expired=0,
-            completed=0,
-            failed=0,
             observations=0,
             failures=0,
             best=None,
@@ -116,8 +112,9 @@ class StudyRow:
             checkpoint=None,
             results_since_best=0,
             progress=None,
-            stopped=0,
             steps_saved=0,
+            log_bytes=0,
+            **no_trials,
             **limits,
         )
 

@@ -7,6 +7,7 @@ them is closed. SQLite does not notice.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from adabkb_service.errors import Unavailable
 
@@ -21,6 +22,13 @@ class SqliteFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened: tuple[int, int] | None = None
+
+    def create(self) -> None:
+        """Create the file if there is none, so that others of the machine cannot read it. SQLite gives those beside it
+        the same permissions."""
+        if self._path and self._identity() is None:
+            with suppress(OSError):  # SQLite says what is wrong
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     def opened(self) -> None:
         """A connection has opened the file, which is the right one from now on if it is the first."""

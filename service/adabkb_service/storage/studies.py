@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from adabkb_service.errors import StudyNotFound
 from adabkb_service.storage.rows import StudyRow, as_values
@@ -56,15 +69,33 @@ def ids(connection: Connection) -> list[str]:
     return list(connection.execute(select(studies.c.id).order_by(studies.c.id)).scalars())
 
 
+def heads(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:
+    """The last event of each of these studies that exists."""
+    found = connection.execute(select(studies.c.id, studies.c.head).where(studies.c.id.in_(study_ids)))
+    return {row.id: row.head for row in found}
+
+
 def page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
 ) -> list[StudyRow]:
     """At most ``limit`` studies that meet conditions, newest first; those after the study with (created_at, id) =
     ``after``, if given."""
-    query = select(studies).where(*conditions).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
-    if after is not None:
-        query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
-    return [StudyRow(*row) for row in connection.execute(query)]
+    return [StudyRow(*row) for row in connection.execute(_listed(select(studies), after, limit, conditions))]
+
+
+def sizes(
+    connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
+) -> list[int]:
+    """Of each of these studies, the bytes of its definition."""
+    query = select(func.length(cast(studies.c.definition, Text)))
+    return list(connection.execute(_listed(query, after, limit, conditions)).scalars())
+
+
+def _listed(
+    query: Select[Any], after: tuple[datetime, str] | None, limit: int, conditions: Iterable[ColumnElement[bool]]
+) -> Select[Any]:
+    query = query.where(*conditions).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
+    return query if after is None else query.where(tuple_(studies.c.created_at, studies.c.id) < after)
 
 
 def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any) -> bool:

@@ -113,6 +113,7 @@ studies = Table(
     Column("progress", JSON(none_as_null=True)),  # of the results that count: reference, worst, since the last gain
     _count("stopped"),  # trials, as above
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # that stopped trials did not take
+    Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # of the payloads of its events, as JSON
     Index(None, "created_at", "id"),
 )
 
@@ -245,6 +246,7 @@ tokens = Table(
     Column("expires_at", UtcDateTime),
     Column("revoked_at", UtcDateTime),
     Column("used_at", UtcDateTime),  # to the minute
+    Column("quotas", JSON(none_as_null=True)),  # by name; those that are absent are the server's defaults
     Index(None, "created_at", "id"),
 )
 
@@ -252,7 +254,7 @@ grants = Table(
     "grants",
     metadata,
     _study_key(),
-    Column("user", String(100), primary_key=True),  # "*" for everybody
+    Column("user", String(100), primary_key=True, index=True),  # "*" for everybody
     Column("right", String(10), nullable=False),
 )
 

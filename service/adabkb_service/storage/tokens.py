@@ -33,6 +33,7 @@ class TokenRow:
     expires_at: datetime | None
     revoked_at: datetime | None
     used_at: datetime | None
+    quotas: dict[str, float] | None
 
 
 def add(connection: Connection, row: TokenRow) -> None:
@@ -66,6 +67,16 @@ def page(
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
     """Let the token be of no use from now on; one that was revoked before keeps its time."""
     connection.execute(update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None)), {"revoked_at": at})
+
+
+def set_quotas(connection: Connection, token_id: str, quotas: dict[str, float] | None) -> None:
+    """Let these be the quotas of a token, by name."""
+    connection.execute(update(tokens).where(tokens.c.id == token_id), {"quotas": quotas})
+
+
+def lock_user(connection: Connection, user: str) -> None:
+    """Let other transactions that do the same for this user wait for this one. On SQLite they do so anyway."""
+    connection.execute(select(tokens.c.id).where(tokens.c.user == user).order_by(tokens.c.id).with_for_update())
 
 
 def revoke_links(connection: Connection, study_id: str, at: datetime) -> None:

@@ -8,6 +8,7 @@ computed; the study's state follows from its row.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
@@ -69,7 +70,8 @@ def begin(study_id: str, event: EventRow) -> StudyRow:
     # Limits that did not exist when the study was created stay off.
     values = parsed.model_dump(mode="json")
     limits = {name: values[name] if name in definition else None for name in CHANGEABLE}
-    return replace(StudyRow.new(study_id, definition, seed, event.created_at, **limits), head=event.seq)
+    row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
+    return replace(row, head=event.seq, log_bytes=_size(event))
 
 
 def apply(rows: Rows, event: EventRow) -> None:
@@ -79,7 +81,8 @@ def apply(rows: Rows, event: EventRow) -> None:
         TrialNotFound, ObservationNotFound, KeyError: the event contradicts those before it.
     """
     changed = _TRANSITIONS[event.kind](rows, event)
-    rows.study = replace(rows.study, head=event.seq, updated_at=event.created_at, **changed)
+    size = rows.study.log_bytes + _size(event)
+    rows.study = replace(rows.study, head=event.seq, log_bytes=size, updated_at=event.created_at, **changed)
 
 
 CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
@@ -262,6 +265,11 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "reported": _reported,
     "stopped": _stopped,
 }
+
+
+def _size(event: EventRow) -> int:
+    """Bytes of the payload, as it is stored."""
+    return len(json.dumps(event.payload))
 
 
 def _trial(rows: Rows, event: EventRow) -> TrialRow:

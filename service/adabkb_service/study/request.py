@@ -15,6 +15,7 @@ from adabkb_service.errors import IdempotencyKeyReused
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage import idempotency
 from adabkb_service.storage.rows import JsonText, KeyRow
+from adabkb_service.storage.usage import Usage
 from adabkb_service.study.draft import Draft
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -93,6 +94,8 @@ class Request(Generic[Answer]):
     """Whether it waits a moment for the model to take in the last results."""
     stores_figures: bool = False
     """Whether the figures of the model are to be stored now, and not when something else is written."""
+    spend: Callable[[Usage], None] | None = None
+    """Called with what the request adds, or not at all if that is nothing but results of trials; it may refuse."""
     disturbs: bool = False
     """Whether it usually adds something that the model has a part in, which makes decisions under way useless."""
 

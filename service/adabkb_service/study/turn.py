@@ -17,6 +17,8 @@ from adabkb_service.errors import AdaBKBError, StudyNotFound
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.proposals import Proposal, fallbacks
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.usage import Usage
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.held import Held
@@ -153,7 +155,10 @@ class Turn:
         is_whole = self.ahead.fixed is None
         if from_model and is_whole and self.ahead.is_all and from_model == len(self.ahead.points):
             draft.set_figures({**(draft.study.model or {}), "exhausted": True})
+        count, size = len(draft.log), draft.study.log_bytes
         outcome = request.perform(draft, points)
+        if request.spend is not None and (new := sum(map(_is_new, draft.log[count:]))):
+            request.spend(Usage(0, new, draft.study.log_bytes - size))
         if from_model and draft.new_position is not None:
             self.ahead.handed_out(from_model, draft.new_position if from_model == len(points) else -1)
         if request.key is None:
@@ -172,6 +177,11 @@ class Turn:
             return recall(self.draft.connection, request.key, request.answer) or refusal
         except AdaBKBError as error:
             return error
+
+
+def _is_new(event: EventRow) -> bool:
+    """Whether it adds a trial, or a result that is of none."""
+    return event.kind in ("suggested", "queued") or (event.kind == "observed" and event.trial is None)
 
 
 def gives_up_at(waiting: Waiting) -> float:

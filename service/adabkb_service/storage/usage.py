@@ -1,0 +1,45 @@
+"""How much is stored for a user: in the studies that they own, and in the trash."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, get_args
+
+from sqlalchemy import ColumnElement, Connection, Integer, bindparam, case, func, literal_column, select
+
+from adabkb_service.storage.rows import TrialState
+from adabkb_service.storage.tables import grants, studies, trash
+
+
+class Usage(NamedTuple):
+    """What a user has."""
+
+    studies: int
+    trials: int
+    """And results that are of no trial, such as those at points of one's own."""
+    bytes: int
+    """Of logs, and of what is in the trash."""
+
+
+_TRIALS: ColumnElement[int] = sum(
+    (getattr(studies.c, name) for name in get_args(TrialState)), start=literal_column("0", Integer)
+)
+_OTHERS = studies.c.observations - studies.c.completed - studies.c.stopped
+_OWNED = (
+    select(
+        func.count(),
+        func.coalesce(func.sum(_TRIALS + case((_OTHERS > 0, _OTHERS), else_=0)), 0),
+        func.coalesce(func.sum(studies.c.log_bytes), 0),
+    )
+    .join_from(grants, studies, grants.c.study_id == studies.c.id)
+    .where(grants.c.user == bindparam("its_user"), grants.c.right == "own")
+)
+_DELETED = select(func.coalesce(func.sum(func.length(trash.c.content)), 0)).where(
+    trash.c.owner == bindparam("its_user")
+)
+
+
+def of_user(connection: Connection, user: str) -> Usage:
+    """What the user has, as of this transaction."""
+    number, trials, size = connection.execute(_OWNED, {"its_user": user}).one()
+    deleted = connection.execute(_DELETED, {"its_user": user}).scalar_one()
+    return Usage(int(number), int(trials), int(size) + int(deleted))

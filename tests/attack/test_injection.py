@@ -1,0 +1,135 @@
+"""Texts that mean something to SQL, HTML, a log, a terminal or a spreadsheet: everywhere they stay what they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from adabkb_client import Client
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
+from adabkb_service.telemetry.logs import JsonLines, TextLines
+from tests.servers import serving
+
+TEXTS = [
+    "'; DROP TABLE studies; --",
+    "' OR '1'='1",
+    '"; DELETE FROM events; --',
+    "%' AND 1=0 UNION SELECT digest FROM tokens --",
+    "\\'; SELECT pg_sleep(60); --",
+    "$$; COPY studies TO '/tmp/x'; $$",
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}{% for x in y %}",
+    "${jndi:ldap://localhost/a}",
+    "%s%n%(asctime)s{0.__class__}",
+    "=1+cmd|' /C calc'!A0",
+    "+1+1",
+    "-1+1",
+    "@SUM(A1)",
+    "'=1+1",
+    "\t=1+1",
+    "line\r\nSet-Cookie: a=b\r\n\r\n<html>",
+    "\x1b[2J\x1b]0;owned\x07",
+    "\u202egnp.exe",
+    "../../../../etc/passwd",
+    "$(touch /tmp/owned)`id`",
+    "a" * 200,
+]
+BROWSER = {"Accept": "text/html"}
+NAMES = [text[:200] for text in TEXTS if not set(text) & set("\r\n")]
+
+
+@pytest.fixture(scope="module")
+def attacked(module_migrated_url: str) -> Iterator[tuple[httpx.Client, str]]:
+    """A server with a study that has such a text in every field that takes one."""
+    app = create_app(Settings(database=module_migrated_url, model_processes=0))
+    with serving(app) as address, httpx.Client(base_url=address, timeout=60) as client:
+        yield client, module_migrated_url
+
+
+def test_texts_are_stored_shown_and_exported_as_they_are(attacked: tuple[httpx.Client, str], tmp_path: Path) -> None:
+    client, url = attacked
+    name = TEXTS[0]
+    definition: dict[str, Any] = {
+        "id": "s",
+        "direction": "minimize",
+        "parameters": [
+            {"name": name, "kind": "categorical", "choices": TEXTS},
+            *({"name": each, "kind": "bool"} for each in NAMES[1:]),
+        ],
+        "tags": dict(zip([f"tag{i}" for i in range(len(TEXTS))], TEXTS, strict=True)),
+    }
+    made = client.post("/v1/studies", json=definition)
+    assert made.status_code == 201, made.text
+    assert made.json()["tags"] == definition["tags"]
+    for text in TEXTS:
+        point = {name: text, **dict.fromkeys(NAMES[1:], True)}
+        queued = client.post("/v1/studies/s/trials", json={"parameters": point})
+        assert queued.status_code == 201, queued.text
+        (trial,) = client.post("/v1/studies/s/suggest", json={"worker": text[:200]}).json()["trials"]
+        assert (trial["parameters"], trial["worker"]) == (point, text[:200])
+        noted = client.patch(f"/v1/studies/s/trials/{trial['number']}", json={"attributes": {"note": text}})
+        assert noted.status_code == 200
+        found = client.get("/v1/studies/s/trials", params={"attribute": f"note:{text}"}).json()["items"]
+        assert [each["number"] for each in found] == [trial["number"]]
+        told = {"trial": trial["number"], "value": 1.0}
+        client.post("/v1/studies/s/observe", json=told, headers={"Idempotency-Key": f"k{trial['number']}"})
+        failed = client.post("/v1/studies/s/trials", json={"parameters": point}).json()["number"]
+        client.post("/v1/studies/s/suggest")
+        client.post("/v1/studies/s/observe", json={"trial": failed, "status": "failed", "reason": text})
+        client.patch("/v1/studies/s", json={"state": "running"})
+        assert client.get(f"/v1/studies/s/trials/{failed}").json()["reason"] == text
+        answer = client.get(f"/v1/studies/{quote(text, safe='')}")
+        assert (answer.status_code, "set-cookie" in answer.headers) == (404, False)
+    tables(url)
+    for path in ("/", "/studies/s", "/studies/s/trials", "/studies/s/trials/1", "/new"):
+        page = client.get(path, headers=BROWSER).text
+        assert not [text for text in TEXTS if "<" in text and text in page], path
+    read = csv.DictReader(io.StringIO(client.get("/v1/studies/s/export", params={"format": "csv"}).text, newline=""))
+    cells = [row[f"parameters.{name}"] for row in read]
+    assert not [cell for cell in cells if cell[0] in "=+-@\t\r"]
+    file = tmp_path / "results.csv"
+    file.write_text(client.get("/v1/studies/s/export", params={"format": "csv"}).text, newline="")
+    with Client(str(client.base_url)) as ours:
+        copy = {**definition, "id": "copy"}
+        client.post("/v1/studies", json=copy)
+        report = ours.study("copy").import_results(str(file))
+        assert report.stored == len(TEXTS), report
+        assert [each.parameters[name] for each in ours.study("copy").observations()] == TEXTS
+
+
+def tables(url: str) -> None:
+    """All are there, and no statement came from a text."""
+    database = Database(url)
+    with database.reading() as connection:
+        assert set(sa.inspect(connection).get_table_names()) >= set(metadata.tables)
+        assert connection.execute(sa.text("SELECT COUNT(*) FROM studies")).scalar_one() == 1
+    database.close()
+
+
+def test_a_line_of_the_log_stays_one_line_whatever_a_request_has(
+    attacked: tuple[httpx.Client, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    client, _ = attacked
+    with caplog.at_level(logging.INFO, logger="adabkb.access"):
+        for text in TEXTS:
+            client.get(f"/v1/studies/{quote(text, safe='')}")
+            if text.isascii() and text.isprintable():
+                client.get("/healthz", headers={"X-Request-ID": text, "User-Agent": text})
+    records = [record for record in caplog.records if record.name == "adabkb.access"]
+    assert len(records) > len(TEXTS)
+    for line in (form.format(record) for record in records for form in (TextLines(), JsonLines())):
+        assert len(line.splitlines()) == 1
+        assert "\x1b" not in line
