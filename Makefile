@@ -12,6 +12,9 @@ FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations
 
 .DELETE_ON_ERROR: # a site that is built, but with warnings, is none
 
+# Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install serve demo docs check test lint attack audit bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
 install: $(STAMP) $(SITE)

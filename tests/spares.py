@@ -12,7 +12,14 @@ from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 
-EMPTY = f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY"
+EMPTY = "; ".join(
+    [
+        "SET session_replication_role = replica",  # whatever refers to what
+        *(f"DELETE FROM {table}" for table in metadata.tables),
+        "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'",
+    ]
+)
+"""For a few rows this takes a third of the time of TRUNCATE, which makes new files for all tables and indexes."""
 OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> {own}"
 SCHEMA = """
     SELECT version_num, (SELECT sum(oid::bigint) FROM pg_class), (SELECT sum(oid::bigint) FROM pg_trigger),

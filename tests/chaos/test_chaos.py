@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos import faults, storm
 from tests.chaos.databases import SETUPS, empty
 from tests.chaos.storm import Plot, run
+from tests.waiting import PATIENCE
 
-SHORT = Plot(clients=16, kills=3, operations=300, seconds=60, studies=4, budgets=range(20, 41), replays=1)
-"""Some ten seconds of storm, or on a machine that has much else to do up to a minute."""
+SHORT = Plot(clients=16, kills=3, operations=300, studies=4, budgets=range(20, 41), replays=1)
+"""Some ten seconds of storm, or on a machine that has much else to do as long as it takes."""
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", ["postgresql-2", "sqlite-2"])
-def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:
+def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "RECOVERY_SECONDS", PATIENCE)
+    monkeypatch.setattr(storm, "RETURN_SECONDS", 2 * PATIENCE)
     setup = SETUPS[name]
     with (
         tempfile.TemporaryDirectory(prefix="adabkb-chaos-", ignore_cleanup_errors=True) as folder,

@@ -168,9 +168,8 @@ def same_point(story: Story) -> Story:
 
 def ran_out_early(story: Story) -> Story:
     early = story.first("expired")
-    return story.with_events(
-        lambda event: replace(event, created_at=event.created_at - timedelta(seconds=2)) if event is early else event
-    )
+    at_once = replace(early, created_at=story.first("suggested", early.trial).created_at)
+    return story.with_events(lambda event: at_once if event is early else event)
 
 
 def renewal_forgotten(story: Story) -> Story:
