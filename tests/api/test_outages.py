@@ -22,7 +22,7 @@ from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
 from tests.servers import ADABKB, server_on, server_process, serving
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for
 
 KEY = {"Idempotency-Key": "k-1"}
 
@@ -46,7 +46,7 @@ def check_outage(api: httpx.Client, cause: str) -> None:
 
 def check_recovery(api: httpx.Client, url: str) -> None:
     """Ready again; what was refused is done, once."""
-    assert api.get("/readyz").status_code == 200
+    wait_for(lambda: api.get("/readyz").status_code == 200)
     told = api.post("/v1/studies/s/observe", json={"trial": 1, "value": 1.0}, headers=KEY)
     assert (told.status_code, "idempotent-replayed" in told.headers) == (200, False)
     assert api.post("/v1/studies/s/suggest").json()["trials"][0]["number"] == 2

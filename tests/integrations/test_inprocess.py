@@ -111,6 +111,7 @@ def test_what_fails_is_logged_and_ends_the_search_if_it_is_the_program_or_too_of
 
 
 def test_ctrl_c_returns_what_there_is() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves a handler of its own behind
     calls = iter(range(9))
 
     def function(x: float) -> float:
