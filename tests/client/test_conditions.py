@@ -9,7 +9,6 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from adabkb_client import Bool, Categorical, Client, Fixed, Float, Int, Invalid, Ordinal, Parameter
-from adabkb_integrations.inprocess import minimize
 from adabkb_integrations.optuna import to_optuna, to_server
 
 SPACE: dict[str, Parameter] = {
@@ -70,8 +69,3 @@ def test_results_come_back_from_a_table_and_from_optuna(client: Client, tmp_path
     extra.add_trial(optuna.trial.create_trial(params=params, distributions=ranges, value=1.0))
     misfits = again.import_results(extra, dry_run=True).misfits
     assert {each.field: each.problem.partition(",")[0] for each in misfits} == {"size": "is missing; fill it in"}
-
-
-def test_a_function_in_the_process_itself_has_no_conditions() -> None:
-    with pytest.raises(ValueError, match="a study on a server can have"):
-        minimize(loss, {"optimizer": Categorical(["sgd", "adam"]), "momentum": SPACE["momentum"]}, 3)

@@ -10,6 +10,7 @@ import pytest
 from fastapi_offline import FastAPIOffline
 
 from adabkb_service.api import problems
+from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.middleware import RequestMiddleware
 from adabkb_service.page import site
 from adabkb_service.telemetry.metrics import Metrics
@@ -27,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def api(folder: Path) -> Iterator[httpx.Client]:
     """A server whose site is in a folder of the tests."""
     app = FastAPIOffline(docs_url="/api", redoc_url=None, redirect_slashes=False)
-    app.state.routes = []
+    app.state.routes, app.state.connection_limits = [], ConnectionLimits()
     problems.install(app)
     site.install(app, "/api", folder)
     app.add_middleware(RequestMiddleware, metrics=Metrics())
