@@ -140,7 +140,16 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.study_metrics = settings.study_metrics
     app.state.streams = streams
     app.state.routes = ROUTES
-    app.state.connection_limits = ConnectionLimits(
+    app.state.connection_limits = _connection_limits(settings)
+    problems.install(app)
+    site.install(app, CALLS)
+    _add_middleware(app, settings, running)
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    return app
+
+
+def _connection_limits(settings: Settings) -> ConnectionLimits:
+    return ConnectionLimits(
         connections=settings.connections,
         header_bytes=settings.header_limit,
         header_seconds=settings.header_seconds,
@@ -148,8 +157,10 @@ def create_app(settings: Settings) -> FastAPI:
         idle_seconds=settings.idle_seconds,
         stall_seconds=settings.stall_seconds,
     )
-    problems.install(app)
-    site.install(app, CALLS)
+
+
+def _add_middleware(app: FastAPI, settings: Settings, running: Service) -> None:
+    """The innermost first: each is around those before it."""
     app.add_middleware(BodyLimitMiddleware, limit=settings.body_limit, total=settings.bodies_limit)
     app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=COMPRESSION)  # no event streams
     app.add_middleware(HeadMiddleware)
@@ -165,8 +176,6 @@ def create_app(settings: Settings) -> FastAPI:
     if running.traces is not None:
         app.add_middleware(TracingMiddleware, traces=running.traces)
     app.add_middleware(RequestMiddleware, metrics=running.metrics)
-    app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    return app
 
 
 def _inference(settings: Settings, database: Database, charge: Charge) -> Inference:
