@@ -17,7 +17,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.storage import events, idempotency, model, observations, reports, studies, trials
+from adabkb_service.storage import events, idempotency, migration, model, observations, reports, studies, trials
 from adabkb_service.storage.database import Database
 from tests.storage.grown import (
     ACTIVE,
@@ -102,9 +102,13 @@ QUERIES = {
 
 
 @pytest.fixture(scope="module")
-def database(module_migrated_url: str) -> Iterator[Database]:
-    """A grown one, and its statistics up to date."""
-    opened = Database(module_migrated_url)
+def database(module_database_url: str) -> Iterator[Database]:
+    """A grown one, and its statistics up to date.
+
+    It is a new one: in one that other tests have used, the plans would also step over the rows that those deleted.
+    """
+    opened = Database(module_database_url)
+    migration.upgrade(opened)
     with opened.writing() as connection:
         grow(connection)
     with opened.writing() as connection:
