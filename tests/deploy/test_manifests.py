@@ -110,8 +110,9 @@ def test_compose_has_two_servers_behind_caddy_and_believes_nobody_else() -> None
     assert set(re.findall(r"\{\$(ADABKB_(?:SITE|TLS|ROOT_PATH))", caddyfile)) == services["caddy"]["environment"].keys()
 
 
-def test_caddy_takes_the_caddyfile_with_the_values_of_compose() -> None:
+def test_caddy_takes_the_caddyfile_with_the_values_of_compose(tmp_path: Path) -> None:
     environment = {"ADABKB_SITE": "optimizer.lab.example", "ADABKB_TLS": "admin@lab.example", "ADABKB_ROOT_PATH": "/bo"}
+    environment |= {"XDG_DATA_HOME": str(tmp_path)}  # for its authority's keys
     command = [str(CADDY), "adapt", "--config", str(CADDYFILE), "--adapter", "caddyfile", "--validate"]
     adapted = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert adapted.returncode == 0, adapted.stderr
