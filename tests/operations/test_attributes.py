@@ -15,6 +15,7 @@ from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
+from adabkb_service.storage import portions
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, annotate, get, observe, queue, suggest
@@ -47,7 +48,7 @@ def suggested(running: Service) -> int:
 
 
 def found(running: Service, *attributes: tuple[str, str], limit: int = 100, after: int = 0) -> list[int]:
-    trials = read.list_trials(running, "s", state=None, attributes=attributes, after=after, limit=limit)
+    trials = read.list_trials(running, "s", state=None, attributes=attributes, after=after, limit=limit).items
     return [trial.number for trial in trials]
 
 
@@ -169,3 +170,19 @@ def test_an_export_of_a_version_without_attributes_is_imported(running: Service,
     delete(running, study)
     import_study(running.database, map(json.dumps, lines))
     assert read.trial(running, study, 1).attributes == {}
+
+
+def test_a_page_of_large_trials_ends_early_and_the_next_one_goes_on(
+    running: Service, study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portions, "MOST_BYTES", 3_500)
+    for number in range(1, 7):
+        queue(running, study, {"x": 0.1 * number, "y": 1.0})
+        annotate(running, study, number, {"text": "x" * 1_500, "host": "n1" if number > 2 else ["n1"]})
+    pages: list[list[int]] = []
+    after: int | None = 0
+    while after is not None:
+        page = read.list_trials(running, study, state=None, attributes=[("host", "n1")], after=after, limit=100)
+        pages.append([trial.number for trial in page.items])
+        after = page.after
+    assert pages == [[3, 4], [5, 6]]

@@ -78,7 +78,7 @@ def test_every_kind_of_parameter_is_held_and_a_replay_decides_the_same(
     assert list(examine(database)) == []
     assert has(ask(Service(database, clock=clock), {"n": 5}).trials[0], {"n": 5})
     everything = [
-        trial.parameters for trial in read.list_trials(running, "s", state=None, attributes=[], after=0, limit=99)
+        trial.parameters for trial in read.list_trials(running, "s", state=None, attributes=[], after=0, limit=99).items
     ]
     assert len({repr(point) for point in everything}) == len(everything)
 
@@ -170,5 +170,5 @@ def test_a_system_that_cannot_hold_parameters_says_so_and_changes_nothing(runnin
     with pytest.raises(Invalid, match="the profile auto can") as refusal:
         ask(running, {"x": 0.5})
     assert [(error.pointer, error.code) for error in refusal.value.errors] == [("/fixed", "fixed_not_supported")]
-    assert read.list_trials(running, "s", state=None, attributes=[], after=0, limit=9) == []
+    assert read.list_trials(running, "s", state=None, attributes=[], after=0, limit=9).items == []
     assert len(ask(running, {"solvent": ["water", None]}).trials) == 1, "what never varies need not be held"

@@ -16,7 +16,7 @@ ONE = Ask(1)
 
 
 def kinds(running: Service) -> list[str]:
-    return [event.kind for event in read.list_events(running, "s", 0, 1000)]
+    return [event.kind for event in read.list_events(running, "s", 0, 1000).items]
 
 
 def fail_next(running: Service) -> None:
@@ -38,7 +38,7 @@ def test_a_trial_that_runs_too_long_loses_its_lease_whatever_its_heartbeats_say(
     with pytest.raises(LeaseLost, match="max_runtime_seconds"):
         heartbeat(running, "s", trial.number, attempt=1)
     sweep(running)
-    expired = read.list_events(running, "s", 0, 1000)[-1]
+    expired = read.list_events(running, "s", 0, 1000).items[-1]
     assert (expired.kind, expired.payload["cause"]) == ("expired", "max_runtime")
     with pytest.raises(LeaseLost, match="max_runtime_seconds"):
         heartbeat(running, "s", trial.number, attempt=1)
@@ -64,7 +64,7 @@ def test_failures_in_a_row_pause_the_study_with_the_reason_until_it_is_resumed(r
     answer = suggest(running, "s", ONE).view
     assert (answer.trials, answer.reason) == ([], "failures")
     assert answer.retry_after is not None
-    (paused,) = [event for event in read.list_events(running, "s", 0, 1000) if event.kind == "paused"]
+    (paused,) = [event for event in read.list_events(running, "s", 0, 1000).items if event.kind == "paused"]
     assert paused.payload == {"reason": "failures", "failures": 3}
     change(running, "s", {"state": "running"})
     fail_next(running)

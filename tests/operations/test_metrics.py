@@ -146,7 +146,7 @@ def test_trials_observations_and_tables_carry_metrics(running: Service) -> None:
     assert told.trial is not None
     assert told.trial.metrics is not None
     assert told.trial.metrics == {"size": 1.0, "latency": 2.0, "memory": 0.0}
-    (row,) = read.list_observations(running, "s", 0, 10)
+    (row,) = read.list_observations(running, "s", 0, 10).items
     assert (row.metrics, row.std_errors) == (told.trial.metrics, {"latency": 0.5})
     assert tell(running, trial.number, 1.0, row.metrics, std_errors=row.std_errors) == told  # the same again
     with pytest.raises(ResultConflict, match="latency"):
@@ -189,7 +189,7 @@ def test_a_study_without_metrics_takes_none_and_shows_none(running: Service) -> 
     for shown in (told, get(running, "s"), predict.recommendation(running, "s")):
         text = shown.model_dump_json()
         assert not any(word in text for word in ("metrics", "std_errors", "feasible", "required", "outcome"))
-    events = [event.payload for event in read.list_events(running, "s", 0, 10)]
+    events = [event.payload for event in read.list_events(running, "s", 0, 10).items]
     assert "metrics" not in json.dumps(events)
 
 
@@ -227,7 +227,7 @@ def test_metrics_go_together_with_constraints_on_parameters_and_bounds_of_them_w
     for _ in range(4):
         step(running)
         step(Service(database, clock=clock))
-    points = [row.parameters for row in read.list_observations(running, "s", 0, 100)]
+    points = [row.parameters for row in read.list_observations(running, "s", 0, 100).items]
     assert all(each["x"] * each["y"] <= 1 for each in points if "y" in each)
     assert all(("z" in each) == (each.get("kind") == "deep") for each in points)
     assert replay(running, "s").diverged == []

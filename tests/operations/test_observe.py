@@ -161,7 +161,7 @@ def test_a_correction_is_logged_and_moves_the_best(running: Service, trial: int)
     excluded = correct(running, "s", 2, {"excluded": True}).view
     assert excluded.study.best is not None
     assert excluded.study.best.value == 7.0
-    [first, _] = [event for event in read.list_events(running, "s", 0, 100) if event.kind == "corrected"]
+    [first, _] = [event for event in read.list_events(running, "s", 0, 100).items if event.kind == "corrected"]
     assert (first.payload["was"], first.payload["reason"]) == ({"value": -100.0}, "a typo")
 
 
@@ -225,4 +225,4 @@ def test_a_late_copy_of_a_correction_undoes_nothing_that_came_after_it(running: 
     correct(running, "s", 1, {"value": 3.0}, key=Key("s", "k-2", "g"))
     late = correct(running, "s", 1, {"value": 2.0}, key=Key("s", "k-1", "f"))
     assert (late.replayed, late.view) == (True, first.view)
-    assert [row.value for row in read.list_observations(running, "s", 0, 10)] == [3.0]
+    assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [3.0]

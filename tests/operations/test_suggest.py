@@ -95,7 +95,7 @@ def test_raising_the_budget_of_a_complete_study_makes_it_run_again(running: Serv
     assert observe(running, "s", Value(1.0, ask(running)[0].number)).view.study.state == "complete"
     assert change(running, "s", {"budget": 2}).view.state == "running"
     assert [trial.number for trial in ask(running)] == [2]
-    kinds = [event.kind for event in read.list_events(running, "s", 0, 100)]
+    kinds = [event.kind for event in read.list_events(running, "s", 0, 100).items]
     assert kinds == ["created", "suggested", "observed", "completed", "updated", "suggested"]
 
 
@@ -115,7 +115,7 @@ def test_a_refinement_that_was_cut_short_is_on_record(running: Service) -> None:
     create(running, definition(algorithm={"profile": "paper", "norm_bound": 1e9, "beta": 1.0}))
     observe(running, "s", Value(1.0, ask(running)[0].number))
     assert ask(running)
-    log = read.list_events(running, "s", 0, 100)
+    log = read.list_events(running, "s", 0, 100).items
     assert [event.payload["capped"] for event in log if event.kind == "suggested"] == [True, True]
 
 
@@ -168,7 +168,7 @@ def test_a_point_that_failed_is_not_the_next_suggestion_again(running: Service, 
 
 
 def kinds(running: Service, study: str) -> list[str]:
-    return [event.kind for event in read.list_events(running, study, 0, 1000)]
+    return [event.kind for event in read.list_events(running, study, 0, 1000).items]
 
 
 def test_when_the_engine_cannot_suggest_points_still_come(running: Service) -> None:
@@ -235,7 +235,7 @@ def test_events_are_numbered_without_gaps_under_concurrency(database: Database, 
 
     with ThreadPoolExecutor(6) as workers:
         list(workers.map(work, range(12)))
-    log = read.list_events(services[0], "s", 0, 1000)
+    log = read.list_events(services[0], "s", 0, 1000).items
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
     assert sum(event.kind == "observed" for event in log) == 12
     assert get(services[0], "s").revision == len(log)

@@ -97,21 +97,21 @@ def test_only_what_was_not_taken_back_is_written(draft: Draft, running: Service,
         everything(draft)
     after = draft.commit()
     assert (after.study.head, get(running, "s").revision) == (head, head)
-    log = read.list_events(running, "s", 0, 100)
+    log = read.list_events(running, "s", 0, 100).items
     assert [event.kind for event in log][-1] == "observed"
-    assert [row.value for row in read.list_observations(running, "s", 0, 10)] == [1.0, 0.5]
+    assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [1.0, 0.5]
     with database.reading() as connection:
         assert idempotency.find(connection, "s", "k") is None
 
 
 def test_a_draft_of_a_study_that_has_changed_meanwhile_writes_nothing(draft: Draft, running: Service) -> None:
     observe(running, "s", Value(2.0, 2))
-    before = read.list_events(running, "s", 0, 100)
+    before = read.list_events(running, "s", 0, 100).items
     everything(draft)
     with pytest.raises(Contention):
         draft.commit()
-    assert read.list_events(running, "s", 0, 100) == before
-    assert [row.value for row in read.list_observations(running, "s", 0, 10)] == [1.0, 2.0]
+    assert read.list_events(running, "s", 0, 100).items == before
+    assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [1.0, 2.0]
 
 
 def test_what_is_committed_is_what_the_next_draft_starts_from(

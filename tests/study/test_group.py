@@ -63,7 +63,7 @@ def views(futures: list[Future[Any]]) -> list[Any]:
 
 
 def values(running: Service) -> list[float]:
-    return [row.value for row in read.list_observations(running, "s", 0, 1000)]
+    return [row.value for row in read.list_observations(running, "s", 0, 1000).items]
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_refused_request_harms_no_other_of_its_group(warm: Service, database: 
     assert isinstance(late.exception(), TrialNotFound)
     assert [view.observation.seq for view in views([before, after])] == [2, 3]
     assert values(warm) == [1.0, 2.0, 0.5]
-    assert {event.kind for event in read.list_events(warm, "s", 0, 100)} == {"created", "suggested", "observed"}
+    assert {event.kind for event in read.list_events(warm, "s", 0, 100).items} == {"created", "suggested", "observed"}
     assert list(examine(database)) == []
 
 
@@ -193,7 +193,7 @@ def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
     assert [trial.number for trial in waiting[2].result().view.trials] == [4]
     assert type(waiting[3].exception()).__name__ == "ResultConflict"
     assert values(warm) == [1.0, 7.0, 2.0, 3.0]
-    log = read.list_events(warm, "s", 0, 100)
+    log = read.list_events(warm, "s", 0, 100).items
     assert [event.seq for event in log] == list(range(1, len(log) + 1))
     assert list(examine(database)) == []
 

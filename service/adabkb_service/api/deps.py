@@ -160,6 +160,11 @@ def encoded(position: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
+def encoded_number(position: int | None) -> str | None:
+    """A number as an opaque cursor; None for the end."""
+    return None if position is None else encoded(position)
+
+
 def encoded_time(position: tuple[datetime, str] | None) -> str | None:
     """A time and a name as an opaque cursor; None for the end."""
     return None if position is None else encoded([position[0].isoformat(), position[1]])

@@ -12,13 +12,14 @@ from fastapi.responses import Response, StreamingResponse
 
 from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
+from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
 from adabkb_service.api.problems import responses
 from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Listing
 from adabkb_service.errors import StudyNotFound
 from adabkb_service.operations import export, read
+from adabkb_service.operations.read import Page
 from adabkb_service.operations.service import Service
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
@@ -43,17 +44,17 @@ def list_events(
 ) -> Listing[history.Event] | Response:
     """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
     after = page.after if last_event_id is None else last_event_id
-    items = read.list_events(service, study_id, after, page.limit)
+    found = read.list_events(service, study_id, after, page.limit)
     if STREAM in request.headers.get("accept", ""):
         streams: Streams = request.app.state.streams
         streams.check()
-        stream = _stream(streams, service, study_id, items, after, page.limit)
+        stream = _stream(streams, service, study_id, found, after, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
-    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].seq if items else 0))
+    return Listing(items=found.items, next_cursor=encoded_number(found.after))
 
 
 async def _stream(
-    streams: Streams, service: Service, study_id: str, found: list[history.Event], after: int, limit: int
+    streams: Streams, service: Service, study_id: str, found: Page[history.Event], after: int, limit: int
 ) -> AsyncIterator[str]:
     """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq.
 
@@ -68,17 +69,17 @@ async def _stream(
         yield "retry: 1000\n\n"
         silent = 0.0
         while not service.stopping.is_set():
-            for event in found:
+            for event in found.items:
                 after = event.seq
                 yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
-            silent = 0.0 if found else silent + POLL_SECONDS
+            silent = 0.0 if found.items else silent + POLL_SECONDS
             if silent >= PING_SECONDS:
                 silent = 0.0
                 yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
-            if len(found) == limit or await streams.head(study_id) > after:
+            if found.after is not None or await streams.head(study_id) > after:
                 found = await run_sync(read.list_events, service, study_id, after, limit)
             else:
-                found = []
+                found = Page([], None)
 
 
 @router.get(

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from adabkb_service.api.admission import SpendDep, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
+from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
 from adabkb_service.api.problems import describe, responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import BatchBody, CorrectionBody, Listing, ObserveBody
@@ -55,8 +55,8 @@ async def observe_results(
 @needs("read")
 def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.Observation]:
     """Observations in order."""
-    items = read.list_observations(service, study_id, page.after, page.limit)
-    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].seq if items else 0))
+    found = read.list_observations(service, study_id, page.after, page.limit)
+    return Listing(items=found.items, next_cursor=encoded_number(found.after))
 
 
 @router.patch(

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query, Response
 from adabkb_service.api.admission import SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
-from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, reply
+from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
@@ -59,9 +59,8 @@ def list_trials(
 ) -> Response:
     """Trials by number."""
     wanted = [_named(each) for each in attribute or ()]
-    items = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
-    cursor = page.cursor_after(len(items), items[-1].number if items else 0)
-    return conditional(Listing(items=items, next_cursor=cursor), known)
+    found = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
+    return conditional(Listing(items=found.items, next_cursor=encoded_number(found.after)), known)
 
 
 @router.get("/{number}", operation_id="getTrial", response_model=views.Trial, responses=UNCHANGED | responses(404, 422))

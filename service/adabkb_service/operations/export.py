@@ -103,7 +103,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
         shown("observation", render.observation(observation))
     for report in _reports(connection, study):
         shown("report", render.report_line(report))
-    for event in _all(lambda last: events.page(connection, study.id, last, PAGE), "seq"):
+    for event in _all(lambda last: events.portion(connection, study.id, last, PAGE).rows, "seq"):
         shown("event", render.event(event))
     figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
     model = ModelLine(
@@ -149,11 +149,11 @@ def _cell(value: Any) -> Any:
 
 
 def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:
-    return _all(lambda last: trials.page(connection, study.id, state=None, after=last, limit=PAGE), "number")
+    return _all(lambda last: trials.portion(connection, study.id, state=None, after=last, limit=PAGE).rows, "number")
 
 
 def _observations(connection: Connection, study: StudyRow) -> Iterator[ObservationRow]:
-    return _all(lambda last: observations.page(connection, study.id, last, PAGE), "seq")
+    return _all(lambda last: observations.portion(connection, study.id, last, PAGE).rows, "seq")
 
 
 def _reports(connection: Connection, study: StudyRow) -> Iterator[ReportRow]:

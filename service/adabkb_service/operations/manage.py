@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection
@@ -38,8 +38,6 @@ from adabkb_service.study.request import Key, Outcome, Points, Request, kept, re
 
 MOST_DIFFERENCES = 10
 """Fields that are named where a study exists with another definition."""
-MOST_BYTES = 2**23
-"""Of definitions on a page of studies."""
 ABSENT = object()
 
 
@@ -181,12 +179,9 @@ def page(service: Service, after: tuple[datetime, str] | None, limit: int, calle
     """Studies that the caller may read, newest first. There are fewer than ``limit`` if their definitions are large."""
     conditions = readable(caller)
     with service.database.reading() as connection:
-        totals = accumulate(studies.sizes(connection, after, limit, *conditions))
-        if any(large := [total > MOST_BYTES for total in totals]):
-            limit = max(large.index(True), 1)
-        rows = studies.page(connection, after, limit, *conditions)
-    items = [lifecycle.full(row) for row in rows]
-    return Page(items, (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None)
+        found = studies.portion(connection, after, limit, *conditions)
+    items = [lifecycle.full(row) for row in found.rows]
+    return Page(items, None if found.is_last else (found.rows[-1].created_at, found.rows[-1].id))
 
 
 def readable(caller: Caller) -> list[ColumnElement[bool]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from adabkb_service.contract import answers, history
 from adabkb_service.contract.attributes import as_text, sought
@@ -13,8 +15,18 @@ from adabkb_service.storage import events, observations, reports, studies, trial
 from adabkb_service.storage.rows import TrialRow, TrialState
 from adabkb_service.study import render
 
+Item = TypeVar("Item")
 LONGEST_LOOKED_FOR = 200
 """Characters of a value that the database looks for; databases limit patterns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """A part of a list. It has fewer items than were asked for where they are large."""
+
+    items: list[Item]
+    after: int | None
+    """What the next page comes after; None where there is none."""
 
 
 def trial(service: Service, study_id: str, number: int) -> answers.Trial:
@@ -36,19 +48,22 @@ def list_trials(
     attributes: Collection[tuple[str, str]],
     after: int,
     limit: int,
-) -> list[answers.Trial]:
+) -> Page[answers.Trial]:
     """Trials by number, those after one number that have all of some attributes (their values as texts)."""
     texts = [_texts(name, value) for name, value in attributes]
-    found: list[TrialRow] = []
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        while len(found) < limit:
-            page = trials.page(connection, study_id, state=state, after=after, limit=limit, texts=texts)
-            found += (row for row in page if _has(row, attributes))
-            if len(page) < limit:
-                break
-            after = page[-1].number
-    return [render.trial(row) for row in found[:limit]]
+        items: list[answers.Trial] = []
+        while True:
+            found = trials.portion(connection, study_id, state=state, after=after, limit=limit, texts=texts)
+            items += (render.trial(row) for row in found.rows if _has(row, attributes))
+            if len(items) > limit:
+                return Page(items[:limit], items[limit - 1].number)
+            if found.is_last:
+                return Page(items, None)
+            after = found.rows[-1].number
+            if len(items) == limit or (items and len(found.rows) < limit):
+                return Page(items, after)
 
 
 def _texts(name: str, value: str) -> list[str]:
@@ -64,12 +79,12 @@ def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
     return all(name in row.attributes and as_text(row.attributes[name]) == sought(value) for name, value in attributes)
 
 
-def list_observations(service: Service, study_id: str, after: int, limit: int) -> list[answers.Observation]:
+def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation]:
     """Observations by seq, those after one seq."""
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        found = observations.page(connection, study_id, after, limit)
-    return [render.observation(row) for row in found]
+        found = observations.portion(connection, study_id, after, limit)
+    return Page([render.observation(row) for row in found.rows], None if found.is_last else found.rows[-1].seq)
 
 
 def list_reports(
@@ -93,9 +108,9 @@ def heads(service: Service, study_ids: Collection[str]) -> dict[str, int]:
         return studies.heads(connection, study_ids)
 
 
-def list_events(service: Service, study_id: str, after: int, limit: int) -> list[history.Event]:
+def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event]:
     """The log in order, after one seq."""
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        found = events.page(connection, study_id, after, limit)
-    return [render.event(row) for row in found]
+        found = events.portion(connection, study_id, after, limit)
+    return Page([render.event(row) for row in found.rows], None if found.is_last else found.rows[-1].seq)

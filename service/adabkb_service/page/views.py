@@ -88,7 +88,7 @@ def get_study(
 ) -> Response:
     """A study."""
     study = service.do(manage.get(study_id)).view
-    active = read.list_trials(service, study_id, state="active", attributes=(), after=0, limit=WORKING)
+    active = read.list_trials(service, study_id, state="active", attributes=(), after=0, limit=WORKING).items
     cursor = encoded(max(study.revision - FEED, 0))
     may = sharing.right(service, caller, study_id)
     has_curves = overview.has_curves(study_id)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Select, func, insert, select
 
+from adabkb_service.storage import portions
+from adabkb_service.storage.portions import Portion
 from adabkb_service.storage.rows import EventRow, as_values
 from adabkb_service.storage.tables import events
 
@@ -19,8 +22,18 @@ def add(connection: Connection, rows: Iterable[EventRow]) -> None:
 
 def page(connection: Connection, study_id: str, after: int, limit: int | None = None) -> list[EventRow]:
     """Events in order, after one seq; all of them without a limit."""
-    query = select(events).where(events.c.study_id == study_id, events.c.seq > after).order_by(events.c.seq)
-    return [EventRow(*row) for row in connection.execute(query.limit(limit))]
+    query = _after(study_id, after).order_by(events.c.seq).limit(limit)
+    return [EventRow(*row) for row in connection.execute(query)]
+
+
+def portion(connection: Connection, study_id: str, after: int, limit: int) -> Portion[EventRow]:
+    """What of ``page`` fits into memory."""
+    query, order, large = _after(study_id, after), (events.c.seq,), (events.c.payload,)
+    return portions.portion(connection, query, EventRow, order=order, large=large, limit=limit)
+
+
+def _after(study_id: str, seq: int) -> Select[Any]:
+    return select(events).where(events.c.study_id == study_id, events.c.seq > seq)
 
 
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
 
 from adabkb_service.errors import ObservationNotFound
+from adabkb_service.storage import portions
+from adabkb_service.storage.portions import Portion
 from adabkb_service.storage.rows import ObservationRow, as_values
 from adabkb_service.storage.tables import observations
 
@@ -95,10 +98,15 @@ def every(connection: Connection, study_id: str) -> dict[int, ObservationRow]:
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:
     """At most ``limit`` observations by number, from the first whose number is larger than ``after``."""
-    query = (
-        select(observations)
-        .where(observations.c.study_id == study_id, observations.c.seq > after)
-        .order_by(observations.c.seq)
-        .limit(limit)
-    )
+    query = _after(study_id, after).order_by(observations.c.seq).limit(limit)
     return [ObservationRow(*row) for row in connection.execute(query)]
+
+
+def portion(connection: Connection, study_id: str, after: int, limit: int) -> Portion[ObservationRow]:
+    """What of ``page`` fits into memory."""
+    query, order, large = _after(study_id, after), (observations.c.seq,), (observations.c.parameters,)
+    return portions.portion(connection, query, ObservationRow, order=order, large=large, limit=limit)
+
+
+def _after(study_id: str, seq: int) -> Select[Any]:
+    return select(observations).where(observations.c.study_id == study_id, observations.c.seq > seq)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Text,
-    bindparam,
-    cast,
-    delete,
-    func,
-    insert,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
+from adabkb_service.storage import portions
+from adabkb_service.storage.portions import Portion
 from adabkb_service.storage.rows import StudyRow, as_values
 from adabkb_service.storage.tables import studies
 
@@ -33,6 +22,7 @@ _SAME = studies.c.id == bindparam("study"), studies.c.incarnation == bindparam("
 _CHANGE = update(studies).where(*_SAME, studies.c.version == bindparam("its_version"))
 _FOLDED = select(studies.c.folded).where(*_SAME).with_for_update()
 _SAVE = update(studies).where(*_SAME)
+_NEWEST_FIRST = studies.c.created_at.desc(), studies.c.id.desc()
 
 
 def create(connection: Connection, row: StudyRow) -> None:
@@ -75,27 +65,16 @@ def heads(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:
     return {row.id: row.head for row in found}
 
 
-def page(
+def portion(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
-) -> list[StudyRow]:
-    """At most ``limit`` studies that meet conditions, newest first; those after the study with (created_at, id) =
-    ``after``, if given."""
-    return [StudyRow(*row) for row in connection.execute(_listed(select(studies), after, limit, conditions))]
-
-
-def sizes(
-    connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
-) -> list[int]:
-    """Of each of these studies, the bytes of its definition."""
-    query = select(func.length(cast(studies.c.definition, Text)))
-    return list(connection.execute(_listed(query, after, limit, conditions)).scalars())
-
-
-def _listed(
-    query: Select[Any], after: tuple[datetime, str] | None, limit: int, conditions: Iterable[ColumnElement[bool]]
-) -> Select[Any]:
-    query = query.where(*conditions).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
-    return query if after is None else query.where(tuple_(studies.c.created_at, studies.c.id) < after)
+) -> Portion[StudyRow]:
+    """At most ``limit`` studies that meet conditions, and as many as fit into memory, newest first; those after the
+    study with (created_at, id) = ``after``, if given."""
+    query = select(studies).where(*conditions)
+    if after is not None:
+        query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
+    large = (studies.c.definition,)
+    return portions.portion(connection, query, StudyRow, order=_NEWEST_FIRST, large=large, limit=limit)
 
 
 def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, Text, bindparam, cast, func, insert, or_, select, union_all, update
+from sqlalchemy import Connection, Select, Text, bindparam, cast, func, insert, or_, select, union_all, update
 
 from adabkb_service.errors import TrialNotFound
+from adabkb_service.storage import portions
+from adabkb_service.storage.portions import Portion
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
 from adabkb_service.storage.tables import trials
 
@@ -97,7 +100,13 @@ def leased_beyond(connection: Connection, now: datetime) -> list[TrialRow]:
     return [row for row in rows if row.leased_until and row.leased_until - now > timedelta(seconds=row.lease_seconds)]
 
 
-def page(
+def page(connection: Connection, study_id: str, *, state: TrialState | None, after: int, limit: int) -> list[TrialRow]:
+    """At most ``limit`` trials of a state, or of any, by number, after one number."""
+    query = _after(study_id, state, after).order_by(trials.c.number).limit(limit)
+    return [TrialRow(*row) for row in connection.execute(query)]
+
+
+def portion(
     connection: Connection,
     study_id: str,
     *,
@@ -105,8 +114,8 @@ def page(
     after: int,
     limit: int,
     texts: Iterable[Collection[str]] = (),
-) -> list[TrialRow]:
-    """At most ``limit`` trials by number, from the first whose number is larger than ``after``.
+) -> Portion[TrialRow]:
+    """What of ``page`` fits into memory.
 
     Args:
         connection: to the database.
@@ -116,9 +125,13 @@ def page(
         limit: how many.
         texts: of each collection, at least one text is in the attributes' JSON.
     """
-    query = select(trials).where(trials.c.study_id == study_id, trials.c.number > after)
-    if state is not None:
-        query = query.where(trials.c.state == state)
+    query = _after(study_id, state, after)
     for some in texts:
         query = query.where(or_(*(cast(trials.c.attributes, Text).contains(text, autoescape=True) for text in some)))
-    return [TrialRow(*row) for row in connection.execute(query.order_by(trials.c.number).limit(limit))]
+    large = trials.c.parameters, trials.c.attributes
+    return portions.portion(connection, query, TrialRow, order=(trials.c.number,), large=large, limit=limit)
+
+
+def _after(study_id: str, state: TrialState | None, after: int) -> Select[Any]:
+    query = select(trials).where(trials.c.study_id == study_id, trials.c.number > after)
+    return query if state is None else query.where(trials.c.state == state)
