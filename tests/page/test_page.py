@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -210,11 +211,21 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
 
 
 def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site: str, api: httpx.Client) -> None:
-    bounds = {"metrics": ["seconds", "memory"], "outcome_constraints": [{"metric": "seconds", "upper": 2}]}
-    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
-    checked(
-        api.post("/v1/studies", json={"id": "limited", "direction": "minimize", "parameters": parameters, **bounds})
-    )
+    with new_study(browser, site, "limited") as page:
+        for name in ("seconds", "memory"):
+            page.get_by_role("button", name="Add a quantity").click()
+            page.get_by_role("group", name="Quantity").last.get_by_label("Name").fill(name)
+        row = page.get_by_role("group", name="Quantity 1")
+        row.get_by_label("at least").fill("2,5")
+        row.get_by_label("at most").fill("2")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="a lower bound that is not above")).to_be_visible()
+        row.get_by_label("at least").fill("")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/limited")
+    study = checked(api.get("/v1/studies/limited"))
+    assert study["metrics"] == ["seconds", "memory"]
+    assert study["outcome_constraints"] == [{"metric": "seconds", "lower": None, "upper": 2}]
     for _ in range(3):
         (trial,) = checked(api.post("/v1/studies/limited/suggest", json={}))["trials"]
         told = {"value": trial["parameters"]["x"], "metrics": {"seconds": 3 * trial["parameters"]["x"], "memory": 1}}
@@ -240,6 +251,31 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         expect(page.get_by_text("Stored: 1 result.")).to_be_visible()
     last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]
     assert last["metrics"] == {"seconds": 9, "memory": 2}
+
+
+def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
+    with new_study(browser, site, "bounded") as page:
+        page.get_by_label("Constraints, one a line").fill("x <= 0.5\n\nx + y <= 1")
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert").filter(has_text="Constraints, one a line:")).to_be_visible()
+        page.get_by_label("Constraints, one a line").fill("x <= 0.5\n x >= 0.1")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/bounded")
+    assert checked(api.get("/v1/studies/bounded"))["constraints"] == ["x <= 0.5", "x >= 0.1"]
+
+
+@contextmanager
+def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
+    """The form for a new study with one parameter, and with what limits points and results unfolded."""
+    with tab(browser, site, refused=True) as page:
+        page.goto("/new")
+        page.get_by_label("Name", exact=True).first.fill(name)
+        row = page.get_by_role("group", name="Parameter 1")
+        row.get_by_label("Name").fill("x")
+        row.get_by_label("From").fill("0")
+        row.get_by_label("to", exact=True).fill("1,0")
+        page.get_by_text("Limits on points and results").click()
+        yield page
 
 
 def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api: httpx.Client) -> None:

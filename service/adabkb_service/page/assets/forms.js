@@ -17,7 +17,14 @@ function read(element) {
   const text = element.value.trim();
   if (text === "") return element.dataset.empty === "null" ? null : undefined;
   if (element.dataset.type === "json") return JSON.parse(text);
-  if (element.dataset.type !== "number") return text;
+  if (element.dataset.type === "lines") return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  return element.dataset.type === "number" ? number(element) : text;
+}
+
+/** The number that somebody typed in, perhaps with a decimal comma; undefined where the field is empty. */
+export function number(element) {
+  const text = element.value.trim();
+  if (text === "") return undefined;
   const value = Number(text.replace("−", "-").replace(/^([^.]*),([^.,]*)$/, "$1.$2"));
   if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a number.`);
   return value;
@@ -62,7 +69,8 @@ export function tellProblem(form, error) {
 /** The field that a fault points to, if there is one. A form may know its fields itself. */
 function fieldOf(form, pointer) {
   const paths = (element) => (element.dataset.group ? `/${element.dataset.group}/${escaped(element.name)}` : `/${element.name}`);
-  return form.fieldOf?.(pointer) ?? [...form.elements].find((element) => element.name && paths(element) === pointer);
+  const itself = (element) => element.name && (paths(element) === pointer || pointer.startsWith(`${paths(element)}/`));
+  return form.fieldOf?.(pointer) ?? [...form.elements].find(itself);
 }
 
 function nameOf(field, pointer) {
