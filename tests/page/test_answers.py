@@ -17,8 +17,8 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
 
 @pytest.fixture(scope="module")
-def api(database: str) -> Iterator[httpx.Client]:
-    with server_on(database) as address, httpx.Client(base_url=address, timeout=60) as api:
+def api(module_migrated_url: str) -> Iterator[httpx.Client]:
+    with server_on(module_migrated_url) as address, httpx.Client(base_url=address, timeout=60) as api:
         tuned(api, results=3)
         yield api
 

@@ -24,8 +24,9 @@ SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
-def site(database: str) -> Iterator[str]:
-    with server_on(database) as address:
+def site(module_migrated_url: str) -> Iterator[str]:
+    """A server, on SQLite and on PostgreSQL."""
+    with server_on(module_migrated_url) as address:
         with httpx.Client(base_url=address, timeout=60) as api:
             tuned(api)
             hostile(api)
@@ -384,9 +385,9 @@ def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
         expect(button).to_be_focused()
 
 
-def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
+def test_a_page_outlives_its_server(browser: Browser, module_migrated_url: str) -> None:
     """It says that the server is gone, keeps what it knew, and goes on by itself once the server is back."""
-    settings = Settings(database=database, model_processes=0)
+    settings = Settings(database=module_migrated_url, model_processes=0)
     port = free_port()
     with serving(create_app(settings), port) as address:
         context = browser.new_context(base_url=address)
