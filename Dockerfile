@@ -21,7 +21,8 @@ ENV PATH=/opt/adabkb/bin:$PATH \
     ADABKB_PORT=8000 \
     ADABKB_DATABASE=sqlite:////data/adabkb.db \
     NUMBA_CACHE_DIR=/var/cache/adabkb
-RUN install -d -o adabkb $NUMBA_CACHE_DIR
+# A volume that is mounted on a folder of the image belongs to the folder's owner.
+RUN install -d -o adabkb $NUMBA_CACHE_DIR /backups
 USER adabkb
 # Compiled for the processor that builds the image; on another kind the first start compiles once more, into the same folder.
 RUN python -m adabkb_service.engine.warm

@@ -14,7 +14,7 @@ if [ -n "${ADABKB_URL:-}" ]; then
 else
     export ADABKB_URL="http://127.0.0.1:${ADABKB_PORT:-8000}"
     tmux new-session -d -s "$session" -n server \
-        "ADABKB_PORT=${ADABKB_PORT:-8000} ADABKB_HOST=${ADABKB_HOST:-127.0.0.1} $adabkb serve; exec sh"
+        "ADABKB_PORT=${ADABKB_PORT:-8000} ADABKB_HOST=${ADABKB_HOST:-127.0.0.1} ADABKB_HOSTS=${ADABKB_HOSTS:-} $adabkb serve; exec sh"
 fi
 adabkb study create ../program/study.json --retry-for 60 # waits until the server is there; opens the study if it exists
 for number in $(seq "$workers"); do

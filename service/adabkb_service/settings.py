@@ -44,11 +44,13 @@ class Settings(BaseSettings):
         "sqlite:///adabkb.db",
         description="sqlite:///relative.db, sqlite:////absolute.db or postgresql://user@host/name",
     )
-    host: str = Field("127.0.0.1", description="address to listen on; beyond loopback it takes tokens")
+    host: str = Field(
+        "127.0.0.1", description="address to listen on; if other machines can reach it, tokens are required"
+    )
     hosts: str = Field(
         "",
-        description="names of the server for browsers, separated by commas, such as optimizer.lab.example; an IP "
-        "address and localhost always do",
+        description="names by which browsers and programs ask for the server, separated by commas, such as "
+        "optimizer.lab.example; other names are refused (421), but not IP addresses and localhost",
     )
     origins: str = Field(
         "",
@@ -57,8 +59,8 @@ class Settings(BaseSettings):
     )
     proxies: str = Field(
         "",
-        description="addresses and networks of proxies that are believed whom they ask for (X-Forwarded-For, "
-        "X-Forwarded-Proto), separated by commas, such as 10.0.0.2 or 172.16.0.0/12; then the server takes tokens",
+        description="proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted: addresses and networks, separated "
+        "by commas, such as 10.0.0.2 or 172.16.0.0/12; with one, tokens are required",
     )
     root_path: str = Field(
         "",
@@ -101,16 +103,20 @@ class Settings(BaseSettings):
         None, ge=0, description="studies that the user of a token may own, unless the token has a quota of its own"
     )
     quota_trials: int | None = Field(
-        None, ge=0, description="the same of trials in these studies, and of results at points of one's own"
+        None,
+        ge=0,
+        description="the same of trials in these studies, plus results that users add at points of their own",
     )
     quota_megabytes: float | None = Field(
         None, ge=0, description="the same of megabytes of the logs of these studies, and of the user's trash"
     )
     quota_requests_per_second: float | None = Field(
-        None, gt=0, description="requests of a token in a second, over ten seconds, of each server"
+        None, gt=0, description="requests with a token in a second, over ten seconds, on each server"
     )
     quota_model_seconds_per_minute: float | None = Field(
-        None, gt=0, description="processor seconds in a minute of models that a token lets work, of each server"
+        None,
+        gt=0,
+        description="processor seconds of models that the requests of a token cause in a minute, on each server",
     )
     study_metrics: bool = Field(
         False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"

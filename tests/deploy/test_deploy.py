@@ -90,11 +90,10 @@ def test_environment_names_are_settings(compose: dict[str, Any]) -> None:
     assert named <= known
 
 
-def test_compose_migrates_once_before_the_server_and_keeps_its_data(compose: dict[str, Any]) -> None:
+def test_compose_migrates_nothing_by_itself_and_keeps_its_data(compose: dict[str, Any]) -> None:
     services = compose["services"]
-    assert services["migrate"]["depends_on"]["database"]["condition"] == "service_healthy"
-    assert services["migrate"]["restart"] == "no"
-    assert services["server"]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    assert services.keys() == {"database", "server"}
+    assert services["server"]["depends_on"]["database"]["condition"] == "service_healthy"
     volume = services["database"]["volumes"][0].split(":")[0]
     assert volume in compose["volumes"]
     assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
@@ -143,7 +142,7 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
 
     where = [str(installed / "python"), "-c", "import adabkb_service; print(adabkb_service.__file__)"]
     assert str(installed.parent) in subprocess.check_output(where, env=environment, cwd=tmp_path, text=True)
-    migrated = run(compose["services"]["migrate"]["command"])
+    migrated = run(["migrate"])
     assert migrated.returncode == 0, migrated.stderr
     serve = compose["services"]["server"]["command"]
     assert serve == ["serve"] == yaml.safe_load(arguments("CMD")[0])

@@ -72,7 +72,12 @@ def test_every_command_is_one_and_takes_its_arguments() -> None:
             program, *arguments = shlex.split(sections(unit)["Service"]["ExecStart"])
             assert program == "/opt/adabkb/bin/adabkb"
             commands.append(arguments)
-    assert {command[0] for command in commands} == {"serve", "migrate", "backup"}
+    [loop] = [command[0] for command in commands if len(command) == 1 and " " in command[0]]
+    commands.remove([loop])
+    [looped] = re.findall(r"adabkb ([\w /-]+?) &&", loop)
+    commands.append(shlex.split(looped))
+    assert {command[0] for command in commands} == {"serve", "migrate", "backup", "restore", "--help"}
+    commands.remove(["--help"])
     for command in commands:
         check_command(command)
 
@@ -102,12 +107,65 @@ def test_compose_has_two_servers_behind_caddy_and_believes_nobody_else() -> None
     assert len(servers) == 2
     for name in servers:
         assert "ports" not in services[name], "reached by Caddy alone"
-        assert services[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+        assert services[name]["depends_on"]["database"]["condition"] == "service_healthy"
+        assert name in _hosts(services[name]["environment"]["ADABKB_HOSTS"]), "for Prometheus"
         [subnet] = [part["subnet"] for part in loaded["networks"]["default"]["ipam"]["config"]]
         assert listed(services[name]["environment"]["ADABKB_PROXIES"]) == [subnet]
     used = {volume.split(":")[0] for service in services.values() for volume in service.get("volumes", ())}
     assert {name for name in used if not name.startswith("./")} == loaded["volumes"].keys()
     assert set(re.findall(r"\{\$(ADABKB_(?:SITE|TLS|ROOT_PATH))", caddyfile)) == services["caddy"]["environment"].keys()
+
+
+def _hosts(value: str) -> set[str]:
+    """The names that a server answers to; those that the environment gives are left out."""
+    return set(listed(re.sub(r"\$\{[^}]*\}", "", value)))
+
+
+def test_nothing_migrates_by_itself_and_every_recipe_has_a_backup_each_day() -> None:
+    """A database that a new version has migrated cannot be served by the old one, so a backup comes first."""
+    services = compose()["services"]
+    started = {name: service for name, service in services.items() if "profiles" not in service}
+    assert not [name for name, service in started.items() if "migrate" in str(service.get("command"))]
+    assert not [name for name, service in started.items() if "admin" in service.get("depends_on", {})]
+    units = [sections(unit)["Service"]["ExecStart"] for unit in UNITS if "Service" in sections(unit)]
+    assert not [command for command in units if "migrate" in command]
+    jobs = [manifest for manifest in manifests() if manifest["kind"] != "Job"]
+    assert not [each for job in jobs for each in containers(job) if "migrate" in each["args"]]
+
+    backups = [str(service["command"]) for service in started.values() if "backup" in str(service.get("command"))]
+    backups += [command for command in units if "backup" in command]
+    backups += [" ".join(each["args"]) for job in jobs for each in containers(job) if "backup" in each["args"]]
+    assert len(backups) == 3
+    assert all("--keep 30" in command for command in backups)
+
+
+def test_the_backup_of_compose_keeps_its_files_where_commands_find_them() -> None:
+    """A volume belongs to root unless the image has its folder, and the image's user is not root."""
+    services = compose()["services"]
+    assert services["backup"]["volumes"] == services["admin"]["volumes"] == ["backups:/backups"]
+    [folders] = re.findall(r"install -d -o adabkb (.+)", (DEPLOY.parent / "Dockerfile").read_text())
+    assert "/backups" in folders.split()
+    assert subprocess.run(["sh", "-n", "-c", *services["backup"]["command"]], check=False).returncode == 0
+
+
+def test_a_pods_memory_holds_what_its_processes_may_take() -> None:
+    """Else the pod is killed where a study would have got quasi-random points."""
+    [server] = [each for manifest in manifests() for each in containers(manifest) if each["args"] == ["serve"]]
+    given = {entry["name"]: entry.get("value") for entry in server["env"]}
+    megabytes = int(given["ADABKB_MODEL_PROCESS_MEGABYTES"]) * load().model_processes
+    limit = int(server["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
+    assert limit >= megabytes + load().bodies_limit // 2**20 + 512
+
+
+def test_pods_get_no_settings_from_the_service_and_the_server_answers_to_its_name() -> None:
+    """Kubernetes sets ADABKB_PORT in every pod beside a Service adabkb, to an address, unless it is told not to."""
+    shown = [*yaml.safe_load_all((DEPLOY.parent / "examples/kubernetes/server.yaml").read_text())]
+    for documents in (manifests(), shown):
+        [service] = [document["metadata"]["name"] for document in documents if document["kind"] == "Service"]
+        found = [each for document in documents for each in containers(document) if each["args"] == ["serve"]]
+        [hosts] = [entry["value"] for each in found for entry in each["env"] if entry["name"] == "ADABKB_HOSTS"]
+        assert service in _hosts(hosts)
+        assert all(pod["enableServiceLinks"] is False for pod in _pods(documents))
 
 
 def test_caddy_takes_the_caddyfile_with_the_values_of_compose(tmp_path: Path) -> None:
