@@ -19,11 +19,11 @@ class Config:
     """The certificate holds with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
-    revision: int = 4
-    """Of the algorithm: a study keeps that of its creation. 4 is the present one. In 3 the kernel had no additive part
-    (``additive``). In 2, besides, a stalled search used a model
-    of thinned data (``thinned``) instead of restarts (``restarts``). In 1, besides, what was learned took effect
-    at once, not with the next result."""
+    revision: int = 5
+    """Of the algorithm: a study keeps that of its creation. 5 is the present one. In 4 pending points were imagined one
+    by one (``handed_out``). In 3, besides, the kernel had no additive part (``additive``). In 2, besides, a stalled
+    search used a model of thinned data (``thinned``) instead of restarts (``restarts``). In 1, besides, what was
+    learned took effect at once, not with the next result."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value, with bounds."""
 
@@ -46,6 +46,11 @@ class Config:
     def has_additive_part(self) -> bool:
         """Whether the kernel gets an additive part where the results speak for one."""
         return self.revision > 3
+
+    @property
+    def imagines_at_once(self) -> bool:
+        """Whether pending points are imagined to be observed all at once."""
+        return self.revision > 4
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ of the record: its region loses what made it attractive, but a single failure do
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.metrics import Metric
 
 Array = NDArray[np.float64]
-V = TypeVar("V", Surrogate, Constrained, View)
+V = TypeVar("V", Surrogate, View)
 
 FAILED_QUANTILE = 0.25
 """Quantile of the results so far that a failed point counts as."""
@@ -46,6 +46,10 @@ class HandedOut:
         """All of them."""
         return np.concatenate([self.pending, self.failed, self.moved])
 
+    def pending_too(self, point: Array) -> HandedOut:
+        """With one more point, (d,), awaited."""
+        return replace(self, pending=np.concatenate([self.pending, point[None]]))
+
 
 def handed_out(state: State, pending: Array, failed: Array | None, moved: Array | None) -> HandedOut:
     """The points of a study, (k, d) each; None is no point."""
@@ -60,35 +64,57 @@ def is_taken(*positions: Array) -> Callable[[Array], bool]:
 
 def aware(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Surrogate:
     """A posterior, given results (n,) under a warp, that also takes account of failed and pending points."""
-    return with_pending_observed(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
+    return _imagined(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
 
 
-def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> View:
-    """As ``aware``, beside the metrics that have bounds."""
-    view = aware(state, objective, warp, values, out)
+@dataclass(frozen=True, slots=True)
+class Imagined:
+    """What the search sees: a posterior, and how it would be if the pending points had been observed at their means, so
+    that the variance falls and the mean stays. It is a function of these points, whether they were asked for together
+    or in turn, bit for bit."""
+
+    given: View
+    """Aware of failed points only."""
+    view: View
+    """Aware of pending points, too."""
+
+    def pending_too(self, state: State, pending: Array) -> Imagined:
+        """With one more pending point: the last of all these, (k, d)."""
+        if state.problem.config.imagines_at_once:
+            return replace(self, view=_imagined(self.given, state, pending))
+        return replace(self, view=_imagined(self.view, state, pending[-1:]))
+
+
+def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Imagined:
+    """What the search sees, given results (n,) under a warp: the objective beside the metrics that have bounds."""
     bounded = tuple(
         _bounded(measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
         if metric.is_bounded
     )
-    return Constrained(view, bounded) if bounded else view
+    own = _with_failures_imputed(objective, warp, values, out.failed)
+    given = Constrained(own, bounded) if bounded else own
+    return Imagined(given, _imagined(given, state, out.pending))
 
 
 def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:
-    """A metric with a state, aware of failed and pending points."""
-    posterior = aware(state, state.surrogate, state.warp, state.record.values, out)
+    """A metric with a state, aware of failed points."""
+    posterior = _with_failures_imputed(state.surrogate, state.warp, state.record.values, out.failed)
     lower, upper = state.in_model_outputs(metric)
     return Bounded(posterior, lower, upper, state.checkpoint.hyperparameters.noise_ratio)
 
 
-def with_pending_observed(view: V, state: State, points: Array) -> V:
-    """The posterior as if these points had been observed at their means: the variance falls, the mean stays.
+def _imagined(view: V, state: State, points: Array) -> V:
+    """The posterior as if these points had been observed at their means.
 
-    One by one, so that points asked for together are those that would have been asked for in turn, bit for bit.
+    At once, which takes a fiftieth of the time with 1,000 points, or, in studies of earlier revisions, one by one: the
+    last bits are others.
     """
-    noise = np.array([state.checkpoint.hyperparameters.noise_ratio])
+    noise = state.checkpoint.hyperparameters.noise_ratio
+    if state.problem.config.imagines_at_once:
+        return view.condition(points, None, np.full(len(points), noise)) if len(points) else view
     for point in points:
-        view = view.condition(point[None], None, noise)
+        view = view.condition(point[None], None, np.array([noise]))
     return view
 
 

@@ -31,11 +31,11 @@ from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.feasible_results import frontrunners
 from adabkb_service.engine.auto.handed_out import (
     HandedOut,
+    Imagined,
     aware,
     handed_out,
+    imagined,
     is_taken,
-    search_view,
-    with_pending_observed,
 )
 from adabkb_service.engine.auto.learning import learn, learns_next, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
@@ -46,7 +46,6 @@ from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, i
 from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import maximize_ucb, scattered
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
-from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Cells, Phase, Suggestion, Update
@@ -78,20 +77,19 @@ def suggestions(
         moved: (m, d) those in whose place another point was evaluated.
     """
     out = handed_out(state, pending, failed, moved)
-    search: View | None = None
-    restart: Restart | None = None
+    search: Imagined | None = None
+    restart: tuple[Restart, Imagined] | None = None
     while not exhausted(state, out.positions):
         if state.restarted_at is None or _step(state, out) % PERIOD == 0:
-            search = search or search_view(state, state.surrogate, state.warp, state.record.values, out)
-            suggestion = _decide(state, search, out)
+            search = search or imagined(state, state.surrogate, state.warp, state.record.values, out)
+            suggestion = _decide(state, search.view, out)
         else:
             restart = restart or _restart(state, state.restarted_at, out)
-            suggestion = _decide_elsewhere(state, restart, out)
+            suggestion = _decide_elsewhere(state, restart[0], restart[1].view, out)
         yield suggestion
-        state, point = suggestion.state, suggestion.point[None]
-        search = search and with_pending_observed(search, state, point)
-        restart = restart and replace(restart, posterior=with_pending_observed(restart.posterior, state, point))
-        out = replace(out, pending=np.concatenate([out.pending, point]))
+        state, out = suggestion.state, out.pending_too(suggestion.point)
+        search = search and search.pending_too(state, out.pending)
+        restart = restart and (restart[0], restart[1].pending_too(state, out.pending))
 
 
 def suggestions_within(
@@ -102,14 +100,14 @@ def suggestions_within(
     No cell is cut for it, since the centroids of cells do not lie in the slice, and a stalled search does not restart.
     """
     out = handed_out(state, pending, failed, moved)
-    view = search_view(state, state.surrogate, state.warp, state.record.values, out)
+    search = imagined(state, state.surrogate, state.warp, state.record.values, out)
     while not exhausted(state, out.positions, within):
         step = _step(state, out)
-        beta, best = _beta(step), _best_within(state, view, within)
-        point = within.exact(_largest(state, in_turn(view, step), beta, best, out, within))
+        beta, best = _beta(step), _best_within(state, search.view, within)
+        point = within.exact(_largest(state, in_turn(search.view, step), beta, best, out, within))
         yield Suggestion(state, point, None, 0, {}, capped=False, phase=_phase(state, point, beta))
-        view = with_pending_observed(view, state, point[None])
-        out = replace(out, pending=np.concatenate([out.pending, point[None]]))
+        out = out.pending_too(point)
+        search = search.pending_too(state, out.pending)
 
 
 def observe(
@@ -174,9 +172,9 @@ def _phase(state: State, point: Array, beta: float) -> Phase:
     return "explore" if beta >= THINNED_BETA else "search"
 
 
-def _decide_elsewhere(state: State, restart: Restart, out: HandedOut) -> Suggestion[State]:
+def _decide_elsewhere(state: State, restart: Restart, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of a restart: where its bound is largest, or a random one."""
-    view, categorical = in_turn(restart.posterior, _step(state, out)), state.problem.domain.categorical
+    view, categorical = in_turn(view, _step(state, out)), state.problem.domain.categorical
     size = restart.size(out.pending, categorical)
     beta = _beta(size)
     if size >= FIRST:
@@ -189,12 +187,10 @@ def _decide_elsewhere(state: State, restart: Restart, out: HandedOut) -> Suggest
     return replace(_refined(state, view, beta, random, out), phase="restart")
 
 
-def _restart(state: State, start: int, out: HandedOut) -> Restart:
-    """The present restart, which also takes account of failed and pending points."""
+def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, Imagined]:
+    """The present restart, and what it sees, which takes account of failed and pending points, too."""
     restart = restarts.restart(state.problem, state.record, start, state.record.positions[incumbent(state)])
-    values = state.record.values[restart.rows]
-    assert isinstance(restart.posterior, Surrogate)
-    return replace(restart, posterior=search_view(state, restart.posterior, restart.warp, values, out))
+    return restart, imagined(state, restart.posterior, restart.warp, state.record.values[restart.rows], out)
 
 
 def _random(state: State, out: HandedOut) -> Array | None:

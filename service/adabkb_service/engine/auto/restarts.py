@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import subset
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.outcomes import View
+from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
 
@@ -52,7 +52,7 @@ class Restart:
     """(d,) the best point of the study, around which it sees nothing."""
     best: Array | None
     """(d,) the point of its best result by the posterior mean; None before the first result."""
-    posterior: View
+    posterior: Surrogate
     warp: Warp
 
     def size(self, pending: Array, categorical: Bools) -> int:

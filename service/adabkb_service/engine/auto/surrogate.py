@@ -94,7 +94,7 @@ class Surrogate:
         add_to_diagonal(C, noise_ratios)
         whitening = _inverse_root(C)
         born, old = np.empty((len(C), len(self.weights) + len(C))), len(self.weights)
-        born[:, :old], born[:, old:] = whitening @ (V @ -self.factor), whitening
+        born[:, :old], born[:, old:] = whitening @ -(V @ self.factor), whitening
         weights = np.append(self.weights, np.zeros(len(C)))
         if outputs is not None:
             weights += (whitening @ (outputs - K @ self.weights)) @ born
