@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis
+from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, Scale, StepAxis
 from adabkb_service.engine.space import Fixed, Space
 
+SCALES: list[Scale] = ["linear", "log"]
 AXES: list[Axis] = [
     FloatAxis("linear", -2.5, 4.0),
     FloatAxis("log", 1e-6, 1e3, "log"),
@@ -22,6 +23,8 @@ AXES: list[Axis] = [
     IntAxis("int", -3, 12),
     IntAxis("step", 10, 100, step=7),
     IntAxis("intlog", 1, 4096, "log"),
+    IntAxis("finest", 1 - 2**53, 2**53 - 1, step=16),
+    IntAxis("finest log", 1, 2**44, "log"),
     StepAxis("tenths", -0.3, 1.25, 0.1),
     StepAxis("fine", 1e-9, 3e-9, 1e-15),
     StepAxis("one step", 0.2, 0.3, 0.1),
@@ -41,6 +44,26 @@ def test_a_decoded_value_is_valid_and_bit_for_bit_itself_again(u: float, axis: A
     position = axis.encode(value)
     assert 0.0 <= position <= 1.0
     assert axis.decode(position) == value
+
+
+@st.composite
+def fine_axes(draw: st.DrawFn) -> IntAxis:
+    """With the least step that is allowed, or one more or two."""
+    scale = draw(st.sampled_from(SCALES))
+    bounds = st.integers(1 if scale == "log" else 1 - 2**53, 2**53 - 1)
+    low, high = sorted((draw(bounds), draw(bounds)))
+    step = max(IntAxis("n", low, high, scale).least_step, 1) + draw(st.integers(0, 2))
+    return IntAxis("n", low, max(high, low + step), scale, step)
+
+
+@settings(max_examples=2000, deadline=None, derandomize=True)
+@given(axis=fine_axes(), share=st.floats(0.0, 1.0))
+def test_as_many_integers_as_are_allowed_are_told_apart(axis: IntAxis, share: float) -> None:
+    """Each is itself again, and the next one is at another position."""
+    for index in {0, int(share * (axis.count - 2)), axis.count - 2}:
+        value, following = axis.value(index), axis.value(index + 1)
+        assert axis.decode(axis.encode(value)) == value
+        assert axis.encode(value) < axis.encode(following)
 
 
 def test_log_axis_is_linear_in_the_logarithm_and_exact_at_its_ends() -> None:

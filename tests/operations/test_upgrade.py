@@ -6,7 +6,9 @@ import gzip
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from adabkb_service.contract.study import StudyDefinition, definition_of
 from adabkb_service.operations import predict
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
@@ -45,3 +47,11 @@ def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None
     assert get(running, study).reason == "budget"
     assert list(examine(opened)) == []
     opened.close()
+
+
+def test_a_stored_study_of_more_integers_than_are_allowed_by_now_can_be_read() -> None:
+    seeds = {"name": "seed", "kind": "int", "low": 0, "high": 2**53 - 1}
+    stored = {"direction": "minimize", "parameters": [seeds]}
+    with pytest.raises(ValidationError, match="step must be at least 16"):
+        StudyDefinition.model_validate(stored)
+    assert definition_of(stored).space().axes[0].count == 2**53

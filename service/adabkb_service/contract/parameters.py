@@ -41,6 +41,8 @@ LONGEST_TEXT = 1000
 LONGEST_CHOICE = 16
 """Largest length of a choice that is a list."""
 MOST_TAGS = 64
+STORED = "stored"
+"""Context of validation: what was valid when it was stored remains so."""
 
 N = TypeVar("N", int, float)
 
@@ -160,7 +162,7 @@ class IntParameter(Body):
     scale: Literal["linear", "log"] = "linear"
     low: SafeInteger
     high: SafeInteger
-    step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER), Whole] = 1
+    step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER, validate_default=True), Whole] = 1
     when: When = None
 
     @field_validator("low")
@@ -180,8 +182,16 @@ class IntParameter(Body):
     @classmethod
     def _within_range(cls, step: int, info: ValidationInfo) -> int:
         low, high = info.data.get("low"), info.data.get("high")
-        if low is not None and high is not None and step > high - low:
+        if low is None or high is None:
+            return step
+        if step > high - low:
             raise PydanticCustomError("bounds", "must not exceed high - low")
+        least = IntAxis("", low, high, info.data.get("scale", "linear"), step).least_step
+        if step < least and info.context != STORED:
+            sentence = (
+                "step must be at least {least}, or the bounds smaller: floating point tells no closer values apart"
+            )
+            raise PydanticCustomError("bounds", sentence, {"least": least})
         return step
 
     def axis(self) -> Axis:

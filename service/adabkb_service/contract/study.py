@@ -31,6 +31,7 @@ from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, met
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
     MOST_PARAMETERS,
+    STORED,
     Body,
     Count,
     LeaseSeconds,
@@ -269,9 +270,9 @@ def definition_of(stored: dict[str, Any]) -> StudyDefinition:
 
 @lru_cache(256)
 def _parsed(text: str) -> StudyDefinition:
-    return StudyDefinition.model_validate(json.loads(text))
+    return StudyDefinition.model_validate(json.loads(text), context=STORED)
 
 
 @lru_cache(4)
 def _parsed_large(text: str) -> StudyDefinition:
-    return StudyDefinition.model_validate(json.loads(text))
+    return StudyDefinition.model_validate(json.loads(text), context=STORED)

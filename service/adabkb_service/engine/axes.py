@@ -165,6 +165,11 @@ def _decimal(value: float) -> Decimal:
     return Decimal(repr(float(value)))
 
 
+FINEST = {"linear": 2**49, "log": 2**44}
+"""Largest bound of an ``IntAxis`` in its steps. Beyond that the rounding errors of ``encode`` and ``decode`` together,
+which are up to 6 units in the last place of a bound, or of its logarithm, come near half a step."""
+
+
 @dataclass(frozen=True, slots=True)
 class IntAxis:
     """The integers ``low, low + step, ...`` up to ``high``. Their bins are of equal width in the user's units."""
@@ -179,6 +184,11 @@ class IntAxis:
     def count(self) -> int:
         """How many values the axis has."""
         return (self.high - self.low) // self.step + 1
+
+    @property
+    def least_step(self) -> int:
+        """Of an axis with these bounds whose values floating point can tell apart."""
+        return -(-max(abs(self.low), abs(self.high)) // FINEST[self.scale])
 
     @property
     def raw_bounds(self) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from adabkb_service.contract import gain
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.early_stopping import extended
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition, definition_of
+from adabkb_service.contract.study import CHANGEABLE, definition_of
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.ranking import as_best, merit, rank
 
@@ -66,7 +66,7 @@ class Rows(Protocol):
 def begin(study_id: str, event: EventRow) -> StudyRow:
     """The row of a study after its first event, ``created``."""
     definition, seed = event.payload["definition"], event.payload["seed"]
-    parsed = StudyDefinition.model_validate(definition)
+    parsed = definition_of(definition)
     # Limits that did not exist when the study was created stay off.
     values = parsed.model_dump(mode="json")
     limits = {name: values[name] if name in definition else None for name in CHANGEABLE}
