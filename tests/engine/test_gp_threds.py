@@ -141,3 +141,18 @@ def test_gp_threds_ends_with_the_tree_and_repeats_its_best_point() -> None:
     assert np.array_equal(suggestion.point, best.point)
     assert hills(best.point) > 0.95
     assert gp_threds.report(state).depth == 2
+
+
+def test_it_ends_where_all_points_that_are_left_to_a_test_have_failed() -> None:
+    """One child of the root is accepted; then whatever is suggested fails, until no point is left to the test."""
+    small = replace(THREDS, grid=3)
+    state = gp_threds.start(unit_space(2), small, 0)
+    while state.test is not None and not state.test.accepted:
+        suggestion = gp_threds.suggest(state, NOTHING)
+        state = gp_threds.observe(suggestion.state, suggestion.point, 2.0).state
+    failed = NOTHING
+    while not gp_threds.exhausted(state, failed, None, failed):
+        failed = np.concatenate([failed, gp_threds.suggest(state, NOTHING, failed).point[None]])
+        assert len(failed) <= 9
+    assert 3 <= len(failed) == len(np.unique(failed, axis=0)) < 9
+    assert not gp_threds.exhausted(state, failed, None, failed[1:])

@@ -9,7 +9,7 @@ import pytest
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from tests.operations.conftest import SYSTEMS, definition
-from tests.operations.verbs import Ask, Value, observe, suggest
+from tests.operations.verbs import Ask, Failure, Value, get, observe, suggest
 
 FLOATS: list[dict[str, Any]] = [
     {"name": "x", "kind": "float", "low": -1, "high": 2},
@@ -32,3 +32,15 @@ def test_every_system_takes_lists_null_and_fixed_values(running: Service, system
         assert list(trial.parameters) == [parameter["name"] for parameter in parameters]
         assert trial.parameters["layers"] == [64, None]
         observe(running, "s", Value(float(value % 3), trial.number))
+
+
+def test_gp_threds_ends_where_all_points_that_are_left_to_a_test_have_failed(running: Service) -> None:
+    """Each of the 9 points of the first test fails once; none comes again."""
+    create(running, definition(parameters=FLOATS, algorithm=SYSTEMS["gp-threds"], failure_limit=None))
+    seen = []
+    while trials := suggest(running, "s", Ask()).view.trials:
+        seen.append(trials[0].parameters["x"])
+        observe(running, "s", Failure(trials[0].number, reason="diverged"))
+        assert len(seen) <= 9
+    assert len(set(seen)) == 9
+    assert (get(running, "s").state, get(running, "s").reason) == ("complete", "exhausted")

@@ -140,9 +140,22 @@ class Policy(ABC, Generic[C, S]):
         """Whether the algorithm has come to its own end. By default it never does."""
         return False
 
-    def exhausted(self, state: S, handed_out: Array, within: Slice | None = None) -> bool:  # noqa: ARG002
-        """Whether every point, of a slice if one is given, is evaluated or was handed out (cube positions (k, d)). By
-        default never, as points may be suggested repeatedly."""
+    def exhausted(
+        self,
+        state: S,  # noqa: ARG002
+        handed_out: Array,  # noqa: ARG002
+        within: Slice | None = None,  # noqa: ARG002
+        failed: Array | None = None,  # noqa: ARG002
+    ) -> bool:
+        """Whether no point is left to be suggested, of a slice if one is given. By default never, as points may be
+        suggested repeatedly.
+
+        Args:
+            state: of the study.
+            handed_out: (k, d) cube positions of points that were handed out and have no result.
+            within: the slice.
+            failed: (f, d) those of them that could not be evaluated.
+        """
         return False
 
     @abstractmethod

@@ -169,9 +169,10 @@ class Model:
         """Whether no point of a finite space or slice is left beyond those handed out and decided on."""
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
-        handed_out = self.dataset.handed_out()
+        handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
         within = None if self.fixed is None else self._slice(self.fixed)
-        return self.policy.exhausted(state, np.concatenate([handed_out, points]) if points else handed_out, within)
+        known = np.concatenate([handed_out, points]) if points else handed_out
+        return self.policy.exhausted(state, known, within, failed)
 
     def _slice(self, fixed: dict[str, Any]) -> Slice:
         return Slice(self.dataset.space, fixed)
@@ -185,11 +186,12 @@ class Model:
         report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 is 0.0
         del report["best_lcb"]
         numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
+        handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
         return {
             **numbers,
             "position": self.position,
             "stopped": self.policy.stopped(self.state),
-            "exhausted": self.policy.exhausted(self.state, self.dataset.handed_out()),
+            "exhausted": self.policy.exhausted(self.state, handed_out, None, failed),
         }
 
     def _count(self, event: EventRow) -> None:

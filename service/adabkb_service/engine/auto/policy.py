@@ -132,7 +132,12 @@ def observe(
     return Update(after, marks_changed(state.tree, after.tree))
 
 
-def exhausted(state: State, handed_out: Array, within: Slice | None = None) -> bool:
+def exhausted(
+    state: State,
+    handed_out: Array,
+    within: Slice | None = None,
+    failed: Array | None = None,  # noqa: ARG001
+) -> bool:
     """Whether every point of a finite space, or slice, is evaluated or was handed out (k, d), and repeats are of no
     use."""
     within = within or state.problem.domain.whole

@@ -44,6 +44,7 @@ from adabkb_service.engine.paper.restore import restored
 from adabkb_service.engine.paper.state import absorb, add_points, summarize
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.record import Record
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds.config import Config
 from adabkb_service.engine.threds.state import State, Test
@@ -147,6 +148,21 @@ def dictionary(state: State) -> tuple[int, ...]:  # noqa: ARG001
 def stopped(state: State) -> bool:
     """Whether the tree has reached its last level."""
     return state.test is None
+
+
+def exhausted(
+    state: State,
+    handed_out: Array,  # noqa: ARG001
+    within: Slice | None = None,  # noqa: ARG001
+    failed: Array | None = None,
+) -> bool:
+    """Whether all points that are left to the test have failed (cube positions (f, d)), so that no result can decide
+    it."""
+    if state.test is None or failed is None or not len(failed):
+        return False
+    study = state.test.study
+    left = study.points.positions.array[study.tree.point[study.tree.leaves]]
+    return {point.tobytes() for point in left} <= {point.tobytes() for point in failed}
 
 
 def report(state: State) -> Report:
@@ -287,6 +303,7 @@ class GPThreDS(Policy[Config, State]):
     observe = staticmethod(observe)
     rebuild = staticmethod(rebuild)
     dictionary = staticmethod(dictionary)
+    exhausted = staticmethod(exhausted)
     report = staticmethod(report)
     predict = staticmethod(predict)
     recommend = staticmethod(recommend)
