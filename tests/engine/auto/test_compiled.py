@@ -48,7 +48,8 @@ def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
     if request.param in ("exact", "additive"):
         return exact(kernel, 1.3, X, z, noise_ratios)
     distinct = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
-    return compressed(kernel, 1.3, distinct[:12], X, z, noise_ratios).condition(X[:2], z[:2], noise_ratios[:2])
+    base = compressed(kernel, 1.3, distinct[:12], X, z, noise_ratios, is_weighted=True)
+    return base.condition(X[:2], z[:2], noise_ratios[:2])
 
 
 def points(space: Space, count: int, seed: int) -> Array:

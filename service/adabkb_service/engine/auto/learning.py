@@ -34,6 +34,8 @@ EXACT = 800
 """Results up to which every row is in the posterior."""
 DICTIONARY = 500
 """Points of the dictionary beyond that, ..."""
+BEST = 5
+"""One of so many of them is a best result: the search polishes there, where leverages are small."""
 GROWTH = 125
 """... and rows added to it until it is drawn anew."""
 REFIT = 10
@@ -189,8 +191,8 @@ def _evidence(state: State, record: Record, rows: Ints, powers: Array) -> Eviden
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:
-    """The next dictionary: rows drawn with probabilities proportional to their leverages, up to the cap (BKB's,
-    rescaled).
+    """The next dictionary: the best rows, and others drawn with probabilities proportional to their leverages, up to
+    the cap (BKB's, rescaled).
 
     The leverages s2 / nu come from the posterior before. Without replacement, by Efraimidis and Spirakis' keys.
     """
@@ -199,4 +201,6 @@ def _dictionary(state: State, record: Record) -> tuple[int, ...]:
     _, deviation = mean_and_std(state.surrogate, record.positions[rows])
     draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)
     keys = np.log(draws) / np.maximum(deviation, 1e-12) ** 2
+    if state.problem.config.weighs_rows:
+        keys[np.argsort(-record.values[rows], kind="stable")[: DICTIONARY // BEST]] = 0.0  # the largest key there is
     return tuple(np.sort(rows[np.argsort(-keys, kind="stable")[:DICTIONARY]]).tolist())

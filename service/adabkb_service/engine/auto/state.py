@@ -103,7 +103,10 @@ def fitted(
         posterior = surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises)
     else:
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
-        posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
+        is_weighted = problem.config.weighs_rows
+        posterior = surrogate.compressed(
+            kernel, hyperparameters.variance, inducing, positions, outputs, noises, is_weighted=is_weighted
+        )
     settled, before = tree.size if settled is None else settled, record.first(checkpoint.count)
     restart = checkpoint.restarted_at
     state = State(problem, before, tree, checkpoint, warped, posterior, settled, restart, metrics=metrics)

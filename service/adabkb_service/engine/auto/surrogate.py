@@ -5,9 +5,11 @@ With inducing points S (m of them), weights a and a factor W (rows by m),
     mean(x) = k_S(x)' a        variance(x) = sigma_f^2 (k(x, x) - |W k_S(x)|^2),
 
 where k includes the constant mean (see ``kernel``). Exact: S is every row and W'W = (K + N)^-1, N the noise ratios.
-Compressed (Nystrom; paper, section 3): S is a dictionary and W'W = K_SS^-1 - (K_SS + K_Sn N^-1 K_nS)^-1. Either is a
-Gaussian process in its own right, so later rows condition it exactly, by the same new rows of W, whatever it
-began with: an exact posterior on top of a compressed past. Pending points do the same with their own mean as value.
+Compressed (Nystrom; paper, section 3): S is a dictionary and W'W = K_SS^-1 - (K_SS + K_Sn N^-1 K_nS)^-1. What the
+objective varies by at a row's point, given the dictionary's, joins its noise ratio (FITC: Snelson and Ghahramani 2006):
+else rows that the dictionary cannot represent would spoil the posterior at those that it can. Either is a Gaussian
+process in its own right, so later rows condition it exactly, by the same new rows of W, whatever it began with: an
+exact posterior on top of a compressed past. Pending points do the same with their own mean as value.
 (W rather than W'W: with small noise the variance near a result would drown in the rounding of the product.)
 """
 
@@ -214,9 +216,17 @@ def exact(kernel: Kernel, variance: float, positions: Array, outputs: Array, noi
 
 
 def compressed(
-    kernel: Kernel, variance: float, dictionary: Array, positions: Array, outputs: Array, noise_ratios: Array
+    kernel: Kernel,
+    variance: float,
+    dictionary: Array,
+    positions: Array,
+    outputs: Array,
+    noise_ratios: Array,
+    *,
+    is_weighted: bool,
 ) -> Surrogate:
-    """Given rows, (n, d), (n,) and (n,), through a dictionary of cube positions (m, d)."""
+    """Given rows, (n, d), (n,) and (n,), through a dictionary of cube positions (m, d); each weighted by how well the
+    dictionary represents it, or not."""
     inducing = kernel.scaled(dictionary)
     prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)
@@ -225,7 +235,10 @@ def compressed(
     for first in range(0, len(positions), CHUNK):
         rows = slice(first, first + CHUNK)
         A = root @ kernel.gram(inducing, kernel.scaled(positions[rows]))
-        weighted = A / noise_ratios[rows]
+        noises = noise_ratios[rows]
+        if is_weighted:
+            noises = noises + np.maximum(PRIOR_VARIANCE - np.einsum("mn,mn->n", A, A), 0.0)
+        weighted = A / noises
         information += weighted @ A.T
         target += weighted @ outputs[rows]
     gains, Q = np.linalg.eigh(information)
