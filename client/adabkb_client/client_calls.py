@@ -6,9 +6,9 @@ from typing import Any
 from adabkb_client.access import Deletion
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.decoding import decode
-from adabkb_client.errors import Conflict, Invalid
+from adabkb_client.errors import Conflict
 from adabkb_client.models import Direction, StudyInfo
-from adabkb_client.parameters import Parameter, to_wire
+from adabkb_client.parameters import Parameter, named, to_wire
 from adabkb_client.plain import plain
 from adabkb_client.study_calls import StudyCalls
 from adabkb_client.trial_calls import study_path
@@ -44,16 +44,8 @@ def create_study(
     if id is not None:
         body["id"] = id
     try:
-        return decode(StudyInfo, (yield Call("POST", "/studies", body)))
-    except Invalid as error:
-        raise Invalid(
-            error.status,
-            error.code,
-            error.detail,
-            request_id=error.request_id,
-            pointers=error.pointers,
-            names=list(parameters),
-        ) from None
+        with named(parameters):
+            return decode(StudyInfo, (yield Call("POST", "/studies", body)))
     except Conflict as error:
         if id is None or error.code != "study_exists":
             raise

@@ -174,7 +174,8 @@ _REMEDIES = {
     "study_not_found": "client.studies() yields those that there are; client.create_study() creates one.",
     "trial_not_found": "study.trials() yields those that there are.",
     "observation_not_found": "study.observations() yields those that there are.",
-    "study_exists": "client.study(id) opens it as it is; another definition needs another id.",
+    "study_exists": "client.study(id) opens it as it is, study.update(parameters=...) edits its space; another "
+    "definition needs another id.",
     "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) hands out a failed trial "
     "again.",
     "report_conflict": "Reports cannot be corrected; study.release(trial) lets the trial begin again, with a curve of "

@@ -77,7 +77,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Observation:
-    """A result with its sequence number; ``trial`` is None for a point that nobody suggested."""
+    """A result with its sequence number; ``trial`` is None for a point that nobody suggested.
+
+    ``outside``: the study's space was edited, and this is no point of it any more, so it does not count.
+    """
 
     seq: int
     trial: int | None
@@ -89,6 +92,12 @@ class Observation:
     observed_at: datetime
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
+    outside: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is neither excluded nor outside of the space."""
+        return not (self.excluded or self.outside)
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,11 @@ class StudySummary:
 
 @dataclass(frozen=True)
 class StudyInfo(StudySummary):
-    """A study with its definition; ``parameters``, ``algorithm`` and ``model`` are in wire form."""
+    """A study with its definition; ``parameters``, ``algorithm`` and ``model`` are in wire form.
+
+    ``space_version`` grows by one with each edit of the space; ``defaults`` are the values of points from before a
+    parameter was added.
+    """
 
     direction: Direction
     parameters: tuple[dict[str, Any], ...]
@@ -165,6 +178,8 @@ class StudyInfo(StudySummary):
     early_stopping: dict[str, Any] | None = None
     metrics: tuple[str, ...] = ()
     outcome_constraints: tuple[dict[str, Any], ...] = ()
+    space_version: int = 1
+    defaults: Parameters = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ something else than it seems to, is refused here.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from adabkb_client.errors import Invalid
 from adabkb_client.plain import plain
 
 Scalar = bool | int | float | str | None
@@ -153,6 +155,22 @@ def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
                 if isinstance(number, float) and not math.isfinite(number):
                     raise ValueError(f"parameter {name!r}: {part} must be finite, not {number}")
     return [{"name": name, **spec.to_json()} for name, spec in parameters.items()]
+
+
+@contextmanager
+def named(parameters: Mapping[str, Parameter]) -> Iterator[None]:
+    """Let the refusal of a request in the block name parameters where its pointers have their positions."""
+    try:
+        yield
+    except Invalid as error:
+        raise Invalid(
+            error.status,
+            error.code,
+            error.detail,
+            request_id=error.request_id,
+            pointers=error.pointers,
+            names=list(parameters),
+        ) from None
 
 
 def _numbers(value: Any) -> Iterator[Any]:

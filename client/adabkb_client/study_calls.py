@@ -11,6 +11,7 @@ from adabkb_client.decoding import decode
 from adabkb_client.import_report import ImportReport
 from adabkb_client.importing import import_results
 from adabkb_client.models import Answer, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo
+from adabkb_client.parameters import Parameter, named, to_wire
 from adabkb_client.plain import Numbers, encoded, point
 from adabkb_client.protocol import Param
 from adabkb_client.report_calls import ReportCalls
@@ -27,14 +28,36 @@ class StudyCalls(ReportCalls):
         """Return the study's definition and state."""
         return decode(StudyInfo, (yield Call("GET", self._path)))
 
-    def update(self, /, **changes: Any) -> Steps[StudyInfo]:
+    def update(
+        self,
+        /,
+        *,
+        parameters: Mapping[str, Parameter] | None = None,
+        defaults: Parameters | None = None,
+        **changes: Any,
+    ) -> Steps[StudyInfo]:
         """Change ``budget``, ``tolerance``, ``tags``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
-        ``failure_limit``, ``pending_limit``, ``stop``.
+        ``failure_limit``, ``pending_limit``, ``stop``, or edit the space.
 
         None removes a limit. A study whose budget is used up runs again when it is raised, and one that has stopped
         because there was no gain runs again when ``stop`` is removed or allows more results.
+
+        Results at points of the edited space go on to count; the others stay on record. See the guide
+        "Editing a running study's space".
+
+        Args:
+            parameters: of the space, to replace those of the same names or to be added; the others stay.
+            defaults: the values that parameters which are added had in the trials so far.
+            changes: the settings.
+
+        Raises:
+            Invalid: a value is wrong, or the study's space cannot be edited.
+            TypeError, ValueError: as ``Client.create_study`` of parameters.
         """
-        return decode(StudyInfo, (yield Call("PATCH", self._path, changes)))
+        space = {} if parameters is None else {"parameters": to_wire(parameters)}
+        before = {} if defaults is None else {"defaults": point(defaults)}
+        with named(parameters or {}):
+            return decode(StudyInfo, (yield Call("PATCH", self._path, {**changes, **space, **before})))
 
     def pause(self) -> Steps[StudyInfo]:
         """Hand out nothing until ``resume``; results are still accepted."""

@@ -59,8 +59,8 @@ class Settings(BaseSettings):
     )
     proxies: str = Field(
         "",
-        description="proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted: addresses and networks, separated "
-        "by commas, such as 10.0.0.2 or 172.16.0.0/12; with one, tokens are required",
+        description="proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted: addresses and networks, "
+        "separated by commas, such as 10.0.0.2 or 172.16.0.0/12; with one, tokens are required",
     )
     root_path: str = Field(
         "",

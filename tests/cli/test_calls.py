@@ -146,6 +146,11 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     assert (info.budget, info.tolerance, info.lease_seconds, info.max_attempts) == (None, None, 9, 2)
     assert "such as --budget 100" in adabkb("update", study.id, code=1)
     assert "/budget" in adabkb("update", study.id, "--budget", "many", "--json", code=1)
+    wider, added = '{"name": "x", "kind": "float", "low": 0, "high": 3}', '{"name": "b", "kind": "bool"}'
+    adabkb("update", study.id, "--parameter", wider, "--parameter", added, "--default", "b=true")
+    assert [parameter["name"] for parameter in study.info().parameters][-1] == "b"
+    assert study.info().defaults == {"b": True}
+    assert "is no JSON object; give a parameter" in adabkb("update", study.id, "--parameter", "x", code=1)
     assert "--tag 'a' has no value" in adabkb("update", study.id, "--tag", "a", code=1)
 
 

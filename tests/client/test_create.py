@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import Client, Conflict, Float, Invalid, Ordinal, Parameter, client_calls
+from adabkb_client import Categorical, Client, Conflict, Float, Invalid, Ordinal, Parameter, client_calls
 from adabkb_service.contract.study import CHANGEABLE
 
 
@@ -44,6 +44,24 @@ def test_an_update_changes_nothing_of_a_study_that_differs_in_more(client: Clien
     with pytest.raises(Conflict, match=r"parameters\.0\.high is 1\.0, not 2\.0"):
         client.create_study("s", {"x": Float(0, 2)}, direction="minimize", seed=1, budget=5, update=True)
     assert study.info().budget == 3
+
+
+def test_a_space_is_edited_and_opened_by_its_new_definition(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1)
+    study.observe_point({"x": 0.25}, 1.0)
+    study.observe_point({"x": 0.75}, 2.0)
+    wider: dict[str, Parameter] = {"x": Float(0.5, 2), "b": Categorical([(1, 2), None])}
+    info = study.update(parameters=wider, defaults={"b": (1, 2)}, budget=5)
+    assert (info.space_version, info.defaults, info.budget) == (2, {"b": (1, 2)}, 5)
+    assert [each.outside for each in study.observations()] == [True, False]
+    best = study.best
+    assert best is not None
+    assert best.parameters == {"x": 0.75, "b": (1, 2)}
+    assert client.create_study("s", wider, direction="minimize", seed=1)
+    with pytest.raises(Conflict, match=r"study\.update\(parameters=\.\.\.\) edits its space"):
+        client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1, update=True)
+    with pytest.raises(Invalid, match=r"parameter 'y', high: must be greater than low"):
+        study.update(parameters={"x": Float(0, 1), "y": Float(2, 1)})
 
 
 def test_a_study_with_constraints_is_opened_again_and_its_trials_satisfy_them(client: Client) -> None:

@@ -36,6 +36,18 @@ def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
+def test_figures_of_an_edited_space_show_its_results_and_cross_out_the_others(connected: Client) -> None:
+    study = connected.create_study("edited", {"x": Float(0, 1), "kind": Categorical(["a", "b"])}, direction="minimize")
+    for x, kind in [(0.1, "a"), (0.2, "b"), (0.7, "a"), (0.9, "a")]:
+        study.observe_point({"x": x, "kind": kind}, x)
+    edited: dict[str, Parameter] = {"x": Float(0, 0.8), "kind": Categorical(["a", "c"]), "n": Int(1, 3)}
+    study.update(parameters=edited, defaults={"n": 1})
+    lines = {str(line.get_label()): line for line in drawn(study.plot.history())[0].lines}
+    assert np.array(lines["outside of the space"].get_xdata()).tolist() == [2, 4]
+    for name in FIGURES:
+        assert isinstance(getattr(study.plot, name)(), Figure)
+
+
 @pytest.fixture(scope="module")
 def worked_on(connected: Client) -> Study:
     """A study after 20 results, of which one is excluded."""

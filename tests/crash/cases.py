@@ -94,6 +94,16 @@ HALF_TRAINED = (
 )
 """A study that stops trials, and two of them at work."""
 
+EDIT = Call(
+    "PATCH",
+    STUDY,
+    {
+        "parameters": [{"name": "n", "kind": "int", "low": 4, "high": 12}, {"name": "b", "kind": "bool"}],
+        "defaults": {"b": True},
+    },
+)
+"""Leaves some results and a trial that waits outside."""
+
 ONE = {"sqlite": "auto", "postgresql": "auto"}
 """Where the model takes no part, or it is another study's."""
 
@@ -154,6 +164,7 @@ CASES = [
         Call("PATCH", STUDY, {"budget": 4, "pending_limit": 2, "tags": {"stage": "late"}}),
         profiles=ONE,
     ),
+    Case("edit the space", EDIT, LEASES, ONE),
     Case("pause", Call("PATCH", STUDY, {"state": "paused", "lease_seconds": 60}), profiles=ONE),
     Case("delete a study", Call("DELETE", STUDY), profiles=ONE, repeated=404),
     Case("restore a study", post(f"{STUDY}/restore", deletion=1), (Call("DELETE", STUDY),), ONE),

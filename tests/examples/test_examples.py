@@ -116,6 +116,14 @@ def test_the_choice_between_models_tries_each_with_its_own_parameters(server: st
     assert len(tried) == 3
 
 
+def test_the_space_of_an_example_is_edited_twice_and_its_results_go_on_to_count(server: str) -> None:
+    output = finish(start("examples/edit_space.py", "9", ADABKB_URL=server))
+    found = [float(accuracy) for accuracy in re.findall(r"(?:space|tol) (0\.\d+) ", output)]
+    assert len(found) == 3
+    assert found[0] < found[1] <= found[2]
+    assert "version 3 of the space, 9 results, all of which count" in output
+
+
 def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:
     """Two workers make a different run each time; benchmarks.calibration measures how often two std cover."""
     output = finish(start("examples/digits_svm.py", "20", ADABKB_URL=server))

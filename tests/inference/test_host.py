@@ -8,7 +8,8 @@ import pytest
 
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Advance
-from adabkb_service.inference.model import Model, start
+from adabkb_service.inference.model import Model
+from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create

@@ -181,6 +181,26 @@ CHANGES: list[Mistake] = [
     Defined("The same id without a parameter", {"id": "svm", "parameters": [LR, LAYERS]}),
     Defined("The same id with constraints", {"id": "svm", "constraints": ["lr <= 0.5"]}),
     Sent("A change of what cannot be changed", "PATCH /v1/studies/svm", {"direction": "minimize"}),
+    Sent(
+        "An edit that adds a parameter without saying what it was",
+        "PATCH /v1/studies/svm",
+        {"parameters": [GAMMA]},
+    ),
+    Sent(
+        "An edit with a default that is none",
+        "PATCH /v1/studies/svm",
+        {"parameters": [GAMMA], "defaults": {"gamma": 7}},
+    ),
+    Sent(
+        "A default of a parameter that is not edited",
+        "PATCH /v1/studies/svm",
+        {"parameters": [{**LAYERS, "high": 9}], "defaults": {"lr": 0.1}},
+    ),
+    Sent(
+        "An edit of a space that its system needs as it is",
+        "PATCH /v1/studies/paper",
+        {"parameters": [{**LAYERS, "high": 9}]},
+    ),
     Sent("A misspelt field in a change", "PATCH /v1/studies/svm", {"budgte": 30}),
     Sent("A state that cannot be set", "PATCH /v1/studies/svm", {"state": "complete"}),
     Sent("A limit that cannot be taken away", "PATCH /v1/studies/svm", {"max_attempts": None}),
@@ -198,5 +218,5 @@ SECTIONS: list[Section] = [
     ("Definitions: constraints", "Again only the wrong fields are shown.", CONSTRAINTS),
     ("Definitions: conditions", "The same again.", CONDITIONS),
     ("Definitions: settings and algorithm", "Again only the wrong fields are shown.", SETTINGS),
-    ("Definitions: studies that exist", "What a study is cannot be changed; its limits can.", CHANGES),
+    ("Definitions: studies that exist", "The limits of a study can be changed, and its space edited.", CHANGES),
 ]

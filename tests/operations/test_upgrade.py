@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from adabkb_service.contract.study import StudyDefinition, definition_of
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations import predict
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines

@@ -27,6 +27,10 @@ class Ledger:
     failures: int = 0
     """In a row."""
     head: int = 0
+    parameters: list[dict[str, Any]] | None = None
+    """Of the edited space; None if it was not edited."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Of parameters that were added."""
     trials: dict[int, TrialRow] = field(default_factory=dict)
     """By number; the ends of leases are not known."""
     observations: dict[int, ObservationRow] = field(default_factory=dict)
@@ -48,9 +52,18 @@ class Ledger:
 
     def best(self) -> ObservationRow | None:
         """The best result that counts, the earliest of equals."""
-        counted = [row for row in self.observations.values() if not row.excluded]
+        counted = [row for row in self.observations.values() if self.counts(row)]
         sign = 1.0 if self.definition["direction"] == "maximize" else -1.0
         return max(counted, key=lambda row: (sign * row.value, -row.seq), default=None)
+
+    def counts(self, row: ObservationRow) -> bool:
+        """Whether a result is neither excluded nor outside of the edited space."""
+        return not row.excluded and self.is_inside(row.parameters)
+
+    def is_inside(self, parameters: dict[str, Any]) -> bool:
+        """Of an edited space of numbers without conditions."""
+        given = {**self.defaults, **parameters}
+        return all(each["low"] <= given[each["name"]] <= each["high"] for each in self.parameters or [])
 
     def states(self) -> dict[str, int]:
         """How many trials there are in each state."""
@@ -61,7 +74,8 @@ class Ledger:
         """Numbers of the trials without a result: those that may still get one, and those that failed."""
         told = {row.trial for row in self.observations.values()}
         told |= {trial.number for trial in self.trials.values() if trial.state == "stopped"}
-        without = [trial for trial in self.trials.values() if trial.number not in told]
+        inside = [trial for trial in self.trials.values() if self.is_inside(trial.parameters)]
+        without = [trial for trial in inside if trial.number not in told]
         failed = [trial.number for trial in without if trial.state == "failed"]
         return [trial.number for trial in without if trial.state != "failed"], failed
 
@@ -76,6 +90,10 @@ class Ledger:
 
     def _updated(self, event: EventRow) -> None:
         self.limits.update(event.payload["changes"])
+
+    def _edited(self, event: EventRow) -> None:
+        self.parameters = event.payload["parameters"]
+        self.defaults.update(event.payload["defaults"])
 
     def _paused(self, _: EventRow) -> None:
         self.paused = True
@@ -130,7 +148,7 @@ class Ledger:
             self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
         values = {"state": "failed", "reason": payload["reason"], "finished_at": event.created_at}
         self._move(trial, failed_attempt=payload["attempt"], **values)
-        self.failures += 1
+        self.failures += not payload.get("withdrawn")
 
     def _retried(self, event: EventRow) -> None:
         trial = self._trial(event)

@@ -14,9 +14,10 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.contract.answers import StudySummary
+from adabkb_service.contract.parameters import FloatParameter
 from adabkb_service.errors import Busy, IdempotencyKeyReused, RequestInProgress, TrialNotFound, Unavailable
+from adabkb_service.operations import manage, read
 from adabkb_service.operations import observe as observation
-from adabkb_service.operations import read
 from adabkb_service.operations import suggest as suggestion
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.service import Service
@@ -91,6 +92,30 @@ def test_suggestions_and_results_that_wait_together_are_one_commit(warm: Service
     assert len(commits) == 1
     assert [trial.number for trial in first.trials] == [3]
     assert values(warm) == [1.0, 2.0, 0.5]
+    assert list(examine(database)) == []
+
+
+def test_an_edit_of_the_space_holds_for_those_after_it_in_its_group(warm: Service, database: Database) -> None:
+    """One worker edits while others suggest and observe: a point decided on before is not handed out after it, a trial
+    from before is completed, and whoever has to wait for the model gets a point of the edited space."""
+    changes = {"parameters": [FloatParameter(name="x", kind="float", low=1.25, high=1.5).model_dump()]}
+    with counted_commits(database) as commits:
+        before, edit, late, refused, after = together(
+            warm,
+            asking(key="before"),
+            manage.change("s", changes, None, Key("s", "edit", "edit")),
+            telling(0.25, 2),
+            telling(3.0),
+            asking(2, key="after"),
+        )
+    assert len(commits) == 2, "the group, and the last suggestion, which waits for the model"
+    (first,), new = before.result().view.trials, after.result().view.trials
+    assert first.number == 3
+    assert all(1.25 <= trial.parameters["x"] <= 1.5 and trial.origin == "policy" for trial in new)
+    assert late.result().view.trial.state == "completed"
+    assert "outside [1.25, 1.5]" in str(refused.exception())
+    assert warm.do(manage.change("s", changes, None, Key("s", "edit", "edit"))).view == edit.result().view
+    assert [event.kind for event in read.list_events(warm, "s", 0, 100).items].count("edited") == 1
     assert list(examine(database)) == []
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adabkb_service.contract.parameters import FloatParameter
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
@@ -83,17 +84,19 @@ def compare_with_oracle(logged: LoggedStudy, oracle: ledger.Ledger) -> None:
 
 def best_columns(oracle: ledger.Ledger) -> dict[str, Any] | None:
     best = oracle.best()
-    return None if best is None else {"parameters": best.parameters, "value": best.value, "trial": best.trial}
+    if best is None:
+        return None
+    return {"parameters": {**oracle.defaults, **best.parameters}, "value": best.value, "trial": best.trial}
 
 
 def results_since_best(oracle: ledger.Ledger) -> int:
     best = oracle.best()
-    return sum(best is not None and seq > best.seq and not row.excluded for seq, row in oracle.observations.items())
+    return sum(best is not None and seq > best.seq and oracle.counts(row) for seq, row in oracle.observations.items())
 
 
 def progress(oracle: ledger.Ledger) -> dict[str, float] | None:
     sign = 1.0 if oracle.definition["direction"] == "maximize" else -1.0
-    merits = [sign * row.value for _, row in sorted(oracle.observations.items()) if not row.excluded]
+    merits = [sign * row.value for _, row in sorted(oracle.observations.items()) if oracle.counts(row)]
     if not merits:
         return None
     last = 0
@@ -114,7 +117,7 @@ def without_lease(row: TrialRow) -> TrialRow:
 def test_three_accounts_of_everything_that_can_happen_are_one(
     database: Database, running: Service, clock: ManualClock
 ) -> None:
-    """Beside the busy study one that ends, and whose model cannot decide and recovers."""
+    """Beside the busy study one that ends, and whose model cannot decide and recovers; and one that is edited."""
     busy_study(running, clock)
     create(running, definition(id="ends", algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
@@ -125,18 +128,30 @@ def test_three_accounts_of_everything_that_can_happen_are_one(
     for number in (1, 2):
         observe(running, "ends", Failure(number))
     change(running, "ends", {"budget": 2})
-    assert check(database) | check(database, "ends") == set(get_args(EventKind))
+    create(running, definition(id="edited"))
+    queue(running, "edited", {"x": -1, "y": 1})
+    observe_batch(running, "edited", [Value(x, parameters={"x": x, "y": 1}) for x in (-0.5, 0.5, 0.2, 1.0)])
+    change(running, "edited", edit(0.0, 1.0, 0.5))
+    observe(running, "edited", Value(-3.0, parameters={"x": 0.75, "y": 1, "m": 0.25}))
+    correct(running, "edited", 5, {"excluded": True})
+    assert check(database) | check(database, "ends") | check(database, "edited") == set(get_args(EventKind))
+
+
+def edit(low: float, high: float, default: float) -> dict[str, Any]:
+    """An edit that gives x other bounds, and adds a parameter unless there is one."""
+    x, m = (FloatParameter(name=name, kind="float", low=low, high=high) for name in "xm")
+    return {"parameters": [x.model_dump(), m.model_dump()], "defaults": {"m": default}}
 
 
 class World:
     """A service on SQLite, and operations on study "s" that each take a number and a value."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rule: dict[str, Any]) -> None:
         self.database = database
         self.clock = ManualClock()
         self.running = Service(database, clock=self.clock)
-        rule = {"rule": "asha", "max_steps": 9}
-        create(self.running, definition(budget=12, max_attempts=2, failure_limit=2, early_stopping=rule))
+        stopping = {**rule, "max_steps": 9}
+        create(self.running, definition(budget=12, max_attempts=2, failure_limit=2, early_stopping=stopping))
 
     def perform(self, name: str, number: int, value: float) -> None:
         """What is refused changes nothing."""
@@ -180,10 +195,14 @@ OPERATIONS: dict[str, Callable[[World, int, float], object]] = {
     "pause": lambda world, _, __: change(world.running, "s", {"state": "paused"}),
     "resume": lambda world, _, __: change(world.running, "s", {"state": "running"}),
     "limit": lambda world, number, _: change(world.running, "s", {"budget": 8 + number, "tags": {"n": str(number)}}),
+    "edit": lambda world, number, value: change(world.running, "s", edit(-1.0, number / 4 - 0.5, min(value, -0.5))),
     "restart": lambda world, _, __: world.restart(),
 }
 OFTEN = ["ask", "ask", "tell", "tell", "report", "wait"]
 """Without trials and results most operations are refused."""
+
+RULES: list[dict[str, Any]] = [{"rule": "asha"}, {"rule": "patience", "no_gain_for": 4}]
+"""Under the first one the space cannot be edited."""
 
 operations = st.tuples(
     st.sampled_from([*OFTEN, *OPERATIONS]), st.integers(0, 8), st.sampled_from([-2.0, 0.25, 1.0, 7.5])
@@ -196,13 +215,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(history=st.lists(operations, min_size=15, max_size=40))
+@given(history=st.lists(operations, min_size=15, max_size=40), rule=st.sampled_from(RULES))
 def test_three_accounts_of_any_history_are_one(
-    history: list[tuple[str, int, float]], folder: Path, sqlite_template: Path
+    history: list[tuple[str, int, float]], rule: dict[str, Any], folder: Path, sqlite_template: Path
 ) -> None:
     shutil.copy(sqlite_template, folder / "world.db")
     database = Database(f"sqlite:///{folder}/world.db")
-    world = World(database)
+    world = World(database, rule)
     for operation in history:
         world.perform(*operation)
     check(database)

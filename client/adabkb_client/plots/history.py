@@ -10,19 +10,20 @@ from adabkb_client.plots.canvas import OBSERVED, canvas, label, saying
 
 
 def history(info: StudyInfo, observations: Sequence[Observation], figure: FigureBase | None) -> FigureBase:
-    """Draw the value of each observation against its number; excluded ones are crosses."""
+    """Draw the value of each observation against its number; those that do not count are crosses."""
     if not observations:
         return saying(figure, f"Study {info.id} has no results yet.")
     figure = canvas(figure, 6.4, 3.6)
     axes = figure.add_subplot()
-    counted = [each for each in observations if not each.excluded]
-    excluded = [each for each in observations if each.excluded]
+    counted = [each for each in observations if each.counts]
+    others = [each for each in observations if not each.counts]
     numbers, values = [each.seq for each in counted], [each.value for each in counted]
     errors = [each.std_error or 0.0 for each in counted]
     axes.errorbar(numbers, values, errors, fmt="o", ms=4, color=OBSERVED, elinewidth=1, label="result")
-    if excluded:
-        places = [each.seq for each in excluded], [each.value for each in excluded]
-        axes.plot(*places, "x", ms=5, color="0.6", label="excluded")
+    if others:
+        places = [each.seq for each in others], [each.value for each in others]
+        names = {"outside of the space" if each.outside else "excluded" for each in others}
+        axes.plot(*places, "x", ms=5, color="0.6", label=", ".join(sorted(names)))
     better = min if info.direction == "minimize" else max
     axes.step(numbers, list(accumulate(values, better)), where="post", color="tab:red", label="best so far")
     axes.set(xlabel="observation", ylabel=f"value ({info.direction})", title=label(info.id))

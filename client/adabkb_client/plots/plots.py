@@ -117,7 +117,7 @@ class Plots:
 
     def _info_and_results(self) -> tuple[StudyInfo, list[Observation]]:
         """The study, and the results that count."""
-        return self._study.info(), [each for each in self._study.observations() if not each.excluded]
+        return self._study.info(), [each for each in self._study.observations() if each.counts]
 
     def _chosen(
         self, info: StudyInfo, names: Sequence[str], most: int, best: Recommendation | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -66,9 +67,9 @@ def to_optuna(
     """Create a study of Optuna with all results of a study on a server, and with its failed trials, in their order.
 
     Each result is a complete trial, also where a trial of the server has several; results that are excluded are left
-    out. User attributes have those of the trial and, as ``adabkb:trial`` and ``adabkb:std_error``, its number on the
-    server and the standard error; for a failed trial ``adabkb:reason``. Ordered values become choices without an order,
-    and a choice that is a list becomes its JSON.
+    out, and so is what an edit of the space has left outside of it. User attributes have those of the trial and, as
+    ``adabkb:trial`` and ``adabkb:std_error``, its number on the server and the standard error; for a failed trial
+    ``adabkb:reason``. Ordered values become choices without an order, and a choice that is a list becomes its JSON.
 
     Args:
         study: on the server.
@@ -87,7 +88,7 @@ def to_optuna(
         raise ValueError(f"the storage has a study {name!r} already; give another study_name=...") from error
     trials = {trial.number: trial for trial in study.trials()}
     results = [_completed(each, trials.get(each.trial or 0), distributions) for each in _included(study)]
-    failures = [_failed(each, distributions) for each in trials.values() if each.state == "failed"]
+    failures = list(_failures(trials.values(), distributions))
     made.add_trials(sorted([*results, *failures], key=_end))
     return made
 
@@ -165,7 +166,7 @@ def _choice(value: Any) -> Any:
 
 
 def _included(study: Study) -> Iterator[Observation]:
-    return (each for each in study.observations() if not each.excluded)
+    return (each for each in study.observations() if each.counts)
 
 
 def _completed(result: Observation, trial: Trial | None, distributions: Mapping[str, BaseDistribution]) -> FrozenTrial:
@@ -177,6 +178,14 @@ def _completed(result: Observation, trial: Trial | None, distributions: Mapping[
         user_attrs={**(trial.attributes if trial else {}), **_noted(notes)},
     )
     return _timed(made, trial.started_at if trial else None, result.observed_at)
+
+
+def _failures(trials: Iterable[Trial], distributions: Mapping[str, BaseDistribution]) -> Iterator[FrozenTrial]:
+    """The failed trials, but for those outside of an edited space."""
+    for trial in trials:
+        if trial.state == "failed":
+            with suppress(ValueError):  # a value that is none of its distribution
+                yield _failed(trial, distributions)
 
 
 def _failed(trial: Trial, distributions: Mapping[str, BaseDistribution]) -> FrozenTrial:

@@ -78,7 +78,7 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         "study_exists",
         "The id is taken",
         remedy="Give another id, or the same definition to go on with the study that there is. PATCH /v1/studies/... "
-        "changes its limits, stop and tags; the rest of a definition cannot change.",
+        "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
     errors.ResultConflict: Kind(
         409,

@@ -62,10 +62,10 @@ async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> 
 )
 @needs("work")
 async def change_study(
-    study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep
+    study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep, spend: SpendDep
 ) -> Response:
-    """Pause or resume a study, change its limits or tags."""
-    outcome = await done(service, manage.change(study_id, body.changes(), revisions, key))
+    """Pause or resume a study, change its limits or tags, or edit its space."""
+    outcome = await done(service, manage.change(study_id, body.changes(), revisions, key), spend)
     return reply(outcome, etag=outcome.view.revision)
 
 

@@ -10,9 +10,10 @@ import typer
 
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.output import AsJson, fail, show, summary
-from adabkb_service.cli.values import parse
+from adabkb_service.cli.values import parse, parse_point
 
 NO_LIMIT = "none"
+PARAMETER = 'such as \'{"name": "lr", "kind": "float", "low": 0.001, "high": 1, "scale": "log"}\''
 
 
 def create_study(
@@ -91,14 +92,31 @@ def update(
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
     ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JSON",
+            help="edits the space: replaces the parameter of its name, or is added; may be repeated",
+            show_default=False,
+        ),
+    ] = None,
+    default: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="the value that a parameter which is added had in the trials so far; may be repeated",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the settings of a study that may be changed; "none" takes a limit away.
+    """Change the settings of a study that may be changed, or edit its space; "none" takes a limit away.
 
     The rules to stop, --no-gain-for and --probability-of-gain-below, are replaced together.
 
     \b
     adabkb update svm --budget 100 --tolerance none
+    adabkb update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {
         "budget": budget,
@@ -117,6 +135,10 @@ def update(
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
     if tag is not None:
         changes["tags"] = dict(_tag(text) for text in tag)
+    if parameter is not None:
+        changes["parameters"] = [_parameter(text) for text in parameter]
+    if default is not None:
+        changes["defaults"] = parse_point(default)
     if not changes:
         fail("nothing is to be changed; give at least one option, such as --budget 100")
     _change(server, study, changes, as_json=as_json)
@@ -142,6 +164,13 @@ def export(
         output.write_text(text)
     except OSError as error:
         fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
+
+
+def _parameter(text: str) -> dict[str, Any]:
+    found = parse(text)
+    if not isinstance(found, dict):
+        fail(f"--parameter {text!r} is no JSON object; give a parameter as a definition has it, {PARAMETER}")
+    return found
 
 
 def _tag(text: str) -> tuple[str, str]:

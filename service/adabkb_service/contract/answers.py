@@ -113,6 +113,13 @@ class Observation(Answer):
     metrics: Annotated[Metrics | None, of_metrics("what else was measured")] = None
     std_errors: Annotated[Metrics | None, of_metrics("standard errors of metrics, where known")] = None
     excluded: bool
+    outside: Annotated[
+        bool,
+        Field(
+            exclude_if=not_,
+            description="true: the study's space was edited, and this is no point of it any more, so it does not count",
+        ),
+    ] = False
     observed_at: datetime
 
 
@@ -183,6 +190,13 @@ class Study(StudySummary):
     direction: Literal["minimize", "maximize"]
     parameters: list[Parameter]
     algorithm: Algorithm
+    space_version: Annotated[
+        int | None, Field(exclude_if=_is_absent, description="2 after the first edit of the space, and so on")
+    ] = None
+    defaults: Annotated[
+        Parameters,
+        Field(exclude_if=not_, description="by parameter, the value of points from before it was added to the space"),
+    ] = {}
     constraints: list[str] = Field(default_factory=list)
     budget: int | None
     seed: int

@@ -12,11 +12,14 @@ from adabkb_service.contract.attributes import Attributes
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS
 from adabkb_service.contract.parameters import (
+    MOST_PARAMETERS,
     Body,
+    Choice,
     Count,
     LeaseSeconds,
     Name,
     Number,
+    Parameter,
     Tags,
     Text,
     Whole,
@@ -63,10 +66,18 @@ class PatchStudyBody(Body):
     pending_limit: Count | MISSING | None = MISSING
     stop: Stop | MISSING | None = MISSING
     tags: Tags | MISSING = MISSING
+    parameters: Annotated[
+        Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | MISSING,
+        Field(description="edits the space: each replaces the parameter of its name, or is added; the others stay"),
+    ] = MISSING
+    defaults: Annotated[
+        Annotated[dict[Name, Choice], Field(max_length=MOST_PARAMETERS), SPARING] | MISSING,
+        Field(description="by parameter among these: the value that it had in the trials so far that lack it"),
+    ] = MISSING
 
     def changes(self) -> dict[str, Any]:
         """The fields that are given, with their new values; null is a value too."""
-        return self.model_dump()
+        return self.model_dump(mode="json")
 
 
 class SuggestBody(Body):

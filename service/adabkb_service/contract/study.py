@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from operator import not_
 from typing import Annotated, Any, Literal, Self
 
@@ -31,7 +29,6 @@ from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, met
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
     MOST_PARAMETERS,
-    STORED,
     Body,
     Count,
     LeaseSeconds,
@@ -65,8 +62,6 @@ NEEDS_AUTO = (
     "cannot be {name} with this algorithm, whose results are all alike: the profile auto takes what is expected of a "
     "stopped trial as a result with an error of its own; the rule patience goes with every algorithm"
 )
-USUAL_SIZE = 2**16
-"""Largest number of characters of a stored definition of usual size."""
 CANNOT_COMBINE = (
     "cannot go together with parameters that have conditions (when) yet; keep one of the two, and let the evaluation "
     "fail where the other does not hold"
@@ -260,19 +255,3 @@ class StudyDefinition(Body):
 
 def _space(parameters: Sequence[Parameter], constraints: tuple[Constraint, ...] = ()) -> Space:
     return Space(tuple(parameter.axis() for parameter in parameters), constraints, conditions.conditions(parameters))
-
-
-def definition_of(stored: dict[str, Any]) -> StudyDefinition:
-    """Parse a stored definition. The results are cached: many for definitions of usual size, a few for large ones."""
-    text = json.dumps(stored)
-    return _parsed(text) if len(text) <= USUAL_SIZE else _parsed_large(text)
-
-
-@lru_cache(256)
-def _parsed(text: str) -> StudyDefinition:
-    return StudyDefinition.model_validate(json.loads(text), context=STORED)
-
-
-@lru_cache(4)
-def _parsed_large(text: str) -> StudyDefinition:
-    return StudyDefinition.model_validate(json.loads(text), context=STORED)

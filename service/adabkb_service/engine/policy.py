@@ -128,6 +128,19 @@ class Policy(ABC, Generic[C, S]):
             cells: as for ``restore``. Expanded cells stay expanded, since their children's points were handed out.
         """
 
+    def edited(self, state: S, space: Space, record: Record) -> Update[S]:
+        """The state after an edit of the space, which gives all results other positions: the tree is a new one.
+
+        Args:
+            state: before the edit.
+            space: as it is now.
+            record: the results that count in it, in log order.
+
+        Raises:
+            NotImplementedError: by default.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot go on in another space")
+
     @abstractmethod
     def dictionary(self, state: S) -> tuple[int, ...]:
         """The inducing points as ordinals of distinct evaluated points, ascending."""

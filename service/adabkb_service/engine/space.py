@@ -96,6 +96,16 @@ class Space:
         rest = zip(self.axes, self.activity.rest, strict=True)
         return np.array([found.get(axis.name, at) for axis, at in rest]) + 0.0  # -0.0 is 0.0
 
+    def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
+        """A stored point as this space has it, or None if it is none of its points: see ``EditedSpace``. All that is
+        stored of a space that was never edited are its points."""
+        return parameters
+
+    def position(self, parameters: dict[str, Any]) -> Array | None:
+        """The cube position, shape (d,), of a stored point; None if it is none of this space."""
+        point = self.present(parameters)
+        return None if point is None else self.encode(point)
+
     def rounded(self, positions: Array) -> Array:
         """Positions (k, d) moved to those of the nearest values along each axis."""
         columns = zip(self.axes, positions.T.tolist(), strict=True)

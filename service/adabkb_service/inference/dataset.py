@@ -1,12 +1,14 @@
 """The log as arrays: results that count, and points that are still awaited.
 
-A pure function of the events, whatever the leases say, so decisions do not depend on clocks.
+A pure function of the events, whatever the leases say, so decisions do not depend on clocks. Points that an edit of the
+space has left outside are kept, as a later edit may let them in again; until then they have no position, and no part in
+anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,9 @@ COUNTS_MOVED_SINCE = 3
 class Result:
     """An observation in the engine's terms."""
 
-    position: Array
-    """(d,) in the unit cube."""
+    parameters: dict[str, Any]
+    position: Array | None
+    """(d,) in the unit cube; None outside of the space."""
     value: float
     """Larger is better."""
     error: float
@@ -37,6 +40,15 @@ class Result:
     excluded: bool
     metrics: tuple[Measured, ...] = ()
     """In the order of the study's metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point that was handed out."""
+
+    parameters: dict[str, Any]
+    position: Array | None
+    """As in ``Result``."""
 
 
 @dataclass
@@ -52,13 +64,13 @@ class Dataset:
     """What each result measures beside its value."""
     results: dict[int, Result] = field(default_factory=dict)
     """In the order of the log, by observation seq; that of a stopped trial by minus its number."""
-    awaited: dict[int, Array] = field(default_factory=dict)
-    """Trial number -> (d,) position, of every trial without a result. Failed trials stay: the policy must know of a
+    awaited: dict[int, Place] = field(default_factory=dict)
+    """Trial number -> point, of every trial without a result. Failed trials stay: the policy must know of a
     point that cannot be evaluated, or it would be the next suggestion again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
-    moved: dict[int, Array] = field(default_factory=dict)
-    """Trial number -> (d,) position that was handed out, of every trial whose result is of another point."""
+    moved: dict[int, Place] = field(default_factory=dict)
+    """Trial number -> point that was handed out, of every trial whose result is of another point."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> the parameters it was encoded from: a user's own may be finer than what decoding gives."""
 
@@ -67,18 +79,27 @@ class Dataset:
         payload = event.payload
         if event.kind in ("suggested", "queued"):
             assert event.trial is not None
-            self.awaited[event.trial] = self._encoded(payload["parameters"])
+            self.awaited[event.trial] = self._place(payload["parameters"])
         elif event.brings_result or event.kind == "corrected":
             result = self.results[_key(event)] = self.result(event)
             if event.trial is not None:
                 handed_out = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
-                if self.counts_moved and handed_out is not None and not np.array_equal(handed_out, result.position):
+                if self.counts_moved and handed_out is not None and not _are_same(handed_out, result):
                     self.moved[event.trial] = handed_out
         elif event.kind == "failed" and event.trial in self.awaited:
             self.failed.add(event.trial)
         elif event.kind == "retried" and event.trial is not None:
             self.failed.discard(event.trial)
+
+    def move_to(self, space: Space) -> None:
+        """The space was edited: all points have other positions, or none."""
+        self.space, self.known = space, {}
+        self.results = {
+            key: replace(each, position=self._position(each.parameters)) for key, each in self.results.items()
+        }
+        self.awaited = {number: self._place(each.parameters) for number, each in self.awaited.items()}
+        self.moved = {number: self._place(each.parameters) for number, each in self.moved.items()}
 
     def result(self, event: EventRow) -> Result:
         """The observation of an ``observed`` or ``corrected`` event, or what is expected of a ``stopped`` trial."""
@@ -86,7 +107,8 @@ class Dataset:
         if event.kind == "stopped":
             payload = {**payload, **payload["estimate"]}
         return Result(
-            position=self._encoded(payload["parameters"]),
+            parameters=payload["parameters"],
+            position=self._position(payload["parameters"]),
             value=self.sign * payload["value"],
             error=payload.get("std_error") or 0.0,
             excluded=payload.get("excluded", False),
@@ -99,15 +121,15 @@ class Dataset:
 
     def pending(self) -> Array:
         """Positions of the awaited points that may still get a result, by trial number, shape (k, d)."""
-        return self._stack([self.awaited[number] for number in sorted(self.awaited.keys() - self.failed)])
+        return self._stack([self.awaited[number].position for number in sorted(self.awaited.keys() - self.failed)])
 
     def failed_points(self) -> Array:
         """Positions of the awaited points that failed, by trial number, shape (f, d)."""
-        return self._stack([self.awaited[number] for number in sorted(self.failed)])
+        return self._stack([self.awaited[number].position for number in sorted(self.failed)])
 
     def moved_points(self) -> Array:
         """Positions of the points in whose place another one was evaluated, by trial number, shape (m, d)."""
-        return self._stack([self.moved[number] for number in sorted(self.moved)])
+        return self._stack([self.moved[number].position for number in sorted(self.moved)])
 
     def handed_out(self) -> Array:
         """All three: what was handed out and has no result."""
@@ -115,7 +137,7 @@ class Dataset:
 
     def record(self) -> Record:
         """The results that count, in log order."""
-        counted = [result for result in self.results.values() if not result.excluded]
+        counted = [each for each in self.results.values() if not each.excluded and each.position is not None]
         return record.of(
             self._stack([result.position for result in counted]),
             np.array([result.value for result in counted]),
@@ -128,13 +150,26 @@ class Dataset:
         found = self.record()
         return list(found.positions[found.first_rows()])
 
-    def _encoded(self, parameters: dict[str, Any]) -> Array:
-        position = self.space.encode(parameters)
-        self.known[position.tobytes()] = parameters
+    def _place(self, parameters: dict[str, Any]) -> Place:
+        return Place(parameters, self._position(parameters))
+
+    def _position(self, parameters: dict[str, Any]) -> Array | None:
+        point = self.space.present(parameters)
+        if point is None:
+            return None
+        position = self.space.encode(point)
+        self.known[position.tobytes()] = point
         return position
 
-    def _stack(self, positions: list[Array]) -> Array:
-        return np.array(positions).reshape(-1, self.space.dimension)
+    def _stack(self, positions: Iterable[Array | None]) -> Array:
+        """Those of points of the space, (k, d)."""
+        return np.array([each for each in positions if each is not None]).reshape(-1, self.space.dimension)
+
+
+def _are_same(handed_out: Place, result: Result) -> bool:
+    if handed_out.position is None or result.position is None:
+        return handed_out.parameters == result.parameters
+    return np.array_equal(handed_out.position, result.position)
 
 
 def _key(event: EventRow) -> int:

@@ -1,7 +1,7 @@
 """A study's model: the log folded through the engine.
 
 A model is a pure function of the events. Its cells, its dictionary and what it has learned are stored as of some event,
-so that it is restored from there instead of from the first event; the rest lives in memory only.
+so that it is restored from there instead of from the first event (``restore``); the rest lives in memory only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.contract.study import StudyDefinition, definition_of
-from adabkb_service.engine.cells import NEW_TREE
+from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
-from adabkb_service.engine.systems import policy_of
-from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
+from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
-from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.rows import EventRow
 
 Array = NDArray[np.float64]
 
@@ -32,7 +30,7 @@ Array = NDArray[np.float64]
 class Model:
     """The engine's state and what it was made of."""
 
-    definition: StudyDefinition
+    definition: StoredDefinition
     policy: Policy[Any, Any]
     """Who decides."""
     incarnation: str
@@ -52,6 +50,8 @@ class Model:
     """Whether the work that the next result needs is done ahead."""
     unsaved: dict[str, str] = field(default_factory=dict)
     """Cells that have changed since they were stored."""
+    is_new_tree: bool = False
+    """Whether none of the stored cells is one of this tree: the space was edited since they were stored."""
     has_moved: bool = False
     """Whether it has folded anything since it was restored: else its figures are those that are stored."""
     used_at: float = field(default_factory=time.monotonic)
@@ -196,9 +196,16 @@ class Model:
 
     def _count(self, event: EventRow) -> None:
         self.dataset.apply(event)
+        if event.kind == "edited" and event.payload["version"] > self.definition.space_version:
+            self._edit(event)
         self.seq = event.seq
         if event.concerns_model:
             self.position, self.has_moved = event.seq, True
+
+    def _edit(self, event: EventRow) -> None:
+        """The definition and the dataset after an edit of the space."""
+        self.definition = definition_of(edited(self.definition.model_dump(mode="json"), event.payload))
+        self.dataset.move_to(self.definition.space())
 
     def _move(self, event: EventRow) -> None:
         """The engine's part of one event."""
@@ -209,10 +216,16 @@ class Model:
             self.decided.clear()
         if event.brings_result:
             result = self.dataset.result(event)
+            if result.position is None:  # the space was edited since the point was handed out
+                return
             update = self.policy.observe(self.state, result.position, result.value, result.error, result.metrics)
         elif event.kind == "corrected":
             self.dataset.apply(event)
             update = self.policy.rebuild(self.state, self.dataset.record(), self.cells)
+        elif event.kind == "edited":
+            self._edit(event)
+            self.cells, self.unsaved, self.is_new_tree = {}, {}, True
+            update = self.policy.edited(self.state, self.dataset.space, self.dataset.record())
         else:
             return
         self.state, self.prepared = update.state, False
@@ -237,56 +250,21 @@ class Model:
         self.unsaved.update(cells)
 
 
-def start(study: StudyRow) -> Model:
-    """The model of a study in which nothing has happened."""
-    definition = definition_of(study.definition)
-    space, config = definition.space(), definition.config(study.engine_revision)
-    policy = policy_of(config)
-    state = policy.start(space, config, study.seed)
-    counts_moved = study.engine_revision >= COUNTS_MOVED_SINCE
-    dataset = Dataset(space, definition.sign, counts_moved=counts_moved, metrics=definition.metrics_with_bounds)
-    model = Model(
-        definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
-    )
-    model.has_moved = study.model is None
-    return model
-
-
-def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dictionary: tuple[int, ...]) -> Model:
-    """The model as of ``studies.folded``, from its rows.
-
-    Args:
-        study: the row.
-        log: its events up to ``folded``.
-        cells, dictionary: the rows, as of ``folded``.
-    """
-    model = start(study)
-    model.accept(log)
-    model.cells = cells
-    space, config = model.dataset.space, model.definition.config(study.engine_revision)
-    record = model.dataset.record()
-    model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
-    model.saved_seq, model.saved_dictionary = study.folded, frozenset(dictionary)
-    # Figures of older versions do not say which event they are as of: it is the one of the rows.
-    model.has_moved = study.model is None or study.model.get("position", model.position) != model.position
-    model.prepared = False
-    return model
-
-
 def is_decision(event: EventRow) -> bool:
     """Whether the engine chose the point of this event."""
     return event.kind == "suggested" and event.payload["origin"] == "policy"
 
 
 def _superseded(log: Sequence[EventRow]) -> set[int]:
-    """Indices of the observations after which a correction rebuilds the model before anything asks it for a point.
+    """Indices of the observations after which a correction, or an edit of the space, rebuilds the model before anything
+    asks it for a point.
 
     They need not be folded, and one that cannot be folded does no more harm.
     """
     found, is_rebuilt = set(), False
     for index in range(len(log) - 1, -1, -1):
         event = log[index]
-        if event.kind == "corrected":
+        if event.kind in ("corrected", "edited"):
             is_rebuilt = True
         elif is_decision(event):
             is_rebuilt = False

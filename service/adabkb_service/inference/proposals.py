@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.answers import Prediction
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.moves import Phase
@@ -160,4 +160,5 @@ def _known(connection: Connection, study: StudyRow) -> set[bytes]:
     handed_out = trials.page(connection, study.id, state=None, after=0, limit=MOST_KNOWN)
     evaluated = observations.page(connection, study.id, 0, MOST_KNOWN)
     points = [row.parameters for row in handed_out] + [row.parameters for row in evaluated]
-    return {space.encode(point).tobytes() for point in points}
+    positions = map(space.position, points)
+    return {position.tobytes() for position in positions if position is not None}

@@ -16,7 +16,8 @@ import numpy as np
 from cachetools import LRUCache
 from sqlalchemy import Connection
 
-from adabkb_service.inference.model import Model, restore
+from adabkb_service.inference.model import Model
+from adabkb_service.inference.restore import restore
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
@@ -80,7 +81,7 @@ class ModelStore:
             study = studies.find(connection, study_id)
             if study is None or study.incarnation != incarnation:
                 return None
-            log = events.page(connection, study_id, 0, study.folded) if study.folded else []
+            log = events.page(connection, study_id, 0, max(study.folded, 1))
             cells = rows.read_cells(connection, study_id)
             return restore(study, log, cells, rows.read_dictionary(connection, study_id))
 
@@ -101,11 +102,15 @@ class ModelStore:
             folded = studies.lock_folded(connection, study_id, model.incarnation)
             if folded is None or folded > model.seq:
                 return
-            if folded != model.saved_seq or model.saved_dictionary is None:
+            if model.is_new_tree:
+                rows.clear(connection, study_id)
+                model.saved_dictionary = frozenset()
+            elif folded != model.saved_seq or model.saved_dictionary is None:
                 model.saved_dictionary = frozenset(rows.read_dictionary(connection, study_id))
             write(connection, study_id, model.unsaved, model.saved_dictionary, dictionary)
             studies.save_model(connection, study_id, model.incarnation, folded=model.seq, checkpoint=checkpoint)
         model.unsaved, model.saved_dictionary, model.saved_seq = {}, dictionary, model.seq
+        model.is_new_tree = False
 
 
 def write(

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adabkb_service.contract import analysis as answers
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
-from adabkb_service.operations.predict import described_cells
+from adabkb_service.operations.predict import check_same_space, described_cells, row
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import studies
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study import render
+from adabkb_service.study.contention import again
 
 MOST_POINTS = 1000
 """Points of a slice."""
@@ -57,15 +57,22 @@ def slice_through(
         Invalid: there are no such parameters, or no such values, or too many points, or a parameter is inactive there.
         Unavailable: the model is out of order.
     """
-    with service.database.reading() as connection:
-        space = definition_of(studies.get(connection, study_id).definition).space()
+    return again(_slice_through, service, study_id, names, points, at)
+
+
+def _slice_through(
+    service: Service, study_id: str, names: Sequence[str], points: int | None, at: Mapping[str, Any]
+) -> answers.Slice:
+    before = row(service, study_id)
+    space = definition_of(before.definition).space()
     faults = [*_of_names(space, names), *_of_others(space, names, at), *_of_points(names, points)]
     if faults := faults or _of_conditions(space, names, at):
         raise Invalid(faults)
     order = [axis.name for axis in space.axes]
     base = {i: axis.encode(at[axis.name]) for i, axis in enumerate(space.axes) if axis.name in at}
     axes, count = [order.index(name) for name in names], points or POINTS[len(names)]
-    _, found = service.ask(study_id, "slice_through", axes, count, base)
+    after, found = service.ask(study_id, "slice_through", axes, count, base)
+    check_same_space(before, after)
     return answers.Slice(
         results=found.results,
         axes=[answers.SliceAxis(name=name, values=line) for name, line in zip(names, found.values, strict=True)],
@@ -85,8 +92,8 @@ def partition(
     """
     page, found, last = described_cells(service, study_id, "partition", after, limit, status)
     cells = [
-        answers.PartitionCell(key=row.key, depth=row.depth, status=row.status, **vars(cell))
-        for row, cell in zip(page, found, strict=True)
+        answers.PartitionCell(key=each.key, depth=each.depth, status=each.status, **vars(cell))
+        for each, cell in zip(page, found, strict=True)
     ]
     return cells, last
 

@@ -50,6 +50,5 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
         }
         draft.record("corrected", payload, was.trial)
     lifecycle.settle(draft)
-    return Outcome(
-        Corrected(observation=render.observation(draft.observation(seq)), study=lifecycle.summary(draft.study))
-    )
+    corrected = render.observation(draft.observation(seq), draft.space)
+    return Outcome(Corrected(observation=corrected, study=lifecycle.summary(draft.study)))

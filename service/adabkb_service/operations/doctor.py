@@ -8,13 +8,15 @@ from typing import Any, get_args
 
 from sqlalchemy import Connection, text
 
-from adabkb_service.contract.study import CHANGEABLE, definition_of
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.cells import NEW_TREE, ROOT
+from adabkb_service.engine.space import Space
 from adabkb_service.errors import Invalid, shown
 from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import Row, StudyRow, TrialRow, TrialState, as_values
+from adabkb_service.storage.rows import ObservationRow, Row, StudyRow, TrialRow, TrialState, as_values
 from adabkb_service.study import lifecycle
 from adabkb_service.study.logged import LoggedStudy, replayed
 from adabkb_service.study.points import feasible_point
@@ -99,10 +101,12 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
         *_trials(study, logged, their_trials),
         *_differences("observation", logged.observations, {row.seq: row for row in results}),
         *_differences("report", logged.reports, {(row.trial, row.attempt, row.step): row for row in curves}),
-        *_points(study, logged),
+        *_points(logged),
     ]:
         yield Finding(study.id, what, RESTORE)
-    decided = {event.trial for event in log if event.kind == "suggested" and event.seq <= study.folded}
+    edits = [event.seq for event in log if event.kind == "edited" and event.seq <= study.folded]
+    tree_since = max(edits, default=0)  # an edit of the space begins a new tree
+    decided = {event.trial for event in log if event.kind == "suggested" and tree_since < event.seq <= study.folded}
     points = len(results) + sum(row.estimate is not None for row in their_trials)
     for what in _model(connection, study, [row for row in their_trials if row.number in decided], points):
         yield Finding(study.id, what, REPLAY)
@@ -161,17 +165,33 @@ def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -
                     yield f"{name} {number} has the {field} {now[field]!r}, but {was[field]!r} in the log"
 
 
-def _points(study: StudyRow, told: LoggedStudy) -> Iterator[str]:
-    """Every point is one of the space, in the form that is stored."""
-    space = definition_of(study.definition).space()
+def _points(told: LoggedStudy) -> Iterator[str]:
+    """Every point is one of the space as it was then, in the form that is stored; a result may be of a trial from
+    before an edit."""
+    spaces: dict[int, Space] = {}
     for name, found in (("trial", told.trials), ("observation", told.observations)):
         for number, row in found.items():
-            try:
-                sound = feasible_point(space, row.parameters, "") == row.parameters
-            except Invalid:
-                sound = False
-            if not sound:
+            definition = told.first_definitions[name, number]
+            if id(definition) not in spaces:
+                spaces[id(definition)] = definition_of(definition).space()
+            if not (_is_sound(row.parameters, spaces[id(definition)]) or _is_as_handed_out(told, row)):
                 yield f"{name} {number} is at {row.parameters}, which is no point of the space"
+
+
+def _is_sound(parameters: dict[str, Any], space: Space) -> bool:
+    try:
+        return feasible_point(space, parameters, "") == parameters
+    except Invalid:
+        return False
+
+
+def _is_as_handed_out(told: LoggedStudy, row: TrialRow | ObservationRow) -> bool:
+    """Whether a result is at the point of its trial."""
+    return (
+        isinstance(row, ObservationRow)
+        and row.trial is not None
+        and row.parameters == told.trials[row.trial].parameters
+    )
 
 
 def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine, ReportLine
 from adabkb_service.contract.metrics import metrics_of
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations import manage
 from adabkb_service.operations.service import Service
@@ -99,8 +99,9 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
     line("study", format=FORMAT, **lifecycle.full(study).model_dump(mode="json"))
     for trial in _trials(connection, study):
         shown("trial", render.trial(trial))
+    space = definition_of(study.definition).space()
     for observation in _observations(connection, study):
-        shown("observation", render.observation(observation))
+        shown("observation", render.observation(observation, space))
     for report in _reports(connection, study):
         shown("report", render.report_line(report))
     for event in _all(lambda last: events.portion(connection, study.id, last, PAGE).rows, "seq"):
@@ -119,14 +120,15 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
 
 
 def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
-    names = [parameter.name for parameter in definition_of(study.definition).parameters]
+    space = definition_of(study.definition).space()
+    names = [parameter.name for parameter in space.parameters]
     fixed = ["seq", "trial", "attempt", "value", "std_error", "excluded", "observed_at"]
     measured = [(field, metric.name) for field in ("metrics", "std_errors") for metric in metrics_of(study.definition)]
     table = csv.writer(file, lineterminator="\n")
     columns = [f"{field}.{name}" for field, name in measured]
     table.writerow([*fixed, *(f"parameters.{name}" for name in names), *columns])
     for observation in _observations(connection, study):
-        shown = render.observation(observation).model_dump(mode="json")
+        shown = render.observation(observation, space).model_dump(mode="json")
         known = observation.parameters
         point = (_cell(known[name]) if name in known else None for name in names)  # None: inactive
         more = (shown[field].get(name) for field, name in measured)

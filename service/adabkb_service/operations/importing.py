@@ -20,8 +20,10 @@ from sqlalchemy import Connection
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
-from adabkb_service.contract.study import CHANGEABLE, definition_of
+from adabkb_service.contract.stored import definition_of, edited
+from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.contract.wording import sentence
+from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.operations import doctor
 from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
@@ -179,11 +181,11 @@ def _trials(told: LoggedStudy, shown: list[Line]) -> list[TrialRow]:
 
 def _check_results(told: LoggedStudy, shown: list[Line]) -> None:
     """The results, which are made from the log, are those that the file shows."""
-    lines = {line.content.seq: line for line in shown}
+    lines, space = {line.content.seq: line for line in shown}, definition_of(told.study.definition).space()
     _check_complete("observations", told.observations, lines, shown)
     for seq, row in told.observations.items():
         at, observation = lines[seq]
-        if dict(render.observation(row)) != dict(observation) or not math.isfinite(observation.value):
+        if dict(render.observation(row, space)) != dict(observation) or not math.isfinite(observation.value):
             _refuse(at, f"observation {seq} is not what the log says")
 
 
@@ -217,7 +219,7 @@ def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
 def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     """The cells are a tree, and the model comes to life from what was kept of it."""
     # The engine, which a server seldom needs in its own process: when it restores a study from the trash.
-    from adabkb_service.inference.model import restore  # noqa: PLC0415
+    from adabkb_service.inference.restore import restore  # noqa: PLC0415
 
     cells, at = _cells(found), found["model"][0].number
     cell_lines = {line.content.key: line.number for line in found["cell"]}
@@ -228,13 +230,13 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     for number, row in found["dictionary"]:
         if row.ordinal >= study.observations + study.stopped:
             _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations + study.stopped}")
-    learned, dimension = study.checkpoint or {}, definition_of(study.definition).space().dimension
+    learned, dimension = study.checkpoint or {}, _space(log, study.folded).dimension
     if len(learned.get("lengthscales", range(dimension))) != dimension:
         _refuse(at, "the model needs one lengthscale per parameter")
     if (part := learned.get("additive")) and len(part["shares"]) != dimension:
         _refuse(at, "the additive part of the model needs one share per parameter")
     try:
-        model = restore(study, log[: study.folded], cells, tuple(_ordinals(found)))
+        model = restore(study, log[: max(study.folded, 1)], cells, tuple(_ordinals(found)))
         model.figures()
     except Exception as error:  # the engine may raise anything
         _refuse(at, f"the model cannot be restored (adabkb replay rebuilds it, before the export): {error}", error)
@@ -243,6 +245,15 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
             model.policy.cell_box(model.state, key)
         except Exception as error:
             _refuse(cell_lines[key], f"{key} is no cell of this study: {error}", error)
+
+
+def _space(log: list[EventRow], folded: int) -> Space:
+    """The space as of an event."""
+    definition = log[0].payload["definition"]
+    for event in log[:folded]:
+        if event.kind == "edited":
+            definition = edited(definition, event.payload)
+    return definition_of(definition).space()
 
 
 def _check_keys(study: StudyRow, keys: list[Line]) -> None:

@@ -11,6 +11,7 @@ from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.outside import WITHDRAWN, is_outside
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
@@ -76,7 +77,7 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
 
     Raises:
         StudyNotFound, TrialNotFound: there is no such thing.
-        TrialFinished: it has a result.
+        TrialFinished: it has a result, or is outside of the study's space, which was edited.
         StudyComplete: the study has converged, and hands out no trial any more.
     """
     return Request(study_id, Held, partial(_try_again, number, body), key, disturbs=True)
@@ -91,6 +92,8 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
         raise TrialFinished(f"Trial {number} was stopped; only a failed trial can be retried.")
     if lifecycle.standing(draft.study) == ("complete", "converged"):
         raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
+    if trial.state == "failed" and is_outside(draft, trial):
+        raise TrialFinished(f"Trial {number} is {WITHDRAWN}: it cannot be retried unless an edit lets it in again.")
     if trial.state == "failed":
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
     return _held(draft, draft.trial(number))

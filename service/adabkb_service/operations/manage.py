@@ -15,7 +15,8 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
-from adabkb_service.contract.study import CHANGEABLE, Stop, StudyDefinition, definition_of
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.study import CHANGEABLE, Stop, StudyDefinition
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.errors import (
     FieldError,
@@ -26,6 +27,7 @@ from adabkb_service.errors import (
     shortened,
     shown,
 )
+from adabkb_service.operations.edit import edit
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, grants, idempotency, studies
 from adabkb_service.storage.model import write_cells
@@ -113,7 +115,7 @@ def _check_reached(study_id: str, caller: Caller) -> None:
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     """Fields that can be changed are compared with what they are now, if they are given at all. The others are
     compared with the definition as first given; a field that is newer than it was at its default."""
-    was = definition_of(existing.definition).model_dump(mode="json")
+    was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
     given = definition.model_dump(mode="json")
     for name in CHANGEABLE:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
@@ -195,18 +197,19 @@ def readable(caller: Caller) -> list[ColumnElement[bool]]:
 def change(
     study_id: str, changes: dict[str, Any], revisions: frozenset[int] | None = None, key: Key | None = None
 ) -> Request[answers.Study]:
-    """Change a study's limits and tags, pause or resume it.
+    """Change a study's limits and tags, edit its space, pause or resume it.
 
     Args:
         study_id: which study.
-        changes: new values of ``CHANGEABLE`` fields, and ``state``: "paused" or "running".
+        changes: new values of ``CHANGEABLE`` fields, ``state``: "paused" or "running", and ``parameters`` and
+            ``defaults`` as ``edit`` takes them.
         revisions: refuse unless the study is at one of these; None for any.
         key: of the request.
 
     Raises:
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
-        Invalid: its algorithm does not go with the rules to stop.
+        Invalid: its algorithm does not go with the rules to stop, or see ``edit``.
     """
     return Request(study_id, answers.Study, partial(_change, changes, revisions), key, follows_model=True)
 
@@ -220,6 +223,8 @@ def _change(
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
         draft.record("paused" if is_paused else "resumed", {})
+    if "parameters" in changes or "defaults" in changes:
+        edit(draft, changes.get("parameters"), changes.get("defaults"))
     new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
     if new:
         draft.record("updated", {"changes": new})

@@ -35,7 +35,7 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
 
 def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
     recorded = record(draft, result)
-    item = _item(recorded)
+    item = _item(draft, recorded)
     lifecycle.settle(draft)
     answer = Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(draft.study))
     return Outcome(answer, fates=[recorded.fate])
@@ -69,7 +69,7 @@ def _items(body: BatchBody, describe: Describe, draft: Draft) -> tuple[list[Batc
     for result in body.items:
         try:
             recorded = record(draft, result)
-            items.append(_item(recorded))
+            items.append(_item(draft, recorded))
             fates.append(recorded.fate)
         except AdaBKBError as refusal:
             described = describe(refusal)
@@ -84,9 +84,9 @@ def _batch_answer(items: list[BatchItem], summary: StudySummary, body: BatchBody
     return ObservedBatch(items=shown, dry_run=body.dry_run, study=summary)
 
 
-def _item(recorded: Recorded) -> BatchItem:
+def _item(draft: Draft, recorded: Recorded) -> BatchItem:
     return BatchItem(
         status=200,
         trial=None if recorded.trial is None else render.trial(recorded.trial),
-        observation=None if recorded.observation is None else render.observation(recorded.observation),
+        observation=None if recorded.observation is None else render.observation(recorded.observation, draft.space),
     )

@@ -12,11 +12,13 @@ from cachetools import LRUCache
 from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.contract import answers
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of, is_edited
+from adabkb_service.engine.space import Space
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, overview, studies
 from adabkb_service.storage.rows import StudyRow, StudyState, TrialState
 from adabkb_service.study import lifecycle, render
+from adabkb_service.study.ranking import counting, merit
 
 MOST_RESULTS = 1500
 """Of a study with more results, a chart gets about so many."""
@@ -111,7 +113,8 @@ class Overview:
             study = studies.get(connection, study_id)
             rows = overview.thinned(connection, study_id, study.observations, MOST_RESULTS)
             best = self._records_of(connection, study)
-        return {"count": study.observations, "results": [_result(row) for row in rows], "records": best}
+        space = definition_of(study.definition).space()
+        return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}
 
     def timeline(self, study_id: str) -> list[answers.Trial]:
         """The trials that were leased last, by number.
@@ -146,7 +149,8 @@ class Overview:
     def results_of(self, study_id: str, trial: int) -> Sequence[answers.Observation]:
         """The observations of a trial, in order."""
         with self._service.database.reading() as connection:
-            return [render.observation(row) for row in observations.of_trial(connection, study_id, trial)]
+            space = definition_of(studies.get(connection, study_id).definition).space()
+            return [render.observation(row, space) for row in observations.of_trial(connection, study_id, trial)]
 
     def _records_of(self, connection: Connection, study: StudyRow) -> Records:
         key = (study.incarnation, study.head)
@@ -154,13 +158,24 @@ class Overview:
             known = self._records.get(key)
         if known is not None:
             return known
-        maximize = definition_of(study.definition).direction == "maximize"
-        found = overview.records(connection, study.id, maximize=maximize) if study.observations else []
+        found = _records(connection, study) if study.observations else []
         with self._guard:
             self._records[key] = found
         return found
 
 
-def _result(row: overview.ResultRow) -> dict[str, Any]:
-    view = render.observation(row.observation).model_dump(mode="json")
+def _records(connection: Connection, study: StudyRow) -> Records:
+    if not is_edited(study.definition):
+        maximize = definition_of(study.definition).direction == "maximize"
+        return overview.records(connection, study.id, maximize=maximize)
+    found: Records = []  # which results count, the database cannot tell
+    for row in filter(counting(study), observations.every(connection, study.id).values()):
+        if not found or merit(study, row.value) > merit(study, found[-1][1]):
+            found.append((row.seq, row.value))
+    return found
+
+
+def _result(row: overview.ResultRow, space: Space) -> dict[str, Any]:
+    view = render.observation(row.observation, space).model_dump(mode="json")
+    view["excluded"] = view["excluded"] or view.get("outside", False)  # neither counts
     return {**view, "phase": row.phase, "expected": row.expected, "worker": row.worker, "cell": row.cell}

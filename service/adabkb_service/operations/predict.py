@@ -12,14 +12,16 @@ import numpy as np
 
 from adabkb_service.contract import model as answers
 from adabkb_service.contract.answers import Best
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import FEASIBLE
-from adabkb_service.errors import FieldError, Invalid, Unavailable
+from adabkb_service.errors import Contention, FieldError, Invalid, Unavailable
+from adabkb_service.inference.proposals import Expected
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import CellRow, CellStatus, StudyRow
 from adabkb_service.study import render
+from adabkb_service.study.contention import again
 from adabkb_service.study.points import checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
 
@@ -43,7 +45,7 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
     try:
         study, (found, gap) = service.ask(study_id, "recommended", required)
     except Unavailable:
-        study = _row(service, study_id)
+        study = row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
     else:
         if found is not None:
@@ -82,14 +84,21 @@ def predict(
     with service.database.reading() as connection:
         if known := recall(connection, key, answers.Predictions):
             return known
-        space = definition_of(studies.get(connection, study_id).definition).space()
-    checked = [checked_point(space, point, f"/points/{i}") for i, point in enumerate(points)]
-    _, found = service.ask(study_id, "predicted", np.array([space.encode(point) for point in checked]))
-    predictions = [render.prediction(each) for each in found]
+    predictions = [render.prediction(each) for each in again(_predicted, service, study_id, points)]
     outcome = Outcome(answers.Predictions(predictions=predictions))
     if key is None:
         return outcome
     return service.do(Request(study_id, answers.Predictions, lambda _, __: outcome, key))
+
+
+def _predicted(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]) -> list[Expected]:
+    before = row(service, study_id)
+    space = definition_of(before.definition).space()
+    checked = [checked_point(space, point, f"/points/{i}") for i, point in enumerate(points)]
+    after, found = service.ask(study_id, "predicted", np.array([space.encode(point) for point in checked]))
+    check_same_space(before, after)
+    predictions: list[Expected] = found
+    return predictions
 
 
 def model(service: Service, study_id: str) -> answers.Model:
@@ -101,7 +110,7 @@ def model(service: Service, study_id: str) -> answers.Model:
     try:
         study, figures = service.ask(study_id, "figures")
     except Unavailable:
-        study = _row(service, study_id)
+        study = row(service, study_id)
         figures = {**(study.model or _first_figures(study)), "learned": study.checkpoint}
     summary, algorithm = dict(render.model_summary(study)), definition_of(study.definition).algorithm
     return answers.Model(**{**summary, **figures}, algorithm=algorithm, seed=study.seed)
@@ -110,7 +119,7 @@ def model(service: Service, study_id: str) -> answers.Model:
 def _first_figures(study: StudyRow) -> dict[str, Any]:
     """The figures of a study in which nothing has happened."""
     # The engine, which a server seldom needs in its own process.
-    from adabkb_service.inference.model import start  # noqa: PLC0415
+    from adabkb_service.inference.restore import start  # noqa: PLC0415
 
     return start(study).figures()
 
@@ -123,8 +132,8 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
     """
     page, boxes, last = described_cells(service, study_id, "boxes", after, limit)
     cells = [
-        answers.Cell(key=row.key, depth=row.depth, status=row.status, low=low, high=high, centroid=centroid)
-        for row, (low, high, centroid) in zip(page, boxes, strict=True)
+        answers.Cell(key=cell.key, depth=cell.depth, status=cell.status, low=low, high=high, centroid=centroid)
+        for cell, (low, high, centroid) in zip(page, boxes, strict=True)
     ]
     return cells, last
 
@@ -146,10 +155,17 @@ def described_cells(
     Raises:
         Unavailable: the model is out of order.
     """
-    service.ask(study_id, "stored")
+    return again(_described_cells, service, study_id, question, after, limit, status)
+
+
+def _described_cells(
+    service: Service, study_id: str, question: str, after: int, limit: int, status: CellStatus | None
+) -> tuple[list[CellRow], list[Any], int | None]:
+    before, _ = service.ask(study_id, "stored")
     with service.database.reading() as connection:
         page = rows.page_of_cells(connection, study_id, after, limit, status)
-    _, described = service.ask(study_id, question, [row.key for row in page])
+    now, described = service.ask(study_id, question, [cell.key for cell in page])
+    check_same_space(before, now)
     return page, described, page[-1].id if len(page) == limit else None
 
 
@@ -163,6 +179,22 @@ def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[
     return [answers.DictionaryPoint(ordinal=ordinal, parameters=parameters) for ordinal, parameters in found]
 
 
-def _row(service: Service, study_id: str) -> StudyRow:
+def row(service: Service, study_id: str) -> StudyRow:
+    """A study as it is stored.
+
+    Raises:
+        StudyNotFound: there is no such study.
+    """
     with service.database.reading() as connection:
         return studies.get(connection, study_id)
+
+
+def check_same_space(before: StudyRow, after: StudyRow) -> None:
+    """Refuse an answer of a model to a question about another version of its space.
+
+    Raises:
+        Contention: the space was edited between the two.
+    """
+    versions = {definition_of(study.definition).space_version for study in (before, after)}
+    if len(versions) > 1:
+        raise Contention(f"The space of study {after.id!r} was edited meanwhile; try again.")

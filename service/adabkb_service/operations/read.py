@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from adabkb_service.contract import answers, history
 from adabkb_service.contract.attributes import as_text, sought
 from adabkb_service.contract.curves import CurvePoint
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage.rows import TrialRow, TrialState
@@ -82,9 +83,10 @@ def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
 def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation]:
     """Observations by seq, those after one seq."""
     with service.database.reading() as connection:
-        studies.get(connection, study_id)
+        space = definition_of(studies.get(connection, study_id).definition).space()
         found = observations.portion(connection, study_id, after, limit)
-    return Page([render.observation(row) for row in found.rows], None if found.is_last else found.rows[-1].seq)
+    items = [render.observation(row, space) for row in found.rows]
+    return Page(items, None if found.is_last else found.rows[-1].seq)
 
 
 def list_reports(

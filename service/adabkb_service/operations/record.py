@@ -8,11 +8,13 @@ from typing import Any
 
 from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.requests import ObserveBody, PointValueBody, TrialFailureBody, TrialValueBody
+from adabkb_service.contract.stored import is_edited
 from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.measurements import checked_metrics
+from adabkb_service.study.outside import evaluated
 from adabkb_service.study.points import feasible_point
 from adabkb_service.study.request import Fate
 
@@ -53,8 +55,8 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     _check_not_stopped(trial)
     metrics = checked_metrics(metrics_of(draft.study.definition), result)
     parameters = trial.parameters
-    if result.parameters is not None:
-        parameters = feasible_point(draft.space, result.parameters, "/parameters")
+    if result.parameters is not None and not (is_edited(draft.study.definition) and result.parameters == parameters):
+        parameters = feasible_point(draft.space, evaluated(draft, trial, result.parameters), "/parameters")
     earlier = None
     if trial.state == "completed":  # by its first result, whatever attempt that was of
         earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)

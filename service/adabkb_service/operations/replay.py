@@ -12,6 +12,7 @@ from adabkb_service.contract.answers import StudySummary
 from adabkb_service.errors import Busy, FieldError, Invalid
 from adabkb_service.inference import model as models
 from adabkb_service.inference.model import Model
+from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import write
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
@@ -79,7 +80,7 @@ def replay(service: Service, study_id: str) -> Replayed:
 
 def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
     """The model after the whole log, and its rows as of the event that the stored ones include."""
-    model = models.start(study)
+    model = start(study, log[0])
     try:
         model.fold(log[: study.folded])
         as_of_folded = list(model.cells.items()), tuple(sorted(model.dictionary))

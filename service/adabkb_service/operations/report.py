@@ -12,7 +12,7 @@ from functools import partial
 
 from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.reports import MOST_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFinished
 from adabkb_service.operations.lease import check_current, renew
 from adabkb_service.storage.columns import Estimate

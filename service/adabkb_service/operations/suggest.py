@@ -26,13 +26,14 @@ from functools import partial
 
 from adabkb_service.contract.answers import NoTrialReason, Suggested
 from adabkb_service.contract.requests import SuggestBody
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.slices import Slice
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.outside import as_handed_out, withdraw_outside
 from adabkb_service.study.points import check_slice, checked_fixed
 from adabkb_service.study.request import Key, Outcome, Points, Request, Wanted
 
@@ -68,8 +69,14 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
         partial(_hand_out, body),
         key,
         points_wanted=partial(_new_points_wanted, body),
-        first=leases.expire_overdue,
+        first=_make_waiting_ready,
     )
+
+
+def _make_waiting_ready(draft: Draft) -> None:
+    """Let trials whose leases have run out wait again, and take back those that no worker should evaluate."""
+    leases.expire_overdue(draft)
+    withdraw_outside(draft)
 
 
 def _new_points_wanted(body: SuggestBody, draft: Draft) -> Wanted:
@@ -99,7 +106,8 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
 
 def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
     waiting = draft.waiting(body.count, _slice(body, draft)) if draft.study.state == "running" else []
-    rows = [leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting]
+    leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
+    rows = [as_handed_out(draft, trial) for trial in leased]
     rows += [_add(draft, point, body) for point in points]
     lifecycle.settle(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None

@@ -14,7 +14,7 @@ import numpy as np
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import LONGEST_NAME, TrialNotFound, shortened, shown
 from adabkb_service.operations.service import Service
@@ -60,13 +60,15 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
 
 def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.Decision:
     pending, failed = before.awaited()
-    results = sum(not row.excluded for row in before.observations.values())
-    results += sum(row.estimate is not None for row in before.trials.values())  # of stopped trials
+    definition = definition_of(before.study.definition)
+    space, results = definition.space(), len(before.counting())
+    stopped = (row for row in before.trials.values() if row.estimate is not None)
+    results += sum(space.present(row.parameters) is not None for row in stopped)
     best = before.best_observation()
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
-    definition, expected = definition_of(study.definition), event.payload.get("expected")
-    distance = _distance(definition.space(), event.payload["parameters"], before)
-    told = as_best(study, best)
+    expected = event.payload.get("expected")
+    distance = _distance(space, event.payload["parameters"], before)
+    told = as_best(before.study, best)
     gain = None if expected is None or told is None else _gain(definition.sign, expected, told)
     return history.Decision(
         revision=before.study.head,
@@ -86,11 +88,12 @@ def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.
 
 def _distance(space: Space, parameters: dict[str, object], before: LoggedStudy) -> float | None:
     """How far a point is from the nearest earlier one: the largest difference along any axis of the cube."""
-    earlier = [row.parameters for row in before.trials.values()]
-    earlier += [row.parameters for row in before.observations.values()]
+    points = [row.parameters for row in before.trials.values()]
+    points += [row.parameters for row in before.observations.values()]
+    earlier = [position for position in map(space.position, points) if position is not None]
     if not earlier:
         return None
-    apart = np.abs(np.array([space.encode(each) for each in earlier]) - space.encode(parameters))
+    apart = np.abs(np.array(earlier) - space.encode(parameters))
     without_order = [axis.raw_bounds is None for axis in space.axes]
     apart[:, without_order] = apart[:, without_order] > 0.0
     return float(apart.max(axis=1).min())

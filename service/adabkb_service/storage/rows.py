@@ -36,6 +36,7 @@ EventKind = Literal[
     "model_recovered",
     "reported",
     "stopped",
+    "edited",
 ]
 
 
@@ -248,7 +249,7 @@ class EventRow:
     @property
     def concerns_model(self) -> bool:
         """Whether the event can change what the model decides. Points decided ahead are discarded when one occurs."""
-        return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried", "stopped")
+        return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried", "stopped", "edited")
 
     @property
     def brings_result(self) -> bool:

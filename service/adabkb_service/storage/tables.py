@@ -76,7 +76,7 @@ studies = Table(
     "studies",
     metadata,
     Column("id", String(100), primary_key=True),
-    Column("definition", JSON, nullable=False),  # as created, never changed; the columns below may be
+    Column("definition", JSON, nullable=False),  # as created, but for edits of its space; columns below are newer
     Column("seed", BigInteger, nullable=False),
     Column("state", String(20), nullable=False),
     Column("paused", Boolean, nullable=False),

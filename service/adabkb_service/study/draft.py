@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention
@@ -31,9 +30,8 @@ from adabkb_service.storage.rows import (
     TrialRow,
     as_values,
 )
-from adabkb_service.study import log
+from adabkb_service.study import counted, log
 from adabkb_service.study.held import Held
-from adabkb_service.study.ranking import best_of
 
 if TYPE_CHECKING:
     from adabkb_service.storage.database import Database
@@ -62,6 +60,8 @@ class Draft:
         self._trials: dict[int, TrialRow] = {}
         self._observations: dict[int, ObservationRow] = {}
         self._keys: list[KeyRow] = []
+        self._space: tuple[dict[str, Any], Space] | None = None
+        """The space of a definition."""
         self._open = ExitStack()
         self._connection: Connection | None = None
 
@@ -77,10 +77,12 @@ class Draft:
         self._connection = None
         self._open.close()
 
-    @cached_property
+    @property
     def space(self) -> Space:
-        """The search space of the study."""
-        return definition_of(self.study.definition).space()
+        """The search space of the study; an edit changes it."""
+        if self._space is None or self._space[0] is not self.study.definition:
+            self._space = self.study.definition, definition_of(self.study.definition).space()
+        return self._space[1]
 
     @property
     def has_effects(self) -> bool:
@@ -179,7 +181,7 @@ class Draft:
         most = limit if within is None else self._before.study.waiting
         found = trials.claimable(self.connection, self.study.id, most + len(self._trials))
         rows = _merged({row.number: row for row in found}, self._trials)
-        wanted = (row for row in rows if within is None or within.agrees(row.parameters))
+        wanted = (row for row in rows if within is None or within.agrees(self.space.present(row.parameters) or {}))
         return [row for row in wanted if row.state in trials.CLAIMABLE][:limit]
 
     def trial(self, number: int) -> TrialRow:
@@ -217,26 +219,15 @@ class Draft:
 
     def best_observation(self) -> ObservationRow | None:
         """As in ``log.Rows``."""
-        if "outcome_constraints" in self.study.definition:  # which rows keep them, the database cannot tell
-            rows = observations.every(self.connection, self.study.id) | self._observations
-            return best_of(self.study, rows.values())
-        maximize = self.study.definition["direction"] == "maximize"
-        other = observations.best(self.connection, self.study.id, maximize=maximize, but=list(self._observations))
-        return best_of(self.study, [*self._observations.values(), *([] if other is None else [other])])
+        return counted.best(self.connection, self.study, self._observations)
 
     def counting_after(self, seq: int) -> int:
         """As in ``log.Rows``."""
-        others = observations.counting_after(self.connection, self.study.id, seq, but=list(self._observations))
-        return others + sum(row.seq > seq and not row.excluded for row in self._observations.values())
+        return counted.after(self.connection, self.study, self._observations, seq)
 
     def counting_values(self) -> list[float]:
         """As in ``log.Rows``."""
-        values = observations.counting(self.connection, self.study.id)
-        for seq, row in self._observations.items():
-            values.pop(seq, None)
-            if not row.excluded:
-                values[seq] = row.value
-        return [value for _, value in sorted(values.items())]
+        return counted.values(self.connection, self.study, self._observations)
 
     def commit(self) -> Held:
         """Write everything in one transaction; the study as it then is.

@@ -8,7 +8,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import gain
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Reason, StudySummary
-from adabkb_service.contract.study import definition_of
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render
 from adabkb_service.study.draft import Draft

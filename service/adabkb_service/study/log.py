@@ -9,17 +9,16 @@ computed; the study's state follows from its row.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import Any, Protocol
 
-from adabkb_service.contract import gain
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.early_stopping import extended
-from adabkb_service.contract.study import CHANGEABLE, definition_of
+from adabkb_service.contract.stored import definition_of, edited
+from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
-from adabkb_service.study.ranking import as_best, merit, rank
+from adabkb_service.study.standings import after_one, counted_anew
 
 
 class Rows(Protocol):
@@ -89,6 +88,11 @@ CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
 """Columns of an observation that a correction may change; only studies with metrics have those of metrics."""
 Columns = dict[str, Any]
 """New values of the study's columns."""
+FIRST_FIGURES: Mapping[str, Any] = {
+    "gap": None, "beta": 0.0, "leaves": 1, "depth": 0, "dictionary": 0, "basis": 0, "effective_dimension": 0.0,
+    "points": 0, "observations": 0, "offset": 0.0, "scale": 1.0, "clipped": 0, "stopped": False, "exhausted": False,
+}  # fmt: skip
+"""Of a model of an edited space, until it has been built: those of the space before are of no use."""
 
 
 def _unchanged(_: Rows, __: EventRow) -> Columns:
@@ -163,7 +167,7 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
         reason=payload["reason"],
         finished_at=event.created_at,
     )
-    return {**moved, "failures": rows.study.failures + 1}
+    return moved if payload.get("withdrawn") else {**moved, "failures": rows.study.failures + 1}
 
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
@@ -210,14 +214,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         std_errors=payload.get("std_errors"),
     )
     rows.put_observation(row)
-    changed: Columns = {
-        "observations": study.observations + 1,
-        "results_since_best": study.results_since_best + 1,
-        "progress": gain.advance(study.progress, merit(study, row.value)),
-    }
-    best = study.best
-    if best is None or rank(study, row.value, row.metrics) > rank(study, best["value"], best.get("metrics")):
-        changed |= {"best": as_best(study, row), "results_since_best": 0}
+    changed: Columns = {"observations": study.observations + 1, **after_one(study, row)}
     if event.trial is None:
         return changed
     trial = _trial(rows, event)
@@ -238,10 +235,13 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
     if row.trial is not None:
         first = rows.observations_of(row.trial)[0]
         rows.put_trial(replace(rows.trial(row.trial), value=first.value, metrics=first.metrics))
-    best = rows.best_observation()
-    since = 0 if best is None else rows.counting_after(best.seq)
-    progress = reduce(gain.advance, (merit(rows.study, value) for value in rows.counting_values()), None)
-    return {"best": as_best(rows.study, best), "results_since_best": since, "progress": progress}
+    return counted_anew(rows)
+
+
+def _edited(rows: Rows, event: EventRow) -> Columns:
+    definition = edited(rows.study.definition, event.payload)
+    rows.study = replace(rows.study, definition=definition)  # which says what counts
+    return {**counted_anew(rows), "model": {**FIRST_FIGURES, "position": event.seq}}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
@@ -264,6 +264,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "model_recovered": _model_recovered,
     "reported": _reported,
     "stopped": _stopped,
+    "edited": _edited,
 }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from adabkb_service.contract import attributes
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.log import apply, begin
-from adabkb_service.study.ranking import best_of
+from adabkb_service.study.ranking import best_of, counting
 
 
 @dataclass
@@ -23,6 +25,8 @@ class LoggedStudy:
     """By seq."""
     reports: dict[tuple[int, int, int], ReportRow] = field(default_factory=dict)
     """By trial, attempt and step."""
+    first_definitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    """The definition of the study when a "trial" or an "observation" of this number was new."""
     faults: list[str] = field(default_factory=list)
     """How events contradict those before them."""
 
@@ -34,6 +38,7 @@ class LoggedStudy:
 
     def put_trial(self, row: TrialRow) -> None:
         """As in ``Rows``."""
+        self.first_definitions.setdefault(("trial", row.number), self.study.definition)
         self.trials[row.number] = row
 
     def observation(self, seq: int) -> ObservationRow:
@@ -44,6 +49,7 @@ class LoggedStudy:
 
     def put_observation(self, row: ObservationRow) -> None:
         """As in ``Rows``."""
+        self.first_definitions.setdefault(("observation", row.seq), self.study.definition)
         self.observations[row.seq] = row
 
     def observations_of(self, trial: int) -> list[ObservationRow]:
@@ -60,17 +66,24 @@ class LoggedStudy:
 
     def counting_after(self, seq: int) -> int:
         """As in ``Rows``."""
-        return sum(row.seq > seq and not row.excluded for row in self.observations.values())
+        return sum(row.seq > seq for row in self.counting())
 
     def counting_values(self) -> list[float]:
         """As in ``Rows``."""
-        return [row.value for _, row in sorted(self.observations.items()) if not row.excluded]
+        return [row.value for row in self.counting()]
+
+    def counting(self) -> list[ObservationRow]:
+        """The observations that count, in order."""
+        return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))
 
     def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials without a result: those that may still get one, and those that failed."""
+        """Numbers of the trials of the present space without a result: those that may still get one, and those that
+        failed."""
+        space = definition_of(self.study.definition).space()
         told = {row.trial for row in self.observations.values()}
         told |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
-        without = [trial for trial in self.trials.values() if trial.number not in told]
+        unknown = [trial for trial in self.trials.values() if trial.number not in told]
+        without = [trial for trial in unknown if space.present(trial.parameters) is not None]
         failed = [trial.number for trial in without if trial.state == "failed"]
         return [trial.number for trial in without if trial.state != "failed"], failed
 

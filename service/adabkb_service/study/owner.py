@@ -246,7 +246,7 @@ class Owner:
         wanted = turn.points_wanted
         if wanted.count:
             self._wanted_lately = replace(wanted, count=min(wanted.count, MOST_AHEAD))
-        has_results = any(event.kind in ("observed", "failed", "corrected", "stopped") for event in log)
+        has_results = any(event.kind in ("observed", "failed", "corrected", "stopped", "edited") for event in log)
         if has_results and not wanted.count:
             count = min(self._wanted_lately.count, lifecycle.room(turn.draft.study))
             wanted = replace(self._wanted_lately, count=count)

@@ -28,7 +28,7 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> 
     if problems:
         raise _invalid(problems, pointer)
     return {
-        each.name: each.value if isinstance(each, Fixed) else _canonical(each, parameters[each.name])
+        each.name: each.value if isinstance(each, Fixed) else canonical(each, parameters[each.name])
         for each in space.parameters
         if space.is_active(each.name, parameters)
     }
@@ -60,7 +60,7 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     problems = space.problems(fixed, partial=True)
     if problems:
         raise _invalid(problems, pointer)
-    return {axis.name: _canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
+    return {axis.name: canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
 
 
 def check_slice(within: Slice, pointer: str) -> None:
@@ -98,8 +98,8 @@ def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:
     return Invalid(faults, len(problems) - len(faults))
 
 
-def _canonical(axis: Axis, value: Any) -> Any:
-    """1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
+def canonical(axis: Axis, value: Any) -> Any:
+    """A valid value in its parameter's type: 1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
     match axis:
         case FloatAxis():
             return float(value)

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from adabkb_service.contract.metrics import Metrics, metrics_of, total_violation, violations
+from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.storage.rows import ObservationRow, StudyRow
+
+
+def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
+    """Which observations count: those that are not excluded, at points of the space as it is now."""
+    if not is_edited(study.definition):
+        return lambda row: not row.excluded
+    space = definition_of(study.definition).space()
+    return lambda row: not row.excluded and space.present(row.parameters) is not None
 
 
 def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
     """The best of some observations that counts, the earliest of equals."""
-    counting = [row for row in rows if not row.excluded]
-    return max(counting, key=lambda row: (rank(study, row.value, row.metrics), -row.seq), default=None)
+    return max(
+        filter(counting(study), rows), key=lambda row: (rank(study, row.value, row.metrics), -row.seq), default=None
+    )
 
 
 def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | None:
     """An observation as ``studies.best`` keeps it."""
     if row is None:
         return None
-    best = {"parameters": row.parameters, "value": row.value, "trial": row.trial}
+    point = row.parameters
+    if is_edited(study.definition):
+        point = definition_of(study.definition).space().present(point) or point
+    best = {"parameters": point, "value": row.value, "trial": row.trial}
     if row.metrics is None:
         return best
     beyond = violations(metrics_of(study.definition), row.metrics)

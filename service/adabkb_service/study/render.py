@@ -19,7 +19,9 @@ from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import ModelRecommendation
-from adabkb_service.contract.study import Stop, StudyDefinition
+from adabkb_service.contract.stored import StoredDefinition, is_edited
+from adabkb_service.contract.study import Stop
+from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 
@@ -51,9 +53,10 @@ def trial(row: TrialRow) -> Trial:
     )
 
 
-def observation(row: ObservationRow) -> Observation:
-    """A row as its view."""
-    return Observation.model_validate(row, from_attributes=True)
+def observation(row: ObservationRow, space: Space) -> Observation:
+    """A row as its view, in a study with this space."""
+    found = Observation.model_validate(row, from_attributes=True)
+    return found.model_copy(update={"outside": True}) if space.present(row.parameters) is None else found
 
 
 def report_line(row: ReportRow) -> ReportLine:
@@ -112,12 +115,14 @@ def model_summary(row: StudyRow) -> ModelSummary:
     )
 
 
-def study(row: StudyRow, definition: StudyDefinition, summary: StudySummary) -> Study:
+def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) -> Study:
     """A study in full, from its row and its summary."""
     return Study(
         **dict(summary),
         direction=definition.direction,
         parameters=definition.parameters,
+        space_version=definition.space_version if is_edited(row.definition) else None,
+        defaults=definition.defaults,
         algorithm=definition.algorithm,
         constraints=definition.constraints,
         budget=row.budget,

@@ -157,7 +157,9 @@ class Turn:
             draft.set_figures({**(draft.study.model or {}), "exhausted": True})
         count, size = len(draft.log), draft.study.log_bytes
         outcome = request.perform(draft, points)
-        if request.spend is not None and (new := sum(map(_is_new, draft.log[count:]))):
+        added = draft.log[count:]
+        new, is_edit = sum(map(_is_new, added)), any(event.kind == "edited" for event in added)
+        if request.spend is not None and (new or is_edit):
             request.spend(Usage(0, new, draft.study.log_bytes - size))
         if from_model and draft.new_position is not None:
             self.ahead.handed_out(from_model, draft.new_position if from_model == len(points) else -1)

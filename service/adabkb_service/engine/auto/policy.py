@@ -43,7 +43,7 @@ from adabkb_service.engine.auto.outcomes import Constrained, IndexBound, View, i
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
 from adabkb_service.engine.auto.report import cell_indices, dictionary, learned, mean, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
-from adabkb_service.engine.auto.restore import marks_changed, rebuild, restore, start
+from adabkb_service.engine.auto.restore import edited, marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import maximize_ucb, scattered
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
@@ -284,6 +284,7 @@ class Auto(Policy[Config, State]):
     prepare = staticmethod(prepare)
     prepared_alike = staticmethod(prepared_alike)
     rebuild = staticmethod(rebuild)
+    edited = staticmethod(edited)
     dictionary = staticmethod(dictionary)
     learned = staticmethod(learned)
     exhausted = staticmethod(exhausted)

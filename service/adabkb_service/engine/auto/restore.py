@@ -15,6 +15,7 @@ from adabkb_service.engine.auto.constrained import without_infeasible
 from adabkb_service.engine.auto.learning import relearned
 from adabkb_service.engine.auto.state import State, fitted
 from adabkb_service.engine.auto.tree import PRUNED, Tree, grown, root
+from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.moves import Cells, Update
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
@@ -74,6 +75,18 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     metrics = tuple(relearned(*each) for each in zip(blank.metrics, record.metrics, strict=True))
     anew = relearned(replace(blank, metrics=metrics), record)
     return Update(anew, marks_changed(state.tree, anew.tree))
+
+
+def edited(state: State, space: Space, record: Record) -> Update[State]:
+    """The study in an edited space: its cells are those of a new tree, and everything is learned anew.
+
+    Args:
+        state: of the study.
+        space: as it is now.
+        record: the results that count in it, in log order.
+    """
+    update = rebuild(_blank(replace(state.problem, space=space), root()), record, {})
+    return Update(update.state, {**NEW_TREE, **update.cells})
 
 
 def marks_changed(before: Tree, after: Tree) -> Cells:

@@ -4,7 +4,7 @@ import { reachable } from "./calls.js";
 import { figure, shown, tellTimes } from "./words.js";
 
 const MOST_LINES = 200;
-const KINDS = ["created", "suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "paused", "resumed", "updated", "completed", "corrected", "model_failed", "model_recovered", "stopped"];
+const KINDS = ["created", "suggested", "queued", "leased", "expired", "released", "observed", "failed", "retried", "annotated", "paused", "resumed", "updated", "completed", "corrected", "model_failed", "model_recovered", "stopped", "edited"];
 
 const by = (worker) => (worker ? ` to ${worker}` : "");
 const because = (reason) => (reason ? `: ${reason}` : "");
@@ -27,6 +27,7 @@ const SENTENCES = {
   corrected: (payload) => `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${figure(payload.value, 6)}`}${because(payload.reason)}`,
   model_failed: (payload) => `The model cannot follow${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
+  edited: (payload) => `The space was edited, version ${payload.version}`,
   model_recovered: () => "The model follows again",
 };
 

@@ -96,7 +96,7 @@ function errors(found) {
 function told(result) {
   if (!result) return "";
   const lines = [`result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`];
-  lines.push(`${plusMinus(result.value, result.std_error)}${result.excluded ? " (excluded)" : ""}`);
+  lines.push(`${plusMinus(result.value, result.std_error)}${result.outside ? " (outside of the space)" : result.excluded ? " (excluded)" : ""}`);
   if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std)}`);
   const parameters = Object.entries(result.parameters).slice(0, 12);
   return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");

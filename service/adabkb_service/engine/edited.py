@@ -1,0 +1,35 @@
+"""A space that was edited after points of it were stored: which of them are points of the space as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adabkb_service.engine.axes import Value
+from adabkb_service.engine.space import Fixed, Space
+
+
+@dataclass(frozen=True)
+class EditedSpace(Space):
+    """A space of which there are stored points of earlier versions."""
+
+    defaults: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    """By parameter: the value of the points that were stored without it."""
+
+    def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
+        """As in ``Space``: defaults for what a point lacks, and None if it is no point of this version."""
+        point = self.completed(parameters)
+        if self.problems(point) or self.violated(point):
+            return None
+        fixed = {each.name: each.value for each in self.parameters if isinstance(each, Fixed)}
+        values = {name: value for name, value in fixed.items() if self.is_active(name, point)} | point
+        return {each.name: values[each.name] for each in self.parameters if each.name in values}
+
+    def completed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """A point with the defaults of the active parameters that it lacks; an ancestor first, since it decides whether
+        others are active."""
+        point = dict(parameters)
+        while lacking := [name for name in self.defaults.keys() - point.keys() if self.is_active(name, point)]:
+            point |= {name: self.defaults[name] for name in lacking}
+        return point

@@ -1,0 +1,149 @@
+"""PATCH /v1/studies/{id} with ``parameters``: the space of a running study is edited.
+
+An edit is an event that holds the whole space as it is from then on, with a version. What was stored before stays as it
+was; the space says which of it are points of it still (``engine/edited.py``). Those count, and the model is rebuilt
+from them. The others stay on record: they are neither the best result nor in the model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
+from adabkb_service.contract.wording import sentence
+from adabkb_service.engine.space import Fixed
+from adabkb_service.engine.wording import brief
+from adabkb_service.errors import FieldError, Invalid, json_pointer
+from adabkb_service.study.draft import Draft
+from adabkb_service.study.outside import withdraw_outside
+from adabkb_service.study.points import canonical
+
+Fields = Mapping[str, Any]
+
+INSTEAD = "create a study of the edited space, and import the results of this one"
+NEEDS_AUTO = (
+    f"cannot be edited with this algorithm, whose guarantees are about one fixed space; {INSTEAD} (a study with the "
+    "profile auto could be edited)"
+)
+COMPARES = (
+    "cannot be edited with the early_stopping rule {rule}, which compares trials with those of the space as it was; "
+    f"{INSTEAD} (a study with the rule patience, or none, could be edited)"
+)
+NO_DEFAULT = (
+    "is missing: the value that the new parameter {name} had in the trials so far, with which their results count on"
+)
+NOT_EDITED = "is of no use: {name} is not among the parameters of this request; add it there, or leave it out here"
+
+
+def edit(draft: Draft, given: Sequence[Fields] | None, defaults: Fields | None) -> None:
+    """Edit the space of a study, if that changes anything.
+
+    Args:
+        draft: of the study.
+        given: parameters to replace or to add, in the form that is stored; None for none.
+        defaults: values of some of them in the trials so far.
+
+    Raises:
+        Invalid: there is no such space, a default is missing or no value of its parameter, or the study's algorithm
+            or early stopping do not go with edits.
+    """
+    definition = definition_of(draft.study.definition)
+    before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
+    new = {each["name"]: each for each in given or ()}
+    _check_names(given or (), new, defaults or {})
+    if _is_same(before | new, before) and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
+        return
+    _check_study(definition)
+    event: dict[str, Any] = {
+        "version": definition.space_version + 1,
+        "parameters": list((before | new).values()),
+        "defaults": {**_fixed(new, before), **(defaults or {})},
+    }
+    after = _checked(edited(draft.study.definition, event), list(new), before)
+    event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
+    draft.record("edited", event)
+    withdraw_outside(draft)
+
+
+def _is_same(one: Fields, other: Fields) -> bool:
+    """Whether both are the same in JSON: True == 1 in Python, but not there."""
+    return json.dumps(one) == json.dumps(other)
+
+
+def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fields) -> None:
+    faults = [
+        FieldError(f"/parameters/{index}/name", "comes twice; give each parameter once", "duplicate")
+        for index, each in enumerate(given)
+        if any(each["name"] == other["name"] for other in given[:index])
+    ]
+    faults += [
+        FieldError(f"/defaults{json_pointer(name)}", NOT_EDITED.format(name=brief(name)), "default")
+        for name in defaults
+        if name not in new
+    ]
+    if faults:
+        raise Invalid(faults)
+
+
+def _check_study(definition: StoredDefinition) -> None:
+    """Check that the space of a study can be edited at all."""
+    rule, detail = definition.early_stopping, None
+    if not isinstance(definition.algorithm, AutoProfile):
+        detail = NEEDS_AUTO
+    elif rule is not None and rule.compares:
+        detail = COMPARES.format(rule=rule.rule)
+    if detail is not None:
+        raise Invalid([FieldError("/parameters", detail, "cannot_edit")])
+
+
+def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of parameters that are added and do not vary."""
+    return {name: each["value"] for name, each in new.items() if name not in before and each["kind"] == "fixed"}
+
+
+def _checked(stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any]) -> StoredDefinition:
+    """The definition with the edited space, if there is such a study."""
+    try:
+        return StoredDefinition.model_validate(stored)
+    except ValidationError as error:
+        names = [*before, *(name for name in given if name not in before)]
+        raise Invalid(list(_faults(error, names, given))) from error
+
+
+def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) -> Iterator[FieldError]:
+    """What is wrong with the space as a whole, told of the parameters that the request has."""
+    for fault in error.errors(include_url=False, include_input=False):
+        field, *path = fault["loc"]
+        words, place = sentence(fault), ""
+        if field == "parameters" and path:
+            index, *rest = path
+            name = names[int(index)]
+            if name in given:
+                place = json_pointer(given.index(name), *rest)
+            else:
+                words = f"leave {brief(name)} with {'.'.join(map(str, rest))} that {words}"
+        elif field != "parameters":
+            words = f"do not go with the study's {'.'.join(map(str, fault['loc']))}, which {words}"
+        yield FieldError(f"/parameters{place}", words, fault["type"])
+
+
+def _checked_defaults(definition: StoredDefinition, defaults: Fields, added: set[str]) -> dict[str, Any]:
+    """The defaults in the types of their parameters."""
+    faults, found = [], {}
+    for each in definition.space().parameters:
+        if each.name in defaults and (problem := each.problem(defaults[each.name])):
+            faults.append(FieldError(f"/defaults{json_pointer(each.name)}", problem, "invalid_point"))
+        elif each.name in defaults:
+            value = defaults[each.name]
+            found[each.name] = value if isinstance(each, Fixed) else canonical(each, value)
+        elif each.name in added:
+            detail = NO_DEFAULT.format(name=brief(each.name))
+            faults.append(FieldError(f"/defaults{json_pointer(each.name)}", detail, "missing"))
+    if faults:
+        raise Invalid(faults)
+    return found
