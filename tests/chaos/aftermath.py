@@ -51,7 +51,7 @@ def replay(database: str, plans: Sequence[Plan], dice: random.Random, sample: in
     """Replay some studies; what comes out different, or does not come out, is a violation."""
     for plan in dice.sample(plans, min(sample, len(plans))):
         command = [ADABKB, "replay", plan.id, "--database", database, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
         try:
             told = json.loads(done.stdout)
         except ValueError:
