@@ -16,6 +16,9 @@ from tests.servers import server_on
 BOARD: dict[str, Any] = json.loads((Path(__file__).parents[2] / "deploy" / "grafana" / "adabkb.json").read_text())
 NAME = re.compile(r"\b(?:adabkb|process|python)_\w+")
 MATCHED = re.compile(r"(\w+)=~?\"([^\"$]*)\"")
+ALERTS = (
+    (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text().split("### Worth an alert")[1].split("\n## ")[0]
+)
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
 
 
@@ -33,7 +36,7 @@ def test_every_metric_and_label_of_the_board_is_exposed(other_sqlite: str) -> No
         api.post("/v1/studies/s/suggest")
         families = list(text_string_to_metric_families(api.get("/metrics").text))
     names = {f"{family.name}{suffix}" for family in families for suffix in SUFFIXES[family.type]}
-    asked = {name for expression in expressions() for name in NAME.findall(expression)}
+    asked = {name for expression in [*expressions(), ALERTS] for name in NAME.findall(expression)}
     assert asked <= names
     labels = {
         (label, value) for family in families for sample in family.samples for label, value in sample.labels.items()

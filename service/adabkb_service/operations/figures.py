@@ -42,7 +42,7 @@ class Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         """As prometheus_client calls it."""
         running, load = self._running, self._running.inference.load
-        yield _gauge("requests_waiting", "Requests to studies that have no outcome yet.", running.unfinished)
+        yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
         yield _gauge("suggestions_waiting", "Requests that Prefer: wait= lets wait for a trial.", running.waiting.count)
         yield _gauge("studies_in_line", "Studies that wait for a thread.", running.scheduler.in_line)
         yield _gauge("database_connections", "Connections that are in use.", running.database.connections)
