@@ -125,6 +125,17 @@ def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) 
         loaded = re.findall(r"<(?:script|img|link|iframe)[^>]*? (?:src|href)=\"?([^\s\">]+)", text)
         assert not [url for url in loaded if "//" in url], file
     assert "adabkb_service/_site/files/benchmarks/results/quality.json" in site
+    reference = re.sub(r"<[^>]+>|\s", "", pages["adabkb_service/_site/reference/python.html"])
+    assert not [text for text in ("Generator[", "ThebuiltinsTrue", "Listing[") if text in reference], (
+        "as callers see it"
+    )
+    for shown in (
+        "AbstractContextManager[adabkb_client.lease.LeasedTrial]",
+        "AdaBKBSampler",
+        "to_server",
+        "AdaBKBSearchCV",
+    ):
+        assert shown in reference, shown
 
 
 def test_the_commands_of_image_and_compose_run_from_the_wheel(

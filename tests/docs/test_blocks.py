@@ -32,7 +32,7 @@ ELSEWHERE = {
 """Pages that a test of their own runs."""
 NOT_RUN = {
     "index.md": "installs the package and starts a server, as start.md does",
-    "administration.md": "needs systemd, containers and a cluster; tests/deploy reads the recipes and runs their commands",
+    "administration.md": "needs systemd, containers, a cluster; tests/deploy reads the recipes and runs their commands",
     "algorithm.md": "formulas and an export of a decision",
     "http.md": "parts of bodies; guides/curl.md has a whole study",
     "operations.md": "ways to start a server; tests/deploy and tests/cli start it so",
