@@ -126,12 +126,16 @@ def test_the_optimum_of_a_sum_is_found_axis_by_axis(seed: int) -> None:
     """Of 5^8 optima the ascents from 6 random starts find some, the search axis by axis the valley of the best one."""
     view, space = sum_of(seed, 8), unit_space(8)
     everywhere = Slice(space, {})
+
+    def sought(within: Slice) -> search.Search:
+        return search.Search(Domain(space), within, view, 0.0, None, (0, 0), lambda _: False)
+
     starts = np.random.default_rng(seed).random((6, 8))
-    found = search.axis_by_axis(Domain(space), view, 0.0, starts[0], (0, 0), everywhere)
+    found = search.axis_by_axis(sought(everywhere), view, starts[0])
     end = search.ascend(view, found, 0.0, everywhere.free)
     assert view.mean(found)[0] > view.mean(search.ascend(view, starts, 0.0, everywhere.free)).max()
     inside = Slice(space, {space.axes[0].name: 0.25})
-    held = search.axis_by_axis(Domain(space), view, 0.0, inside.put(starts[:1])[0], (0, 0), inside)
+    held = search.axis_by_axis(sought(inside), view, inside.put(starts[:1])[0])
     assert held[0, 0] == 0.25
     for axis in range(8):
         along = np.repeat(end, 200, axis=0)

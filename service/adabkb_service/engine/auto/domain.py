@@ -51,7 +51,7 @@ class Domain:
     def values(self) -> tuple[Array | None, ...]:
         """Per axis, the positions of its values in order; None where it is searched as continuous."""
         return tuple(
-            None if size is None or size > LISTED else np.array([self.position(k, i) for i in range(size)])
+            None if size is None or size > LISTED else np.array([self._position(k, i) for i in range(size)])
             for k, size in enumerate(self.sizes)
         )
 
@@ -97,6 +97,11 @@ class Domain:
 
     def position(self, axis: int, index: int) -> float:
         """Of a discrete axis's value by its index."""
+        values = self.values[axis]
+        return self._position(axis, index) if values is None else float(values[index])
+
+    def _position(self, axis: int, index: int) -> float:
+        """As ``position``, of an axis that is not listed."""
         discrete = self.space.axes[axis]
         assert not isinstance(discrete, FloatAxis)
         return discrete.encode(discrete.value(index))

@@ -44,7 +44,7 @@ from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, re
 from adabkb_service.engine.auto.report import cell_indices, dictionary, learned, mean, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import edited, marks_changed, rebuild, restore, start
-from adabkb_service.engine.auto.search import maximize_ucb, scattered
+from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
 from adabkb_service.engine.metrics import Measured
@@ -229,7 +229,8 @@ def _largest(
     untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
     out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
     draw = (problem.seed, _step(state, out))
-    return maximize_ucb(problem.domain, view, beta, around, draw, out_of_question, within or problem.domain.whole)
+    domain = problem.domain
+    return maximize_ucb(Search(domain, within or domain.whole, view, beta, around, draw, out_of_question))
 
 
 def _best_within(state: State, view: View, within: Slice) -> Array | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from adabkb_service.engine.auto.outcomes import Constrained, View
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.compiled import compiled, inlined
+from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.slices import Slice
 
@@ -44,76 +46,79 @@ LISTED_POINTS = 4096
 """Finite spaces up to this size are looked at as a whole."""
 
 
-def maximize_ucb(
-    domain: Domain,
-    view: View,
-    beta: float,
-    around: Array | None,
-    draw: tuple[int, int],
-    taken: Callable[[Array], bool],
-    within: Slice,
-) -> Array:
-    """The position, (d,), with the largest f~ found.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is looked for: where in a slice of a space the f~ of a posterior is largest."""
 
-    Args:
-        domain: the space.
-        view: the posterior, with what is pending.
-        beta: confidence width.
-        around: (d,) the best point so far.
-        draw: (seed, step) of the random numbers.
-        taken: whether a point is out of the question; if every one that was found is, that is overruled.
-        within: where to look.
-    """
+    domain: Domain
+    """The space."""
+    within: Slice
+    """Where to look."""
+    view: View
+    """The posterior, with what is pending."""
+    beta: float
+    """Confidence width."""
+    around: Array | None
+    """(d,) the best point so far."""
+    draw: tuple[int, int]
+    """(seed, step) of the random numbers."""
+    taken: Callable[[Array], bool]
+    """Whether a point is out of the question; if every one that was found is, that is overruled."""
+
+    def ucb(self, positions: Array) -> Array:
+        """f~ at positions (k, d), shape (k,)."""
+        return self.view.ucb(positions, self.beta)
+
+    def best(self, positions: Array, count: int) -> Array:
+        """The positions, (count, d) at most, of (k, d) with the largest f~, the best first."""
+        return positions[np.argsort(-self.ucb(positions), kind="stable")[:count]]
+
+
+def maximize_ucb(search: Search) -> Array:
+    """The position, (d,), with the largest f~ found."""
+    domain, within, view, taken = search.domain, search.within, search.view, search.taken
     if within.size <= LISTED_POINTS:
-        values = view.ucb(within.points, beta)
+        values = search.ucb(within.points)
         free = _first_free(within.points, values, taken)
         return _best(within.points, values) if free is None else free
     if within.feasible is not None:
-        return _maximize_feasible(domain, view, beta, around, draw, taken, within)
-    found = within.put(candidates(domain, around, draw))
+        return _maximize_feasible(search, within.feasible)
+    found = within.put(candidates(domain, search.around, search.draw))
     if domain.activity.conditional:  # many differ in inactive axes only
         found = distinct(found)
-    values = view.ucb(found, beta)
-    starts = found[np.argsort(-values, kind="stable")[:STARTS]]
+    starts = search.best(found, STARTS)
     if isinstance(view, Surrogate) and view.kernel.additive:
-        starts = np.vstack([starts, axis_by_axis(domain, view, beta, starts[0], draw, within)])
-    ends = np.concatenate([domain.snap(ascend(view, starts, beta, within.free & domain.movable(starts))), starts])
+        starts = np.vstack([starts, axis_by_axis(search, view, starts[0])])
+    movable = within.free & domain.movable(starts)
+    ends = np.concatenate([domain.snap(ascend(view, starts, search.beta, movable)), starts])
     for attempt in range(ATTEMPTS):
-        free = _first_free(ends, view.ucb(ends, beta), lambda point: taken(within.exact(point)))
+        free = _first_free(ends, search.ucb(ends), lambda point: taken(within.exact(point)))
         if free is not None:
             return free
-        random = domain.snap(uniforms(draw[0], -1 - attempt, found.size).reshape(found.shape))
+        random = domain.snap(uniforms(search.draw[0], -1 - attempt, found.size).reshape(found.shape))
         ends, found = found, within.put(random)
-    return _best(ends, view.ucb(ends, beta))
+    return _best(ends, search.ucb(ends))
 
 
-def _maximize_feasible(
-    domain: Domain,
-    view: View,
-    beta: float,
-    around: Array | None,
-    draw: tuple[int, int],
-    taken: Callable[[Array], bool],
-    within: Slice,
-) -> Array:
+def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     """As ``maximize_ucb``, among the points that satisfy the constraints."""
-    feasible = within.feasible
-    assert feasible is not None
+    domain, within, view = search.domain, search.within, search.view
     assert isinstance(view, Surrogate), "a study has constraints on its parameters or on outcomes"
-    found = feasible_candidates(feasible, within.put(candidates(domain, around, draw)), around, draw)
-    starts = found[np.argsort(-view.ucb(found, beta), kind="stable")[:STARTS]]
+    scattered = within.put(candidates(domain, search.around, search.draw))
+    found = feasible_candidates(feasible, scattered, search.around, search.draw)
+    starts = search.best(found, STARTS)
     if view.kernel.additive:
-        along = axis_by_axis(domain, view, beta, starts[0], draw, within)
+        along = axis_by_axis(search, view, starts[0])
         starts = np.vstack([starts, along[feasible.mask(along)]])
-    ends = feasible_ends(domain, view, beta, feasible, starts, domain.snap(ascend(view, starts, beta, within.free)))
+    ascended = domain.snap(ascend(view, starts, search.beta, within.free))
+    ends = feasible_ends(domain, view, search.beta, feasible, starts, ascended)
     points = np.concatenate([ends, starts, feasible.anchors])
     for attempt in range(ATTEMPTS):
-        values = view.ucb(points, beta)
-        free = first_admitted(feasible, points, values, taken)
+        free = first_admitted(feasible, points, search.ucb(points), search.taken)
         if free is not None:
             return free
-        points = feasible.sample((draw[0], -1 - attempt), len(found))
-    best = first_admitted(feasible, feasible.anchors, view.ucb(feasible.anchors, beta), lambda _: False)
+        points = feasible.sample((search.draw[0], -1 - attempt), len(found))
+    best = first_admitted(feasible, feasible.anchors, search.ucb(feasible.anchors), lambda _: False)
     assert best is not None, "an anchor is feasible exactly"
     return best
 
@@ -151,14 +156,13 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     return domain.snap(np.concatenate([scattered, local, domain.neighbours(around)]))
 
 
-def axis_by_axis(
-    domain: Domain, view: Surrogate, beta: float, start: Array, draw: tuple[int, int], within: Slice
-) -> Array:
+def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:
     """The best position, (1, d), found from a start, (d,), by moving along one axis at a time: to even positions along
     it, displaced by a random number."""
-    offsets = uniforms(*draw, domain.dimension)
-    positions = within.put(domain.snap((np.arange(POSITIONS)[:, None] + offsets) / POSITIONS))
-    found: Array = _axis_by_axis(view.posterior, start, np.ascontiguousarray(positions.T), beta)
+    offsets = uniforms(*search.draw, search.domain.dimension)
+    even = (np.arange(POSITIONS)[:, None] + offsets) / POSITIONS
+    positions = search.within.put(search.domain.snap(even))
+    found: Array = _axis_by_axis(view.posterior, start, np.ascontiguousarray(positions.T), search.beta)
     return found[None]
 
 
