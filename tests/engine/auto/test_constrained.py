@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.certificate import certify
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.constrained import spread
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.tree import INFEASIBLE, LEAF, box_of
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis, Value
@@ -141,3 +142,36 @@ def test_unnamed_parameters_are_searched_as_ever() -> None:
     space = Space((*unit_space(2).axes, FloatAxis("z", 0.0, 1.0)), (Constraint("x0 + x1 <= 1"),))
     result = run(space, lambda u: float(u[0] + 0.5 * u[1] - 4.0 * (u[2] - 0.7) ** 2), 30)
     assert max(result.values) > 0.99
+
+
+def test_restarts_look_at_the_edges_of_the_feasible_set_too() -> None:
+    """In a disk: by turns anywhere, on its edge, and the outermost in one direction."""
+    feasible = Slice(DISK, {}).feasible
+    assert feasible is not None
+    radii = [np.linalg.norm(found, axis=1) for found in (spread(feasible, (0, step), 20) for step in range(30, 33))]
+    assert all(len(radius) == 20 and radius.max() <= 0.7 for radius in radii)
+    assert np.quantile(radii[0], 0.5) < 0.65
+    for step in range(31, 61, 3):
+        found = spread(feasible, (0, step), 20)
+        on_edge = (np.linalg.norm(found, axis=1) > 0.7 - 1e-6) | (found == 0.0).any(axis=1)
+        assert on_edge.all()
+    first = np.array([spread(feasible, (0, step), 20)[0] for step in range(32, 122, 3)])
+    assert len(np.unique(np.round(first, 2), axis=0)) > 8
+    assert min(np.abs(first - corner).max(axis=1).min() for corner in ([0.0, 0.7], [0.7, 0.0], [0.0, 0.0])) < 0.01
+
+
+@pytest.mark.parametrize(("revision", "found"), [(4, False), (5, True)])
+def test_an_optimum_in_a_corner_of_the_feasible_set_is_found_though_another_one_is_found_first(
+    revision: int, found: bool
+) -> None:
+    """Rosenbrock's valley, of which the constraints leave both ends, (0, 0) and the better (1, 1): 100 evaluations."""
+    box = (FloatAxis("x", -1.5, 1.5), FloatAxis("y", -0.5, 2.5))
+    space = Space(box, (Constraint("(x - 1) ** 3 - y + 1 <= 0"), Constraint("x + y <= 2")))
+
+    def valley(u: Array) -> float:
+        x, y = 3.0 * u - (1.5, 0.5)
+        return -float((1.0 - x) ** 2 + 100.0 * (y - x**2) ** 2)
+
+    best = max(run(space, valley, 100, seed=0, config=Config(revision=revision)).values)
+    assert (best > -1e-6) == found
+    assert best > -1.0

@@ -21,10 +21,10 @@ class Config:
     """Of one result, in the user's output units, where a result does not bring its own."""
     revision: int = 5
     """Of the algorithm: a study keeps that of its creation. 5 is the present one. In 4 pending points were imagined one
-    by one (``handed_out``), and a compressed posterior took all rows alike (``surrogate``). In 3, besides, the kernel
-    had no additive part (``additive``). In 2, besides, a stalled search used a model of thinned data (``thinned``)
-    instead of restarts (``restarts``). In 1, besides, what was learned took effect at once, not with the next
-    result."""
+    by one (``handed_out``), a compressed posterior took all rows alike (``surrogate``), and restarts did not look at
+    the edges of the feasible set (``constrained``). In 3, besides, the kernel had no additive part (``additive``). In
+    2, besides, a stalled search used a model of thinned data (``thinned``) instead of restarts (``restarts``). In 1,
+    besides, what was learned took effect at once, not with the next result."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value, with bounds."""
 
@@ -51,6 +51,11 @@ class Config:
     @property
     def imagines_at_once(self) -> bool:
         """Whether pending points are imagined to be observed all at once."""
+        return self.revision > 4
+
+    @property
+    def restarts_at_edges(self) -> bool:
+        """Whether restarts under constraints also look at the edges of the feasible set."""
         return self.revision > 4
 
     @property

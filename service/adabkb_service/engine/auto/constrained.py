@@ -18,6 +18,7 @@ from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import INFEASIBLE, Tree, box_of
 from adabkb_service.engine.feasible import Feasible
+from adabkb_service.engine.randomness import uniforms
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -30,6 +31,8 @@ MARGIN = 1e-9
 """Of the usual slack of a constraint: what is kept to the boundary."""
 DIFFERENCE = 1e-6
 """Of a position, for the slopes of constraints."""
+OUTWARD = 100
+"""Random positions among which outermost ones are looked for."""
 ROUGHLY, FINELY = 2, 8
 """Rounds of looking for the boundary: from candidates, and from the end of an ascent."""
 
@@ -71,6 +74,32 @@ def feasible_ends(
     slid = np.array([_slide(view, beta, feasible, start, moving) for start in starts])
     positions = np.concatenate([ends[holds], feasible.pulled(starts, slid, FINELY)])
     return positions[feasible.mask(positions)]
+
+
+def spread(feasible: Feasible, draw: tuple[int, int], count: int) -> Array:
+    """Random feasible positions, (count, d), by turns of the step: anywhere in the feasible set, where a random line
+    leaves it, or the outermost ones in a random direction. Optima are often at its edges and corners.
+
+    Args:
+        feasible: the feasible points of the space.
+        draw: (seed, step) of the random numbers.
+        count: how many, ``OUTWARD`` at most.
+    """
+    positions = feasible.sample(draw, OUTWARD)
+    turn, shape = draw[1] % 3, positions.shape
+    if turn == 0:
+        return positions[:count]
+    direction = 2.0 * uniforms(*draw, positions.size).reshape(shape) - 1.0
+    if turn == 1:
+        return _outer(feasible, positions[:count], direction[:count])
+    outer = _outer(feasible, positions, np.broadcast_to(direction[0], shape))
+    return outer[np.argsort(-outer @ direction[0], kind="stable")[:count]]
+
+
+def _outer(feasible: Feasible, positions: Array, direction: Array) -> Array:
+    """Where feasible positions, (k, d), leave the feasible set on the way in a direction each, (k, d)."""
+    reach = np.sqrt(positions.shape[1]) / np.linalg.norm(direction, axis=1, keepdims=True)
+    return feasible.pulled(positions, np.clip(positions + reach * direction, 0.0, 1.0), FINELY)
 
 
 def first_admitted(feasible: Feasible, points: Array, values: Array, taken: Callable[[Array], bool]) -> Array | None:

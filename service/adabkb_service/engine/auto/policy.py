@@ -40,15 +40,15 @@ from adabkb_service.engine.auto.handed_out import (
 from adabkb_service.engine.auto.learning import learn, learns_next, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.outcomes import Constrained, IndexBound, View, in_turn
-from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, refine
+from adabkb_service.engine.auto.refine import TOLERANCE, UpperBound, cells_changed, refine
 from adabkb_service.engine.auto.report import cell_indices, dictionary, learned, mean, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import edited, marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
-from adabkb_service.engine.auto.tree import LEAF, PRUNED, Tree, box_of, part_name
+from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.metrics import Measured
-from adabkb_service.engine.moves import Cells, Phase, Suggestion, Update
+from adabkb_service.engine.moves import Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice
 
@@ -182,14 +182,16 @@ def _decide_elsewhere(state: State, restart: Restart, view: View, out: HandedOut
     view, categorical = in_turn(view, _step(state, out)), state.problem.domain.categorical
     size = restart.size(out.pending, categorical)
     beta = _beta(size)
+    at_edges = bool(state.problem.space.constraints) and state.problem.config.restarts_at_edges
+    tolerance = 0.0 if at_edges else TOLERANCE  # a centroid is never at an edge
     if size >= FIRST:
         target = _largest(state, view, beta, restart.best, out)
         if is_apart(target[None], restart.avoided, categorical)[0]:
-            return replace(_refined(state, view, beta, target, out), phase="restart")
+            return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
     random = _random(state, out)
     if random is None:
         random = _largest(state, view, beta, restart.best, out)
-    return replace(_refined(state, view, beta, random, out), phase="restart")
+    return replace(_refined(state, view, beta, random, out, tolerance), phase="restart")
 
 
 def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, Imagined]:
@@ -205,6 +207,7 @@ def _random(state: State, out: HandedOut) -> Array | None:
         state.problem.domain,
         (state.problem.seed, _step(state, out)),
         lambda point: taken(point) or fails(point, positions, out.failed),
+        to_edges=state.problem.config.restarts_at_edges,
     )
 
 
@@ -244,33 +247,20 @@ def _best_within(state: State, view: View, within: Slice) -> Array | None:
     return best
 
 
-def _refined(state: State, view: View, beta: float, target: Array, out: HandedOut) -> Suggestion[State]:
-    """The centroid of a cell that is almost as good as the target: the tree is cut there."""
-    tolerance = TOLERANCE * beta * float(view.mean_and_std(target[None])[1][0])
+def _refined(
+    state: State, view: View, beta: float, target: Array, out: HandedOut, tolerance: float = TOLERANCE
+) -> Suggestion[State]:
+    """The centroid of a cell that is as good as the target but for a tolerance, in beta s: the tree is cut there."""
+    tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
     taken = is_taken(state.record.positions, out.positions)
     bound = IndexBound(view, beta) if isinstance(view, Constrained) else UpperBound(view, beta)
     found = refine(state.tree, state.problem.root, target, tolerance, bound, taken)
-    tree, key, cells = _cells_changed(found)
+    tree, key, cells = cells_changed(found)
     if state.problem.space.constraints:
         leaves = [each for each, status in cells.items() if status == "leaf"]
         tree, infeasible = without_infeasible(state.problem.domain, tree, leaves)
         cells.update(dict.fromkeys(infeasible, "pruned"))
     return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
-
-
-def _cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
-    """The tree, the key of the cell found, and the statuses that the cuts and the choice of it changed."""
-    tree, cells = found.tree, {}
-    key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
-    if tree.axis[found.cell] == PRUNED:  # the search contradicts the certificate, and wins
-        tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
-    entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
-    for cut, child in zip(found.cuts, entered, strict=True):
-        names = [f"{key}.{part_name(cut.axis, part)}" for part in range(cut.parts)]
-        cells[key] = "expanded"
-        cells.update(dict.fromkeys(names, "leaf"))
-        key = names[tree.part[child]]
-    return tree, key, cells
 
 
 class Auto(Policy[Config, State]):

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.constrained import representative
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
-from adabkb_service.engine.auto.tree import Box, Cut, Tree
+from adabkb_service.engine.auto.tree import LEAF, PRUNED, Box, Cut, Tree, part_name
 from adabkb_service.engine.compiled import compiled
+from adabkb_service.engine.moves import Cells
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -130,6 +131,21 @@ def refine(
         axis = int(open_axes[0]) if len(open_axes) == 1 else bound.axis_to_cut(x, point, open_axes)
         cell, size = _cut(cuts, cell, size, box, axis, x)
         centroid[axis] = box.middle(axis)
+
+
+def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
+    """The tree, the key of the cell found, and the statuses that the cuts and the choice of it changed."""
+    tree, cells = found.tree, {}
+    key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
+    if tree.axis[found.cell] == PRUNED:  # the search contradicts the certificate, and wins
+        tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
+    entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
+    for cut, child in zip(found.cuts, entered, strict=True):
+        names = [f"{key}.{part_name(cut.axis, part)}" for part in range(cut.parts)]
+        cells[key] = "expanded"
+        cells.update(dict.fromkeys(names, "leaf"))
+        key = names[tree.part[child]]
+    return tree, key, cells
 
 
 def _cut(cuts: list[Cut], cell: int, size: int, box: Box, axis: int, x: Array) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted
+from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted, spread
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.outcomes import Constrained, View
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
@@ -123,17 +123,21 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     return best
 
 
-def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
+def scattered(
+    domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool], *, to_edges: bool = False
+) -> Array | None:
     """A random position, (d,), that is not taken; None if none is found.
 
     Args:
         domain: the space.
         draw: (seed, step) of the random numbers.
         taken: whether a point is out of the question.
+        to_edges: whether it is by turns at the edges of the feasible set, if there are constraints.
     """
     feasible = domain.whole.feasible
     if feasible is not None:
-        points = [feasible.exact(position) for position in feasible.sample(draw, ATTEMPTS)]
+        found = spread(feasible, draw, ATTEMPTS) if to_edges else feasible.sample(draw, ATTEMPTS)
+        points = [feasible.exact(position) for position in found]
         return next((point for point in points if not taken(point) and feasible.admits(point)), None)
     drawn = uniforms(*draw, ATTEMPTS * domain.dimension).reshape(ATTEMPTS, domain.dimension)
     found = domain.whole.put(domain.snap(drawn))
