@@ -1,8 +1,8 @@
 """A server process that does one operation and may be killed in it, at a point of our choice.
 
 A database holds nothing of a transaction but from its commit on. So between two commits all instructions are alike, and
-a death before and one after each commit stand for every instruction. The reply divides them once more: who has it does
-not ask again.
+a death before and one after each commit stand for every instruction, the beginning of the reply included. The end of
+the reply divides them once more: who has it does not ask again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROCESSES.set_forkserver_preload([__name__, "psycopg", *PRELOADED, "tests.crash
 class Point:
     """A moment in an operation."""
 
-    when: Literal["before commit", "after commit", "before reply", "after reply"]
+    when: Literal["before commit", "after commit", "after reply"]
     commit: int = 0
     """Which commit of the process, from 1."""
 
@@ -41,7 +41,7 @@ class Point:
         return f"{self.when} {self.commit or ''}".rstrip()
 
 
-BEFORE_REPLY, AFTER_REPLY = Point("before reply"), Point("after reply")
+AFTER_REPLY = Point("after reply")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ def points(operation: Operation, survival: Survival) -> Iterator[Point]:
         yield Point("before commit", commit)
         yield Point("after commit", commit)
     if isinstance(operation, Call):
-        yield BEFORE_REPLY
         yield AFTER_REPLY
 
 
@@ -135,16 +134,14 @@ class _Commits:
 
 
 def _door(app: ASGIApp, reach: Callable[[Point], None]) -> ASGIApp:
-    """The application, whose reply is a point before it and one after it."""
+    """The application, the end of whose reply is a point."""
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_at_points(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                reach(BEFORE_REPLY)
+        async def send_and_reach(message: Message) -> None:
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body", False):
                 reach(AFTER_REPLY)
 
-        await app(scope, receive, send_at_points)
+        await app(scope, receive, send_and_reach)
 
     return door

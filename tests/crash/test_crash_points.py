@@ -1,8 +1,8 @@
 """Whatever instruction a server dies at: nothing acknowledged is lost, nothing is done twice, and what comes next is
 what would have come without the crash.
 
-Every operation is killed before and after each of its commits and its reply. A client that got no reply repeats it with
-the same idempotency key, one that got it does not. In the end all is as on a server that lived.
+Every operation is killed before and after each of its commits, and after its reply. A client that got no reply repeats
+it with the same idempotency key, one that got it does not. In the end all is as on a server that lived.
 
 The logs are equal even where an operation commits in steps. A result is one transaction, its key included; the steps
 after it write what follows from the log alone (the model's rows, the completion of the study), so it does not matter
@@ -45,7 +45,10 @@ def test_a_crash_at_any_point_changes_nothing(lived: Lived, backend: str, case: 
 
 
 async def _next_server(database_url: str, repeated: Operation | None) -> tuple[Answer | None, dict[str, Any]]:
-    """The answer of a new server to what is repeated, if anything is, and what follows."""
-    async with running(application(database_url)) as server:
+    """The answer of a new server to what is repeated, if anything is, and what follows.
+
+    Its models are in this process, which spares the start of another: they are read from the same rows there.
+    """
+    async with running(application(database_url, model_processes=0)) as server:
         answer = None if repeated is None else await server.perform(repeated, KEY)
         return answer, await aftermath(server)

@@ -6,6 +6,7 @@ A process that has done so needs a tenth of the time for the next one. What a cr
 from __future__ import annotations
 
 import asyncio
+import gc
 import tempfile
 
 from tests.crash.cases import history
@@ -26,3 +27,5 @@ async def _serve(folder: str, profile: str) -> None:
 with tempfile.TemporaryDirectory() as _folder:
     for _profile in PROFILES:
         asyncio.run(_serve(_folder, _profile))
+
+gc.freeze()  # or the collector of each process that is forked would copy the memory that it shares with this one
