@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,12 @@ def standings(scores: Scores, ours: Collection[str]) -> dict[str, Standing]:
 
 def tied(scores: Array, best: Array) -> bool:
     """Whether a two-sided Mann-Whitney test cannot tell a method's seeds from those of the best."""
+    return _tied(tuple(scores), tuple(best))
+
+
+@cache
+def _tied(scores: tuple[float, ...], best: tuple[float, ...]) -> bool:
+    """Kept, as a problem is in the tables of its budget, its family and its dimension."""
     if np.ptp([*scores, *best]) == 0.0:  # where the test is not defined
         return True
     return bool(mannwhitneyu(scores, best).pvalue > SIGNIFICANCE)
