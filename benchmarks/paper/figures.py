@@ -6,7 +6,7 @@ stop first held, if it did in every repetition; a cross is where the authors' ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,44 +30,50 @@ Runs = Mapping[Key, Mapping[str, Any]]
 
 
 def draw(runs: Runs, folder: Path = IMAGES) -> list[Path]:
-    """A figure for each experiment that was run, or several for one of many problems."""
+    """Write the figures of all that was run, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
+    with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
+        for name, whole in figures(runs):
+            whole.savefig(folder / name, dpi=100)
+            drawn.append(folder / name)
+    return drawn
+
+
+def figures(runs: Runs) -> Iterator[tuple[str, Figure]]:
+    """Names and figures: one for each experiment that was run, or several for one of many problems."""
     for experiment, found in EXPERIMENTS.items():
         there = [problem for problem in found.problems if any(key[:2] == (experiment, problem) for key in runs)]
         pages = [there[start : start + ROWS] for start in range(0, len(there), ROWS)]
         for number, problems in enumerate(pages, 1):
             name = f"paper-{experiment}-{number}.png" if len(pages) > 1 else f"paper-{experiment}.png"
-            drawn.append(figure(runs, experiment, problems, folder / name))
-    return drawn
+            yield name, figure(runs, experiment, problems)
 
 
-def figure(runs: Runs, experiment: str, problems: Sequence[str], path: Path) -> Path:
+def figure(runs: Runs, experiment: str, problems: Sequence[str]) -> Figure:
     """A row per problem."""
-    with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
-        whole = Figure(figsize=(8.0, 0.6 + 1.6 * len(problems)), layout="constrained")
-        panels = whole.subplots(len(problems), len(COLUMNS), squeeze=False)
-        legends = []
-        for row, problem in zip(panels, problems, strict=True):
-            variants = EXPERIMENTS[experiment].variants(problem)
-            names = [name for name in variants if _of(runs, experiment, problem, name)]
-            colours = dict(zip((name for name in names if name != AUTO), PALETTE, strict=False)) | {AUTO: "black"}
-            for panel, (quantity, label) in zip(row, COLUMNS.items(), strict=True):
-                for name in names:
-                    _line(panel, _of(runs, experiment, problem, name), quantity, colours[name])
-                panel.set(title=f"{problem}: {label}", yscale="log", xlabel="evaluations" if row is panels[-1] else "")
-                _mark_stop(panel, _of(runs, experiment, problem, "ada-bkb"))
-            if experiment == "functions":
-                _cross(row, problem, colours)
-            legends.append({name: colours[name] for name in names})
-        widest = max(legends, key=len)
-        if all(legend.items() <= widest.items() for legend in legends):
-            _legend(whole, widest, loc="outside upper center", ncols=len(widest))
-        else:
-            for row, legend in zip(panels, legends, strict=True):
-                _legend(row[0], legend, fontsize=5)
-        whole.savefig(path, dpi=100)
-    return path
+    whole = Figure(figsize=(8.0, 0.6 + 1.6 * len(problems)), layout="constrained")
+    panels = whole.subplots(len(problems), len(COLUMNS), squeeze=False)
+    legends = []
+    for row, problem in zip(panels, problems, strict=True):
+        variants = EXPERIMENTS[experiment].variants(problem)
+        names = [name for name in variants if _of(runs, experiment, problem, name)]
+        colours = dict(zip((name for name in names if name != AUTO), PALETTE, strict=False)) | {AUTO: "black"}
+        for panel, (quantity, label) in zip(row, COLUMNS.items(), strict=True):
+            for name in names:
+                _line(panel, _of(runs, experiment, problem, name), quantity, colours[name])
+            panel.set(title=f"{problem}: {label}", yscale="log", xlabel="evaluations" if row is panels[-1] else "")
+            _mark_stop(panel, _of(runs, experiment, problem, "ada-bkb"))
+        if experiment == "functions":
+            _cross(row, problem, colours)
+        legends.append({name: colours[name] for name in names})
+    widest = max(legends, key=len)
+    if all(legend.items() <= widest.items() for legend in legends):
+        _legend(whole, widest, loc="outside upper center", ncols=len(widest))
+    else:
+        for row, legend in zip(panels, legends, strict=True):
+            _legend(row[0], legend, fontsize=5)
+    return whole
 
 
 def _legend(where: Any, colours: Mapping[str, str], **options: Any) -> None:

@@ -34,8 +34,8 @@ from adabkb_service.errors import (
     shown,
 )
 from adabkb_service.settings import Settings
+from tests.api.test_openapi import DOCUMENT
 
-DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
 JSON = {"content-type": "application/json"}
 DOCS = Path(__file__).parents[2] / "docs" / "http.md"
 

@@ -18,7 +18,7 @@ from adabkb_service.engine.paper.policy import ada_bkb
 from benchmarks.paper import __main__ as evaluation
 from benchmarks.paper import as_coded, falkon, growth, report, store, tuning
 from benchmarks.paper.experiments import EXPERIMENTS, SQUARE, Job, jobs
-from benchmarks.paper.figures import draw, interval
+from benchmarks.paper.figures import COLUMNS, draw, figures, interval
 from benchmarks.paper.runs import Run
 
 SMALL = [name for name in EXPERIMENTS if name != "tuning"]
@@ -210,12 +210,17 @@ def test_intervals_are_of_the_mean_of_few() -> None:
     assert half == pytest.approx([2.776 * np.sqrt(2.5 / 5)], rel=1e-3)
 
 
-def test_every_variant_is_drawn_and_in_a_table(tmp_path: Path) -> None:
-    """Of every experiment at once, as after a whole evaluation."""
+def test_every_variant_is_in_a_figure_and_in_a_table() -> None:
+    """Of every experiment at once, as after a whole evaluation. An evaluation of one experiment is drawn above."""
     run = asdict(Run(2, 1.0, 1.0, 1.0, 0.0, 3, None, 2, [1, 2], [2.0, 1.0], [0.5, 1.0], [3, 3], [0.0], [0.0]))
     run |= {"asked": {"steps": 2}, "test_errors": {"best": 0.1, "last": 0.2}}
     runs = {store.key(job): run for name in EXPERIMENTS for job in jobs(name, 2)}
-    assert len(draw(runs, tmp_path)) == len(EXPERIMENTS) + 2
+    drawn = dict(figures(runs))
+    assert len(drawn) == len(EXPERIMENTS) + 2
+    bands = sum(len(panel.collections) for figure in drawn.values() for panel in figure.axes)
+    assert bands == len(COLUMNS) * len({key[:3] for key in runs}), (
+        "each variant has an interval in each panel of its row"
+    )
     for part in report.PARTS:
         header, rows = report.table(part, runs)
         assert rows

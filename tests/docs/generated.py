@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def settings() -> str:
 
 def routes() -> str:
     """Every call, its statuses and its one-line description."""
-    paths = create_app(Settings(database="sqlite:///unused.db")).openapi()["paths"]
+    paths = _document()["paths"]
     rows = [
         f"| `{method.upper()} {path}` | {' '.join(sorted(call['responses']))} | {_first_line(call)} |"
         for path, calls in paths.items()
@@ -71,7 +71,12 @@ def metrics() -> str:
 
 def http_reference() -> str:
     """Every call and every field, from the OpenAPI document."""
-    return http_calls.reference(create_app(Settings(database="sqlite:///unused.db")).openapi())
+    return http_calls.reference(_document())
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return create_app(Settings(database="sqlite:///unused.db")).openapi()
 
 
 def errors() -> str:
