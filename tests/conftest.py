@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.storage import migration
@@ -31,6 +32,10 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
+
+settings.register_profile("tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
+"""A test that fails does so again, and none does because the machine is busy."""
 
 ssl.create_default_context = functools.cache(ssl.create_default_context)  # type: ignore[assignment]
 """Each of httpx's clients makes one, which takes longer than most tests."""

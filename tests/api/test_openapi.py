@@ -53,9 +53,6 @@ def test_no_generated_request_gets_an_undocumented_answer(server: str, method: s
     @given(case=cases, known=st.booleans())
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        database=None,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )

@@ -13,7 +13,7 @@ from tests.engine.drive import run
 from tests.engine.strategies import unit_space
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(
     branching=st.integers(2, 7),
     sides=st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=6),

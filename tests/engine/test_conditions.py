@@ -195,7 +195,7 @@ def test_a_parameter_matters_as_often_as_it_is_active() -> None:
     assert found.total[1] == pytest.approx((1 / 24) / (1 / 24 + 1 / 16), abs=0.03)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(finite_spaces())
 def test_any_conditions_are_searched_without_repeats(space: Space) -> None:
     size = int(Slice(space, {}).size)

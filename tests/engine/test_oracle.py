@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper.policy import ada_bkb
@@ -20,7 +20,7 @@ def key(path: tuple[int, ...]) -> str:
     return ".".join(map(str, path))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(case=cases())
 def test_same_decisions_as_the_transcription(case: Case) -> None:
     """Same cells suggested, same dictionary, same leaf set, same numbers, on random problems."""

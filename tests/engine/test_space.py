@@ -36,7 +36,7 @@ AXES: list[Axis] = [
 ]
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=1000)
 @given(u=st.floats(0.0, 1.0), axis=st.sampled_from(AXES))
 def test_a_decoded_value_is_valid_and_bit_for_bit_itself_again(u: float, axis: Axis) -> None:
     value = axis.decode(u)
@@ -56,7 +56,7 @@ def fine_axes(draw: st.DrawFn) -> IntAxis:
     return IntAxis("n", low, max(high, low + step), scale, step)
 
 
-@settings(max_examples=2000, deadline=None, derandomize=True)
+@settings(max_examples=2000)
 @given(axis=fine_axes(), share=st.floats(0.0, 1.0))
 def test_as_many_integers_as_are_allowed_are_told_apart(axis: IntAxis, share: float) -> None:
     """Each is itself again, and the next one is at another position."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -218,7 +218,6 @@ def test_the_recommended_points_cell_is_a_leaf() -> None:
         assert state.tree.axis[state.tree.find(state.problem.root, state.record.positions[row])[0]] == LEAF
 
 
-@settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32))
 def test_bounds_of_boxes_bound_the_posterior_mean_over_them(space: Space, seed: int) -> None:
     """With the mean's own norm and beta 0, with an additive part or without: at 30 points of any box of a space of any

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -68,7 +68,6 @@ def assert_centroid(domain: Domain, found: Refined) -> None:
         assert cell == above
 
 
-@settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32), st.sampled_from([1e-4, 0.01, 0.3]))
 def test_it_ends_at_a_centroid_that_is_almost_as_good(space: Space, seed: int, tolerance: float) -> None:
     """The bound at the centroid is at most the tolerance below that at the target, unless the cap on cuts says
@@ -118,7 +117,6 @@ def test_an_axis_along_which_the_bound_is_flat_is_not_cut() -> None:
     assert {int(cut.axis) for cut in found.cuts} == {1}
 
 
-@settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32))
 def test_it_never_ends_at_a_taken_point(space: Space, seed: int) -> None:
     """12 targets in turn, each with a tolerance so generous that the present centroid would do: no point comes twice,

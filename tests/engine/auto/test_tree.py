@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -48,7 +48,6 @@ def positions(domain: Domain, seed: int, count: int) -> Array:
     return np.array([domain.exact(u) for u in rng.random((count, domain.dimension))])
 
 
-@settings(deadline=None, derandomize=True)
 @given(cells())
 def test_children_partition_their_parent(grove: tuple[Domain, Tree, list[Box]]) -> None:
     """Along the axis of the cut the parts follow each other without gap or overlap, none is empty, and along the
@@ -71,7 +70,6 @@ def test_children_partition_their_parent(grove: tuple[Domain, Tree, list[Box]]) 
                 assert len(values_of(part, axis)) == 1
 
 
-@settings(deadline=None, derandomize=True)
 @given(spaces(), st.data())
 def test_every_value_of_a_discrete_axis_falls_into_the_part_that_holds_it(space: Space, data: st.DataObject) -> None:
     """``part_of`` of a value's position is the part whose run of indices contains it, for every value of small axes
@@ -95,7 +93,6 @@ def test_every_value_of_a_discrete_axis_falls_into_the_part_that_holds_it(space:
         assert cuts <= size
 
 
-@settings(deadline=None, derandomize=True)
 @given(cells(), st.integers(0, 2**32))
 def test_a_point_lies_in_the_box_of_the_cell_that_find_gives(grove: tuple[Domain, Tree, list[Box]], seed: int) -> None:
     """For 20 points: the cell is uncut, its box is the one that grew with it, and the point is within its ends."""
@@ -110,7 +107,6 @@ def test_a_point_lies_in_the_box_of_the_cell_that_find_gives(grove: tuple[Domain
         assert (point <= high).all()
 
 
-@settings(deadline=None, derandomize=True)
 @given(cells())
 def test_a_key_names_its_cell(grove: tuple[Domain, Tree, list[Box]]) -> None:
     """Keys are distinct, and lead to the box that walking down gave, bit for bit."""
@@ -123,7 +119,6 @@ def test_a_key_names_its_cell(grove: tuple[Domain, Tree, list[Box]]) -> None:
         assert (named.high == box.high).all()
 
 
-@settings(deadline=None, derandomize=True)
 @given(cells())
 def test_centroids_are_points_of_the_space_inside_their_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
     """A centroid decodes and encodes to itself, lies within the ends, and ``find`` leads to its cell or below."""
@@ -142,7 +137,6 @@ def test_centroids_are_points_of_the_space_inside_their_cells(grove: tuple[Domai
         assert found == cell
 
 
-@settings(deadline=None, derandomize=True)
 @given(cells(), st.integers(0, 2**32))
 def test_a_tree_grown_from_its_recorded_cells_is_the_tree(grove: tuple[Domain, Tree, list[Box]], seed: int) -> None:
     """Statuses by key in order of creation give every array back, with any uncut cells pruned."""
@@ -170,7 +164,6 @@ def test_the_cells_that_a_run_records_grow_its_tree(steps: int) -> None:
     assert grown({}).size == 1
 
 
-@settings(deadline=None, derandomize=True)
 @given(spaces())
 def test_a_cell_of_one_value_is_not_cut(space: Space) -> None:
     """``can_be_cut`` is false exactly along axes of one value, and for intervals that are too narrow."""
@@ -198,7 +191,6 @@ def test_all_points_of_a_finite_space_are_listed_once() -> None:
     assert domain.whole.size == len(domain.whole.points) == len(listed)
 
 
-@settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32))
 def test_neighbours_differ_in_one_step_or_choice(space: Space, seed: int) -> None:
     """Valid points that differ from the given one along one listed axis: the next values, or the other choices."""
@@ -220,7 +212,6 @@ def test_neighbours_differ_in_one_step_or_choice(space: Space, seed: int) -> Non
             assert abs(domain.index(axis, point[axis]) - domain.index(axis, here[axis])) == 1
 
 
-@settings(deadline=None, derandomize=True)
 @given(spaces(), st.integers(0, 2**32))
 def test_snapped_positions_are_the_nearest_values(space: Space, seed: int) -> None:
     """Along listed axes the nearest value's position, and a fixed point of snapping; elsewhere nothing moves."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -43,7 +43,6 @@ def rounding(fitted: Warp, values: Array) -> Array:
     return found
 
 
-@settings(deadline=None, derandomize=True)
 @given(results())
 def test_the_inverse_gives_the_results_back(values: Array) -> None:
     """To rounding, at the results it was fitted to."""
@@ -53,7 +52,6 @@ def test_the_inverse_gives_the_results_back(values: Array) -> None:
     assert (error[close] <= rounding(fitted, values)[close]).all()
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 2**32), st.sampled_from(warp.POWERS.tolist()))
 def test_the_inverse_gives_outputs_back_for_every_power(seed: int, power: float) -> None:
     """Both ways, within a few spreads of the middle, to nine digits."""
@@ -65,7 +63,6 @@ def test_the_inverse_gives_outputs_back_for_every_power(seed: int, power: float)
     np.testing.assert_allclose(fitted.forward(fitted.inverse(z)), z, rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None, derandomize=True)
 @given(results())
 def test_it_rises_strictly(values: Array) -> None:
     """The order of the outputs is that of the results; two that differ by more than rounding stay apart."""
@@ -79,7 +76,6 @@ def test_it_rises_strictly(values: Array) -> None:
         assert outputs[j] > outputs[i] or ordered[j] - ordered[i] <= slack[i] + slack[j]
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 2**32), st.sampled_from(warp.POWERS.tolist()))
 def test_the_slope_is_the_derivative(seed: int, power: float) -> None:
     """Against central differences, on both sides of the middle and for every power; it is positive."""
@@ -93,7 +89,6 @@ def test_the_slope_is_the_derivative(seed: int, power: float) -> None:
     np.testing.assert_allclose(slope, differences, rtol=1e-5, atol=1e-8 * float(slope.max()))
 
 
-@settings(deadline=None, derandomize=True)
 @given(results())
 def test_outputs_are_standardised(values: Array) -> None:
     """Mean 0 and standard deviation 1, unless the results are as good as equal."""
@@ -103,7 +98,6 @@ def test_outputs_are_standardised(values: Array) -> None:
     assert outputs.std() == pytest.approx(1.0, rel=1e-6)
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.integers(0, 2**32))
 def test_skewed_results_become_symmetric(seed: int) -> None:
     """Log-normal costs, 100 of them: the skewness falls to less than a third."""
@@ -188,7 +182,6 @@ def test_units_change_no_suggestion(scale: float, offset: float) -> None:
     np.testing.assert_allclose(other.std / scale, one.std, rtol=1e-3, atol=1e-4)
 
 
-@settings(deadline=None, derandomize=True)
 @given(results(), st.floats(0.0, 1.0))
 def test_the_range_bounds_the_outputs(values: Array, share: float) -> None:
     """Every result, however extreme, has an output within ``range``, and the ends are reached: outputs inside have a
