@@ -12,11 +12,16 @@ from tests import patient_worker
 from tests.waiting import PATIENCE
 
 
-def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Wait for a model, a turn, another writer and one who holds a lock as long as that takes."""
+def be_patient(set_to: Callable[[Any, str, Any], None] = setattr, models_here: bool = True) -> None:
+    """Wait for a model, a turn, another writer and one who holds a lock as long as that takes.
+
+    Args:
+        set_to: sets an attribute.
+        models_here: whether models may be in this process, which then needs the engine.
+    """
     # With the engine, which takes seconds to load, and not while tests are collected.
     from adabkb_service import app
-    from adabkb_service.inference import host, link, pool
+    from adabkb_service.inference import link, pool
     from adabkb_service.operations import service
     from adabkb_service.study import contention, owner, turn
 
@@ -24,7 +29,6 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
         (turn, "DECIDE_SECONDS"),
         (turn, "FOLLOW_SECONDS"),
         (owner, "WAIT_SECONDS"),
-        (host, "DECIDE_SECONDS"),
         (link, "LATE_SECONDS"),
         (service, "ANSWER_SECONDS"),
         (pool, "CLOSE_SECONDS"),
@@ -34,6 +38,10 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
         (async_worker, "RELEASE_PATIENCE"),
     ):
         set_to(module, name, PATIENCE)
+    if models_here:
+        from adabkb_service.inference import host
+
+        set_to(host, "DECIDE_SECONDS", PATIENCE)
     set_to(pool, "_work", patient_worker.work)
     set_to(contention.again, "stop", stop_after_delay(PATIENCE))
 
@@ -41,5 +49,5 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
 if __name__ == "__main__":
     from adabkb_service.cli import main
 
-    be_patient()
+    be_patient(models_here=False)
     main()
