@@ -97,6 +97,7 @@ def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> Non
     with server_on(url) as address, client(address) as api:
         path.rename(aside)
         check_outage(api, "was deleted or replaced")
+        assert str(tmp_path) not in api.get("/v1/studies").text
         shutil.copy(aside, path)
         check_outage(api, "was deleted or replaced")
         aside.replace(path)

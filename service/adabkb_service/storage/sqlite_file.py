@@ -6,10 +6,13 @@ them is closed. SQLite does not notice.
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
 
 from adabkb_service.errors import Unavailable
+
+logger = logging.getLogger(__name__)
 
 
 class SqliteFile:
@@ -22,6 +25,8 @@ class SqliteFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened: tuple[int, int] | None = None
+        self._is_away = False
+        """Whether the last look found it gone."""
 
     def create(self) -> None:
         """Create the file if there is none, so that others of the machine cannot read it. SQLite gives those beside it
@@ -40,11 +45,17 @@ class SqliteFile:
         Raises:
             Unavailable: it is gone, or another one has its name.
         """
-        if self._opened is not None and self._identity() != self._opened:
-            raise Unavailable(
-                f"The SQLite file {self._path} was deleted or replaced while the server uses it; nothing is stored. "
-                "Put it back; or restore a backup there and start the server again."
-            )
+        if self._opened is None or self._identity() == self._opened:
+            self._is_away = False
+            return
+        if not self._is_away:  # the path is for the log: users of other machines need not know it
+            logger.error("the SQLite file %s was deleted or replaced: nothing is stored until it is back", self._path)
+            self._is_away = True
+        raise Unavailable(
+            "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. Whoever runs the "
+            "server: put the file back, or restore a backup in its place and start the server again; its log has the "
+            "path."
+        )
 
     def _identity(self) -> tuple[int, int] | None:
         try:
