@@ -124,9 +124,9 @@ def _in_words(event: EventRow, best: dict[str, Any] | None, distance: float | No
     sentences.append(PHASES[payload.get("phase")] if is_feasible else INFEASIBLE)
     if expected is not None:
         so_far = "" if best is None or not is_feasible else f"; the best result so far is {best['value']:.4g}"
-        sentences.append(f"It expected {expected['mean']:.4g} ± {expected['std']:.2g}{so_far}.")
+        sentences.append(f"The model expected {expected['mean']:.4g} ± {expected['std']:.2g} there{so_far}.")
         if (probability := expected.get("feasible_probability")) is not None:
-            sentences.append(f"It keeps all outcome constraints with probability {probability:.2g}.")
+            sentences.append(f"The point keeps all outcome constraints with probability {probability:.2g}.")
     if distance is not None:
         sentences.append(f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range.")
     return " ".join(sentences)
