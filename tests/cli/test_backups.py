@@ -80,7 +80,7 @@ def empty_postgresql(postgresql_server: sa.Engine) -> Iterator[str]:
 
 def test_a_copy_goes_into_an_empty_database_only_and_from_one_that_there_is(filled: str, tmp_path: Path) -> None:
     before = rows(filled)
-    assert "give an empty one" in adabkb("copy", filled, filled).output
+    assert "is not empty: it has rows in studies" in adabkb("copy", filled, filled).output
     absent = adabkb("copy", f"sqlite:///{tmp_path}/absent.db", f"sqlite:///{tmp_path}/target.db")
     assert (absent.exit_code, "there is no database" in absent.output) == (1, True)
     assert rows(filled) == before
@@ -123,3 +123,15 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
     assert rows(target) == rows(filled)
     missing = adabkb("backup", tmp_path / "nowhere", "--keep", "2", "--database", filled)
     assert (missing.exit_code, "mkdir -p" in missing.output) == (1, True)
+
+
+def test_a_restore_says_what_keeps_a_database_without_studies_from_being_empty(filled: str, tmp_path: Path) -> None:
+    saved, target = tmp_path / "saved.db", f"sqlite:///{tmp_path}/tokens.db"
+    assert adabkb("backup", saved, "--database", filled).exit_code == 0
+    assert adabkb("token", "create", "ann", "--database", target).exit_code == 0
+    before = dump(tmp_path / "tokens.db")
+    refused = adabkb("restore", saved, "--database", target)
+    assert refused.exit_code == 1
+    assert "is not empty: it has rows in tokens (1), audit (1)" in " ".join(refused.output.split())
+    assert "Give a database that is empty" in " ".join(refused.output.split())
+    assert dump(tmp_path / "tokens.db") == before

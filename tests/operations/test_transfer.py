@@ -23,7 +23,7 @@ from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.storage import migration
-from adabkb_service.storage.copying import copy, is_empty
+from adabkb_service.storage.copying import copy, row_counts
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
 from tests.operations.busy import busy_study
@@ -139,7 +139,7 @@ def test_an_export_that_is_damaged_is_refused_as_a_whole(
     ]:
         with pytest.raises(Invalid, match=sentence):
             import_study(elsewhere.database, damaged)
-    assert is_empty(elsewhere.database)
+    assert "studies" not in row_counts(elsewhere.database)
 
 
 FORGED: list[tuple[str, dict[str, Any], str]] = [
@@ -202,7 +202,7 @@ def test_a_line_that_was_altered_is_refused_by_its_number(
         fields = {"figures": altered}
     with pytest.raises(Invalid, match=f"line {number} .*{sentence}"):
         import_study(database, changed(lines, number, **fields))
-    assert is_empty(database)
+    assert "studies" not in row_counts(database)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -222,7 +222,7 @@ def test_cells_that_are_no_tree_are_refused_by_their_line(
     for damaged, number in forged:
         with pytest.raises(Invalid, match=rf"line {number} .*(expanded|children|cut|cell)"):
             import_study(database, damaged)
-    assert is_empty(database)
+    assert "studies" not in row_counts(database)
 
 
 def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere: Service) -> None:
@@ -239,7 +239,7 @@ def test_limits_that_could_not_be_given_are_refused(running: Service, elsewhere:
     forged = changed([*lines, json.dumps(updated)], 1, lease_seconds=-1.0)
     with pytest.raises(Invalid, match=r"line 1 .*lease_seconds"):
         import_study(elsewhere.database, forged)
-    assert is_empty(elsewhere.database)
+    assert "studies" not in row_counts(elsewhere.database)
 
 
 def test_a_backup_of_a_database_in_use_is_of_one_moment_and_can_be_restored(

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.storage import migration, model, studies
-from adabkb_service.storage.copying import is_empty
+from adabkb_service.storage.copying import row_counts
 from adabkb_service.storage.database import Database
 from tests.spares import Spares
 from tests.storage.rows import study
@@ -44,7 +44,7 @@ def test_a_database_that_was_only_written_to_is_lent_again_empty(own: Spares) ->
     with own.lent() as second:
         assert second == first
         again = Database(second, lock_seconds=1.0)
-        assert is_empty(again)
+        assert row_counts(again) == {}
         with again.writing() as connection:
             studies.create(connection, study("s"))
             model.write_cells(connection, "s", {"0": "leaf"})

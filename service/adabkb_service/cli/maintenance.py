@@ -163,10 +163,19 @@ def _copied(source_url: str, target_url: str) -> dict[str, int]:
     """The number of copied rows, by table."""
     with opened(source_url, existing=True) as source, opened(target_url) as target:
         migration.require(source)
-        if not copying.is_empty(target):
-            fail(f"the database {target.url.database} has studies already; give an empty one")
+        if found := copying.row_counts(target):
+            fail(
+                f"the database {target.url.database} is not empty: it has rows in {_told(found)}; a copy brings its "
+                "own. Give a database that is empty, or does not exist yet"
+            )
         migration.upgrade(target)
         return copying.copy(source, target)
+
+
+def _told(rows: dict[str, int]) -> str:
+    """What users know of it; the names of its tables, where that is nothing."""
+    told: list[str] = [name for name in ("studies", "tokens", "trash", "audit") if name in rows]
+    return ", ".join(f"{name} ({rows[name]})" for name in told or sorted(rows))
 
 
 def import_(

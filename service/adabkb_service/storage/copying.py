@@ -46,12 +46,15 @@ def duplicate(source: Database, file: Path) -> None:
         old.backup(new)
 
 
-def is_empty(database: Database) -> bool:
-    """Whether a database has no studies, or no tables at all."""
+def row_counts(database: Database) -> dict[str, int]:
+    """The number of rows of each table that has any; nothing of a database without tables."""
     with database.reading() as connection:
-        if not inspect(connection).has_table("studies"):
-            return True
-        return connection.execute(select(func.count()).select_from(metadata.tables["studies"])).scalar_one() == 0
+        there = inspect(connection).get_table_names()
+        tables = [table for table in metadata.sorted_tables if table.name in there]
+        counts = {
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
+        }
+    return {name: count for name, count in counts.items() if count}
 
 
 def _continue_numbering(connection: Connection) -> None:

@@ -23,7 +23,7 @@ from adabkb_service.storage import (
     trials,
 )
 from adabkb_service.storage.audit import AuditRow
-from adabkb_service.storage.copying import ROWS, copy, is_empty
+from adabkb_service.storage.copying import ROWS, copy, row_counts
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.conftest import BACKENDS
@@ -77,7 +77,7 @@ def test_a_copy_of_nothing_has_nothing(database: Database, target: Database) -> 
     with database.writing() as connection:
         studies.remove(connection, "s")
     assert copy(database, target) == dict.fromkeys(metadata.tables, 0)
-    assert is_empty(target)
+    assert row_counts(target) == {}
 
 
 def test_new_cells_come_after_those_copied(database: Database, target: Database) -> None:
@@ -141,15 +141,15 @@ def test_into_a_database_that_has_the_same_study_nothing_is_copied(database: Dat
     assert content(target) == before
 
 
-def test_a_database_is_empty_without_tables_and_without_studies(database_url: str) -> None:
+def test_a_database_is_empty_without_tables_and_without_rows(database_url: str) -> None:
     database = Database(database_url)
-    assert is_empty(database)
+    assert row_counts(database) == {}
     migration.upgrade(database)
-    assert is_empty(database)
+    assert row_counts(database) == {}
     with database.writing() as connection:
         studies.create(connection, study("s"))
-    assert not is_empty(database)
+    assert row_counts(database) == {"studies": 1}
     with database.writing() as connection:
         studies.remove(connection, "s")
-    assert is_empty(database)
+    assert row_counts(database) == {}
     database.close()
