@@ -3,7 +3,8 @@
 from adabkb_client.access import Access, Deletion, Link
 from adabkb_client.analysis import Importance, ParameterImportance, Slice, SliceAxis
 from adabkb_client.async_client import AsyncClient
-from adabkb_client.async_study import AsyncLeasedTrial, AsyncStudy
+from adabkb_client.async_lease import AsyncLeasedTrial
+from adabkb_client.async_study import AsyncStudy
 from adabkb_client.client import Client
 from adabkb_client.curves import CurvePoint, CurveSummary, ExpectedValue
 from adabkb_client.errors import (

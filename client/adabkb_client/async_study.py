@@ -1,25 +1,24 @@
-"""A study whose calls are awaited: the same procedures as ``resource.py``, and a block that keeps a lease."""
+"""A study whose calls are awaited: the same procedures as ``resource.py``, and what is built on them."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, SupportsFloat, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from adabkb_client import async_worker, course
+from adabkb_client.async_lease import AsyncLeasedTrial
 from adabkb_client.async_transport import AsyncTransport
 from adabkb_client.calls import Listing, Steps, documented
-from adabkb_client.errors import AdaBKBError, Conflict
 from adabkb_client.evaluation import AsyncObjective
-from adabkb_client.leased import LEASE_SECONDS, RENEW_AGAIN, RENEW_AT, Leased, printable
-from adabkb_client.models import Answer, Best, Parameters, Trial
+from adabkb_client.leased import LEASE_SECONDS
+from adabkb_client.models import Best, Parameters, Trial
 from adabkb_client.options import Callback, Options, RunReport
-from adabkb_client.plain import Numbers
-from adabkb_client.report_calls import report_of
 from adabkb_client.study_calls import StudyCalls
 
 log = logging.getLogger("adabkb_client")
+
+if TYPE_CHECKING:
+    from adabkb_client.plots import AsyncPlots
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -150,7 +149,7 @@ class AsyncStudy:
     @asynccontextmanager
     async def trial(
         self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None
-    ) -> AsyncIterator["AsyncLeasedTrial"]:
+    ) -> AsyncIterator[AsyncLeasedTrial]:
         """Lease a trial for the block, and renew the lease until its end.
 
         An exception fails the trial with its text; cancellation, KeyboardInterrupt, SystemExit and mistakes of the
@@ -170,7 +169,7 @@ class AsyncStudy:
 
     async def lease(
         self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None, wait: float = 0.0
-    ) -> "AsyncLeasedTrial":
+    ) -> AsyncLeasedTrial:
         """Lease a trial for an ``async with`` block of your own: see ``trial``, built on it, and ``suggest``."""
         return AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds, fixed=fixed, wait=wait))
 
@@ -225,75 +224,15 @@ class AsyncStudy:
         """End the run that calls this, from a callback or from the function: see ``Study.stop``."""
         course.stop()
 
+    @property
+    def plot(self) -> "AsyncPlots":
+        """The figures of the study, such as ``await study.plot.history()``: see ``AsyncPlots``.
 
-class AsyncLeasedTrial(Leased):
-    """A trial to evaluate in an ``async with study.trial()`` block, which a task keeps leased."""
-
-    def __init__(self, study: AsyncStudy, trial: Trial) -> None:
-        super().__init__(trial)
-        self._study = study
-
-    async def set_attribute(self, name: str, value: Any) -> None:
-        """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
-        self._set_here(await self._study.set_attributes(self, {name: value}))
-
-    async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
-        """Report the value before the end, and return whether to stop: see ``Study.report``.
-
-        While the server is away the reports wait in memory, the trial goes on, and the next call sends them all. A
-        trial that is stopped is over: what the function returns then is of no consequence.
+        Raises:
+            ImportError: matplotlib is not installed.
         """
-        return await self._study.deliver_reports(self, [report_of(step, value)])
-
-    async def observe(
-        self,
-        value: SupportsFloat,
-        std_error: SupportsFloat | None = None,
-        parameters: Parameters | None = None,
-        *,
-        metrics: Numbers | None = None,
-        std_errors: Numbers | None = None,
-    ) -> Answer:
-        """Report the result: see ``Study.observe``."""
-        if self.unsent and await self._study.deliver_reports(self) and self.outcome is not None:
-            return self.outcome
-        return await self._study.observe(self, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
-
-    async def fail(self, reason: str) -> Answer:
-        """Report that the trial cannot be evaluated."""
-        return await self._study.fail(self, printable(reason))
-
-    async def release(self) -> Answer:
-        """Give the trial back unevaluated."""
-        return await self._study.release(self)
-
-    async def __aenter__(self) -> Self:
-        self._keeper = asyncio.create_task(self._keep(), name=f"lease-{self.number}")
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._keeper.cancel()
         try:
-            await self._study.settle(self, error)
-        except AdaBKBError as refusal:
-            # The block's own exception matters more than this one.
-            log.warning("trial %d of study %r: %s", self.number, self._study.id, refusal)
-        await asyncio.wait([self._keeper])
-
-    async def _keep(self) -> None:
-        """Renew the lease until the block ends, or another worker has the trial."""
-        lease = self.trial.lease_seconds
-        pause = RENEW_AT * lease
-        while True:
-            await asyncio.sleep(pause)
-            try:
-                await self._study.heartbeat(self.trial)
-                pause = RENEW_AT * lease
-            except Conflict as lost:
-                log.info("trial %d of study %r: %s", self.number, self._study.id, lost.detail)
-                return
-            except AdaBKBError as error:
-                log.warning("trial %d of study %r: lease not renewed: %s", self.number, self._study.id, error)
-                pause = RENEW_AGAIN * lease
+            from adabkb_client.plots import AsyncPlots  # noqa: PLC0415 (an optional dependency)
+        except ImportError as error:
+            raise ImportError("study.plot needs matplotlib: pip install 'adabkb-service[plot]'") from error
+        return AsyncPlots(self)

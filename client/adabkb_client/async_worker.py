@@ -18,7 +18,8 @@ from adabkb_client.trial_calls import RELEASE_PATIENCE
 from adabkb_client.turn import work
 
 if TYPE_CHECKING:
-    from adabkb_client.async_study import AsyncLeasedTrial, AsyncStudy
+    from adabkb_client.async_lease import AsyncLeasedTrial
+    from adabkb_client.async_study import AsyncStudy
 
 T = TypeVar("T")
 

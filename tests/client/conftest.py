@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, Float, Study, async_study, lease
+from adabkb_client import Client, Float, Study, async_lease, lease
 from tests.client.faults import Proxy, proxy
 from tests.waiting import wait_for
 
@@ -31,7 +31,7 @@ def study(client: Client) -> Study:
 @pytest.fixture
 def renewal(monkeypatch: pytest.MonkeyPatch) -> Callable[[Study], None]:
     """Leases are renewed after a tiny part of them; waits until that of a study's only active trial was, twice."""
-    for module in (lease, async_study):
+    for module in (lease, async_lease):
         monkeypatch.setattr(module, "RENEW_AT", 1e-5)
 
     def leased_until(study: Study) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.text import Text
 
-from adabkb_client import Bool, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter, Study
+from adabkb_client import AsyncClient, Bool, Categorical, Client, Fixed, Float, Int, Ordinal, Parameter, Study
 from adabkb_client.plots.scales import Scale
 from tests.servers import server_on
 
@@ -58,6 +59,20 @@ def worked_on(connected: Client) -> Study:
         study.observe(trial, (math.log10(point["lr $x$"]) - 1) ** 2 + (point["kind"] is None) + 0.1 * point["n"])
     study.exclude(2)
     return study
+
+
+def test_the_same_figures_can_be_awaited(connected: Client, worked_on: Study) -> None:
+    async def awaited() -> list[FigureBase]:
+        async with AsyncClient(connected.url) as aclient:
+            study = await aclient.study(worked_on.id)
+            with pytest.raises(ValueError, match="'nothing' is not a parameter that varies"):
+                await study.plot.slice("nothing")
+            return [await getattr(study.plot, name)() for name in FIGURES]
+
+    for name, figure in zip(FIGURES, asyncio.run(awaited()), strict=True):
+        same = getattr(worked_on.plot, name)()
+        assert [axes.get_title() for axes in drawn(figure)] == [axes.get_title() for axes in drawn(same)], name
+        assert [len(axes.lines) for axes in drawn(figure)] == [len(axes.lines) for axes in drawn(same)], name
 
 
 def drawn(figure: FigureBase) -> list[Axes]:

@@ -1,24 +1,39 @@
-"""``study.plot``: what each figure needs is read from the server, and drawn."""
+"""``study.plot``: the figures of a study, for both kinds of clients."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from matplotlib.figure import FigureBase
 
-from adabkb_client.models import Observation, Recommendation, StudyInfo
-from adabkb_client.plots.canvas import saying
-from adabkb_client.plots.history import history
-from adabkb_client.plots.importance import importance
-from adabkb_client.plots.leaves import leaves
-from adabkb_client.plots.parallel import parallel
-from adabkb_client.plots.scales import Scale
-from adabkb_client.plots.slices import contour, slices
+from adabkb_client.calls import Steps, documented
+from adabkb_client.plots.figures import Figures
 
 if TYPE_CHECKING:
+    from adabkb_client.async_study import AsyncStudy
     from adabkb_client.resource import StudyResource
 
-MOST_PANELS = 12
-"""Parameters that a figure has, unless the program names them: of more, the most important ones."""
+P = ParamSpec("P")
+Drawing = Callable[Concatenate[Figures, P], Steps[FigureBase]]
+
+
+def drawn(steps: Drawing[P]) -> Callable[Concatenate["Plots", P], FigureBase]:
+    """Make a method of a procedure, with its arguments and its docstring."""
+
+    def method(self: "Plots", /, *args: P.args, **kwargs: P.kwargs) -> FigureBase:
+        return self._transport.perform(steps(self._figures, *args, **kwargs))
+
+    documented(method, steps)
+    return method
+
+
+def awaited(steps: Drawing[P]) -> Callable[Concatenate["AsyncPlots", P], Coroutine[Any, Any, FigureBase]]:
+    """Make a method of a procedure that is to be awaited."""
+
+    async def method(self: "AsyncPlots", /, *args: P.args, **kwargs: P.kwargs) -> FigureBase:
+        return await self._transport.perform(steps(self._figures, *args, **kwargs))
+
+    documented(method, steps)
+    return method
 
 
 class Plots:
@@ -30,113 +45,28 @@ class Plots:
     """
 
     def __init__(self, study: "StudyResource") -> None:
-        self._study = study
+        self._transport = study._transport
+        self._figures = Figures(study._calls)
 
-    def history(self, *, figure: FigureBase | None = None) -> FigureBase:
-        """Draw the results in order, and the best so far."""
-        return history(self._study.info(), list(self._study.observations()), figure)
+    history = drawn(Figures.history)
+    slice = drawn(Figures.slice)
+    contour = drawn(Figures.contour)
+    parallel = drawn(Figures.parallel)
+    importance = drawn(Figures.importance)
+    leaves = drawn(Figures.leaves)
 
-    def slice(self, *parameters: str, points: int | None = None, figure: FigureBase | None = None) -> FigureBase:
-        """Draw the posterior along each parameter, with the others as in the recommended point.
 
-        Args:
-            parameters: their names; by default all that vary, or the 12 most important ones.
-            points: values of each parameter at most.
-            figure: to draw on; a new one by default.
+class AsyncPlots:
+    """The same figures, to be awaited. What they need is read without blocking the event loop; the drawing
+    itself holds it up."""
 
-        Raises:
-            ValueError: the study has no such parameter, or it is fixed.
-        """
-        info, observations = self._info_and_results()
-        scales = self._chosen(info, parameters, MOST_PANELS)
-        cuts = [self._study.slice(scale.name, points=points) for scale in scales] if observations else []
-        return slices(info, scales, cuts, observations, figure)
+    def __init__(self, study: "AsyncStudy") -> None:
+        self._transport = study._transport
+        self._figures = Figures(study._calls)
 
-    def contour(self, *parameters: str, points: int | None = None, figure: FigureBase | None = None) -> FigureBase:
-        """Draw the posterior mean and standard deviation over two parameters; a star marks the recommended point.
-
-        Args:
-            parameters: the names of two; by default the most important ones.
-            points, figure: as in ``slice``.
-
-        Raises:
-            ValueError: these are not two parameters of the study that vary.
-        """
-        info, observations = self._info_and_results()
-        best = self._study.recommendation()
-        scales = self._chosen(info, parameters, 2, best)
-        if len(scales) < 2 and not parameters:
-            return saying(figure, f"Study {info.id} has no two parameters that vary.")
-        if len(scales) != 2:
-            raise ValueError(
-                f"a contour needs two parameters that vary, not {len(scales)}; study.plot.slice() draws one"
-            )
-        cut = self._study.slice(*(scale.name for scale in scales), points=points)
-        return contour(info, scales, cut, observations, best, figure)
-
-    def parallel(self, *parameters: str, figure: FigureBase | None = None) -> FigureBase:
-        """Draw each result as a line through its parameters, coloured by its value.
-
-        Args:
-            parameters, figure: as in ``slice``.
-
-        Raises:
-            ValueError: the study has no such parameter, or it is fixed.
-        """
-        info, observations = self._info_and_results()
-        return parallel(info, self._chosen(info, parameters, MOST_PANELS), observations, figure)
-
-    def importance(self, *, figure: FigureBase | None = None) -> FigureBase:
-        """Draw the Sobol' indices of the parameters: see ``Study.importance``."""
-        return importance(self._study.id, self._study.importance(), figure)
-
-    def leaves(self, *parameters: str, figure: FigureBase | None = None) -> FigureBase:
-        """Draw the leaves of the partition, and what was pruned (hatched), where a line or a plane through the
-        recommended point meets them.
-
-        Args:
-            parameters: the names of one or two; by default the two most important ones.
-            figure: to draw on; a new one by default.
-
-        Raises:
-            ValueError: these are not one or two parameters of the study that vary.
-        """
-        info, recommendation = self._study.info(), self._study.recommendation()
-        scales = self._chosen(info, parameters, 2, recommendation)
-        if len(scales) > 2:
-            raise ValueError(f"leaves are drawn along one or two parameters, not {len(scales)}")
-        cells = [*self._study.partition("leaf"), *self._study.partition("pruned")]
-        others = [Scale(each) for each in info.parameters if each["name"] not in {scale.name for scale in scales}]
-        points = [] if recommendation.model is None else [recommendation.model.parameters]
-        points += [cell["centroid"] for cell in cells]
-        through = next((point for point in points if all(scale.name in point for scale in scales)), None)
-        if through is None:
-            return saying(figure, f"Study {info.id} has no cells to draw.")
-        is_recommended = recommendation.model is not None and through is recommendation.model.parameters
-        return leaves(info, scales, others, cells, through, is_recommended, figure)
-
-    def _info_and_results(self) -> tuple[StudyInfo, list[Observation]]:
-        """The study, and the results that count."""
-        return self._study.info(), [each for each in self._study.observations() if each.counts]
-
-    def _chosen(
-        self, info: StudyInfo, names: Sequence[str], most: int, best: Recommendation | None = None
-    ) -> list[Scale]:
-        """The parameters of these names; without any, those that vary, the most important ones if there are more than
-        ``most``, and if there is a best point, those that are active there."""
-        varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] != "fixed"}
-        unknown = [name for name in names if name not in varying]
-        if unknown:
-            known = ", ".join(map(repr, varying))
-            raise ValueError(f"{unknown[0]!r} is not a parameter that varies in study {info.id!r}; these are: {known}")
-        if len(set(names)) < len(names):
-            raise ValueError(f"parameters are named twice: {', '.join(map(repr, names))}")
-        if names:
-            return [varying[name] for name in names]
-        if best is not None and best.model is not None:
-            varying = {name: scale for name, scale in varying.items() if name in best.model.parameters}
-        if len(varying) <= most:
-            return list(varying.values())
-        weights = {each.name: each.total for each in self._study.importance().parameters}
-        ranked = sorted(varying, key=lambda name: -weights.get(name, 0.0))
-        return [varying[name] for name in ranked[:most]]
+    history = awaited(Figures.history)
+    slice = awaited(Figures.slice)
+    contour = awaited(Figures.contour)
+    parallel = awaited(Figures.parallel)
+    importance = awaited(Figures.importance)
+    leaves = awaited(Figures.leaves)

@@ -1,0 +1,146 @@
+"""What each figure needs is read from the server, and drawn: procedures, which ``plots.py`` performs."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import FigureBase
+
+from adabkb_client.analysis import Slice
+from adabkb_client.calls import Steps
+from adabkb_client.models import Observation, Recommendation, StudyInfo
+from adabkb_client.plots.canvas import saying
+from adabkb_client.plots.history import history
+from adabkb_client.plots.importance import importance
+from adabkb_client.plots.leaves import leaves
+from adabkb_client.plots.parallel import parallel
+from adabkb_client.plots.scales import Scale
+from adabkb_client.plots.slices import contour, slices
+from adabkb_client.study_calls import StudyCalls
+
+MOST_PANELS = 12
+"""Parameters that a figure has, unless the program names them: of more, the most important ones."""
+
+
+class Figures:
+    """The figures of a study, as procedures: what each needs is asked for, and then drawn."""
+
+    def __init__(self, study: StudyCalls) -> None:
+        self._study = study
+
+    def history(self, *, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw the results in order, and the best so far."""
+        return history((yield from self._study.info()), (yield from self._study.observations().all()), figure)
+
+    def slice(self, *parameters: str, points: int | None = None, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw the posterior along each parameter, with the others as in the recommended point.
+
+        Args:
+            parameters: their names; by default all that vary, or the 12 most important ones.
+            points: values of each parameter at most.
+            figure: to draw on; a new one by default.
+
+        Raises:
+            ValueError: the study has no such parameter, or it is fixed.
+        """
+        info, observations = yield from self._info_and_results()
+        scales = yield from self._chosen(info, parameters, MOST_PANELS)
+        cuts: list[Slice] = []
+        for scale in scales if observations else []:
+            cuts += [(yield from self._study.slice(scale.name, points=points))]
+        return slices(info, scales, cuts, observations, figure)
+
+    def contour(
+        self, *parameters: str, points: int | None = None, figure: FigureBase | None = None
+    ) -> Steps[FigureBase]:
+        """Draw the posterior mean and standard deviation over two parameters; a star marks the recommended point.
+
+        Args:
+            parameters: the names of two; by default the most important ones.
+            points, figure: as in ``slice``.
+
+        Raises:
+            ValueError: these are not two parameters of the study that vary.
+        """
+        info, observations = yield from self._info_and_results()
+        best = yield from self._study.recommendation()
+        scales = yield from self._chosen(info, parameters, 2, best)
+        if len(scales) < 2 and not parameters:
+            return saying(figure, f"Study {info.id} has no two parameters that vary.")
+        if len(scales) != 2:
+            raise ValueError(
+                f"a contour needs two parameters that vary, not {len(scales)}; study.plot.slice() draws one"
+            )
+        cut = yield from self._study.slice(*(scale.name for scale in scales), points=points)
+        return contour(info, scales, cut, observations, best, figure)
+
+    def parallel(self, *parameters: str, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw each result as a line through its parameters, coloured by its value.
+
+        Args:
+            parameters, figure: as in ``slice``.
+
+        Raises:
+            ValueError: the study has no such parameter, or it is fixed.
+        """
+        info, observations = yield from self._info_and_results()
+        scales = yield from self._chosen(info, parameters, MOST_PANELS)
+        return parallel(info, scales, observations, figure)
+
+    def importance(self, *, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw the Sobol' indices of the parameters: see ``Study.importance``."""
+        return importance(self._study.id, (yield from self._study.importance()), figure)
+
+    def leaves(self, *parameters: str, figure: FigureBase | None = None) -> Steps[FigureBase]:
+        """Draw the leaves of the partition, and what was pruned (hatched), where a line or a plane through the
+        recommended point meets them.
+
+        Args:
+            parameters: the names of one or two; by default the two most important ones.
+            figure: to draw on; a new one by default.
+
+        Raises:
+            ValueError: these are not one or two parameters of the study that vary.
+        """
+        info = yield from self._study.info()
+        recommendation = yield from self._study.recommendation()
+        scales = yield from self._chosen(info, parameters, 2, recommendation)
+        if len(scales) > 2:
+            raise ValueError(f"leaves are drawn along one or two parameters, not {len(scales)}")
+        cells = yield from self._study.partition("leaf").all()
+        cells += yield from self._study.partition("pruned").all()
+        others = [Scale(each) for each in info.parameters if each["name"] not in {scale.name for scale in scales}]
+        points = [] if recommendation.model is None else [recommendation.model.parameters]
+        points += [cell["centroid"] for cell in cells]
+        through = next((point for point in points if all(scale.name in point for scale in scales)), None)
+        if through is None:
+            return saying(figure, f"Study {info.id} has no cells to draw.")
+        is_recommended = recommendation.model is not None and through is recommendation.model.parameters
+        return leaves(info, scales, others, cells, through, is_recommended, figure)
+
+    def _info_and_results(self) -> Steps[tuple[StudyInfo, list[Observation]]]:
+        """The study, and the results that count."""
+        info = yield from self._study.info()
+        observations = yield from self._study.observations().all()
+        return info, [each for each in observations if each.counts]
+
+    def _chosen(
+        self, info: StudyInfo, names: Sequence[str], most: int, best: Recommendation | None = None
+    ) -> Steps[list[Scale]]:
+        """The parameters of these names; without any, those that vary, the most important ones if there are more than
+        ``most``, and if there is a best point, those that are active there."""
+        varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] != "fixed"}
+        unknown = [name for name in names if name not in varying]
+        if unknown:
+            known = ", ".join(map(repr, varying))
+            raise ValueError(f"{unknown[0]!r} is not a parameter that varies in study {info.id!r}; these are: {known}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"parameters are named twice: {', '.join(map(repr, names))}")
+        if names:
+            return [varying[name] for name in names]
+        if best is not None and best.model is not None:
+            varying = {name: scale for name, scale in varying.items() if name in best.model.parameters}
+        if len(varying) <= most:
+            return list(varying.values())
+        found = yield from self._study.importance()
+        weights = {each.name: each.total for each in found.parameters}
+        ranked = sorted(varying, key=lambda name: -weights.get(name, 0.0))
+        return [varying[name] for name in ranked[:most]]
