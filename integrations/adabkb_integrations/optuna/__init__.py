@@ -1,10 +1,11 @@
-"""Ada-BKB as a sampler of Optuna, ``optuna.create_study(sampler=AdaBKBSampler())``, and studies from Optuna to a server
-and back: ``to_server`` and ``to_optuna``."""
+"""Ada-BKB as a sampler of Optuna, ``optuna.create_study(sampler=AdaBKBSampler())``, studies from Optuna to a server and
+back, ``to_server`` and ``to_optuna``, and Optuna's objectives with a server's trials, ``served``."""
 
 try:
     from adabkb_integrations.optuna.sampler import AdaBKBSampler
+    from adabkb_integrations.optuna.served import served
     from adabkb_integrations.optuna.transfer import to_optuna, to_server
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; install what this module needs: pip install 'adabkb-service[optuna]'") from error
 
-__all__ = ["AdaBKBSampler", "to_optuna", "to_server"]
+__all__ = ["AdaBKBSampler", "served", "to_optuna", "to_server"]

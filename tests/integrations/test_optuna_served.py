@@ -1,0 +1,55 @@
+"""Objectives of Optuna, with its own trials' methods and pruning, evaluated for a study on a server."""
+
+from __future__ import annotations
+
+import optuna
+import pytest
+from optuna.trial import BaseTrial
+
+from adabkb_client import Categorical, Client, Float, Parameter
+from adabkb_integrations.optuna import served
+
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
+
+STEPS = 6
+
+
+def training(trial: BaseTrial) -> float:
+    """As Optuna's own examples are: better at each step, but for the kind that stands still."""
+    rate = trial.suggest_float("rate", 1e-3, 1, log=True)
+    kind = trial.suggest_categorical("kind", ["learns", "stands"])
+    trial.set_user_attr("trained", kind)
+    for step in range(1, STEPS + 1):
+        trial.report(rate if kind == "stands" else rate / step, step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return rate / STEPS
+
+
+def test_the_rule_of_the_study_prunes_what_reports_to_it(client: Client) -> None:
+    space: dict[str, Parameter] = {"rate": Float(1e-3, 1, log=True), "kind": Categorical(["learns", "stands"])}
+    rule = {"rule": "patience", "max_steps": STEPS, "no_gain_for": 2}
+    study = client.create_study("pruned", space, direction="minimize", budget=6, seed=1, early_stopping=rule)
+    for kind in ("learns", "stands"):
+        study.queue({"rate": 0.1, "kind": kind})
+    report = study.run(served(training), pass_trial=True, progress=False)
+    assert report.reason == "budget"
+    found = {trial.number: trial for trial in study.trials()}
+    for trial in found.values():
+        is_pruned = trial.parameters["kind"] == "stands"
+        assert trial.state == ("stopped" if is_pruned else "completed")
+        assert trial.curve is not None
+        assert trial.curve.step == (3 if is_pruned else STEPS)
+        assert trial.attributes == {"trained": trial.parameters["kind"]}
+    assert {trial.state for trial in found.values()} == {"stopped", "completed"}
+
+
+def test_a_trial_that_prunes_itself_fails_with_that_reason(client: Client) -> None:
+    def gives_up(trial: BaseTrial) -> float:
+        trial.suggest_float("x", 0, 1)
+        raise optuna.TrialPruned("no disk left")
+
+    study = client.create_study("own", {"x": Float(0, 1)}, direction="minimize", budget=1)
+    study.run(served(gives_up), pass_trial=True, progress=False)
+    (trial,) = study.trials()
+    assert (trial.state, trial.reason) == ("failed", "TrialPruned: no disk left")
