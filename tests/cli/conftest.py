@@ -30,11 +30,15 @@ def module_client(address: str) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def create(module_client: Client) -> Callable[..., Study]:
+    return creator(module_client)
+
+
+def creator(client: Client) -> Callable[..., Study]:
     """Creates studies of names of their own."""
     numbers = count(1)
 
     def create(**settings: Any) -> Study:
         settings = {"parameters": PARAMETERS, "direction": "maximize", "seed": 1, **settings}
-        return module_client.create_study(f"s{next(numbers)}", **settings)
+        return client.create_study(f"s{next(numbers)}", **settings)
 
     return create
