@@ -53,7 +53,7 @@ lint: $(STAMP) $(SITE)
 
 attack: $(STAMP)  ## everything that an attacker tries, also what takes long (about ten minutes)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py \
-		tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
+		tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
 
 audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (fails if one cannot be looked up)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }

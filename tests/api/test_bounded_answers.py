@@ -7,37 +7,20 @@ of one four times as large: the load of the machine does not matter.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from adabkb_service.api.body import MAX_DEPTH, MAX_VALUES
-from adabkb_service.app import create_app
-from adabkb_service.contract.parameters import MOST_CHOICES, MOST_PARAMETERS, MOST_TAGS
-from adabkb_service.contract.requests import MOST_ITEMS
 from adabkb_service.errors import (
-    LONGEST_DETAIL,
     LONGEST_MESSAGE,
-    LONGEST_NAME,
     LONGEST_POINTER,
-    LONGEST_VALUE,
-    MOST_BATCH_ERRORS,
     MOST_ERRORS,
-    FieldError,
-    json_pointer,
-    shown,
 )
-from adabkb_service.settings import Settings
+from tests.api.hostile import JSON, STUDY, App, app, names
 from tests.api.test_openapi import DOCUMENT
 
-JSON = {"content-type": "application/json"}
-DOCS = Path(__file__).parents[2] / "docs" / "http.md"
+__all__ = ["app"]
 
 SMALL, GROWTH = 2_000, 4
 SLACK = 3.0
@@ -48,22 +31,6 @@ FIXED_BYTES = 150_000
 BATCH_BYTES = 1_500_000
 """The same, of 1,000 items with a detail and an error each, and 1,000 errors more."""
 
-FLOAT = {"name": "x", "kind": "float", "low": 0, "high": 1}
-STUDY: dict[str, Any] = {"direction": "minimize", "parameters": [FLOAT]}
-NARROW = {"id": "narrow", **STUDY}
-WIDE: dict[str, Any] = {
-    "id": "wide",
-    "direction": "minimize",
-    "parameters": [{**FLOAT, "name": f"{i:03}".ljust(200, "n")} for i in range(100)],
-}
-VAST = {
-    "id": "vast",
-    "direction": "minimize",
-    "parameters": [
-        {"name": "c", "kind": "categorical", "choices": [f"{i:04}".ljust(990, "c") for i in range(1000)]},
-        {"name": "d", "kind": "ordinal", "values": [f"{i:04}".ljust(990, "d") for i in range(1000)]},
-    ],
-}
 SOUND: dict[str, dict[str, Any]] = {
     "createStudy": STUDY,
     "changeStudy": {},
@@ -87,39 +54,6 @@ SOUND: dict[str, dict[str, Any]] = {
 """A body that each operation takes: a hostile field stands in or beside it."""
 
 
-class App:
-    """The service in this process."""
-
-    def __init__(self, portal: BlockingPortal, client: httpx.AsyncClient) -> None:
-        self._portal = portal
-        self._client = client
-
-    def send(self, method: str, path: str, **request: Any) -> tuple[httpx.Response, float]:
-        """The answer, and the processor seconds that it took, of all threads."""
-        before = time.process_time()
-        answer = self._portal.call(partial(self._client.request, method, path, **request))
-        return answer, time.process_time() - before
-
-    def post(self, path: str, body: Any) -> httpx.Response:
-        return self.send("POST", path, content=json.dumps(body), headers=JSON)[0]
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """With three studies, each with a trial and two results."""
-    database = f"sqlite:///{tmp_path_factory.mktemp('bounded')}/adabkb.db"
-    made = create_app(Settings(database=database, model_processes=0, sweep_seconds=3600))
-    transport = httpx.ASGITransport(app=made, raise_app_exceptions=False)
-    client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(made.router.lifespan_context(made)):
-        app = App(portal, client)
-        for study in (NARROW, WIDE, VAST):
-            assert app.post("/v1/studies", study).status_code == 201
-            assert app.post(f"/v1/studies/{study['id']}/suggest", {}).status_code == 200
-            assert app.post(f"/v1/studies/{study['id']}/observe", {"trial": 1, "value": 1}).status_code == 200
-        yield app
-
-
 OPERATIONS = [
     pytest.param(method.upper(), path, operation, id=operation["operationId"])
     for path, methods in DOCUMENT["paths"].items()
@@ -141,10 +75,6 @@ def fields(operation: dict[str, Any]) -> list[str]:
 
     collect(operation["requestBody"]["content"]["application/json"]["schema"])
     return list(found)
-
-
-def names(n: int) -> dict[str, Any]:
-    return {f"unknown{i}": 0 for i in range(n)}
 
 
 VALUES: dict[str, Callable[[int], Any]] = {
@@ -328,130 +258,3 @@ def test_the_shortest_lease_is_a_lease(app: App, seconds: float) -> None:
     assert renewed.json()["trial"]["lease_seconds"] == seconds
     kept = app.post(f"/v1/studies/narrow/trials/{trial['number']}/heartbeat", {"lease_seconds": 60})
     assert kept.json()["trial"]["state"] == "active"
-
-
-@pytest.mark.parametrize("count", [1, 2, MOST_ERRORS, MOST_ERRORS + 1, 50_000])
-@pytest.mark.parametrize("beside", ["observe", "trials"])
-def test_so_many_errors_are_listed_and_the_others_counted(app: App, count: int, beside: str) -> None:
-    """Unknown parameters are found by the study, unknown fields by the shape of the body."""
-    point = {"parameters": {"x": 0.5, **names(count)}, "value": 1}
-    body = point if beside == "observe" else {"parameters": {"x": 0.5}, **names(count)}
-    problem = app.post(f"/v1/studies/narrow/{beside}", body).json()
-    listed = min(count, MOST_ERRORS)
-    prefix = "/parameters" if beside == "observe" else ""
-    assert [error["pointer"] for error in problem["errors"]] == [f"{prefix}/unknown{i}" for i in range(listed)]
-    assert (f"(and {listed - 1} more" in problem["detail"]) == (listed > 1)
-    assert (f"{count - listed:,} more not listed)" in problem["detail"]) == (count > listed)
-
-
-def test_the_faults_of_lists_in_lists_are_counted(app: App) -> None:
-    wrong = {"name": "c", "kind": "categorical", "choices": [{}] * 900}
-    body = {"direction": "minimize", "parameters": [{**wrong, "name": f"c{i}"} for i in range(100)]}
-    problem = app.post("/v1/studies", body).json()
-    assert len(problem["errors"]) == MOST_ERRORS
-    assert problem["errors"][-1]["pointer"] == f"/parameters/0/choices/{MOST_ERRORS - 1}"
-    assert f"{100 * 900 - MOST_ERRORS:,} more not listed" in problem["detail"]
-
-
-def test_each_item_of_a_batch_lists_its_first_error_and_all_together_some_more(app: App) -> None:
-    items = [{"parameters": {"y": 0, "z": 0}, "value": 1}] * MOST_ITEMS  # x is missing
-    answer = app.post("/v1/studies/narrow/observations", {"items": items, "dry_run": True}).json()["items"]
-    assert all((item["status"], item["code"]) == (422, "invalid") for item in answer)
-    assert all(item["detail"] == "/parameters/x: is missing (and 2 more)" for item in answer)
-    listed = [len(item["errors"]) for item in answer]
-    assert sum(listed) == MOST_ITEMS + MOST_BATCH_ERRORS
-    assert set(listed) == {1, 3}
-    few = app.post("/v1/studies/narrow/observations", {"items": items[: MOST_BATCH_ERRORS // 2]}).json()["items"]
-    assert all(len(item["errors"]) == 3 for item in few)
-
-
-@pytest.mark.parametrize(
-    ("body", "most", "pointer"),
-    [
-        (lambda n: {"tags": {f"t{i}": "" for i in range(n)}}, MOST_TAGS, "/tags"),
-        (lambda n: {"parameters": [{**FLOAT, "name": f"x{i}"} for i in range(n)]}, MOST_PARAMETERS, "/parameters"),
-        (
-            lambda n: {"parameters": [{"name": "c", "kind": "categorical", "choices": list(range(n))}]},
-            MOST_CHOICES,
-            "/parameters/0/choices",
-        ),
-        (
-            lambda n: {
-                "parameters": [{**FLOAT, "name": f"x{i}"} for i in range(100)],
-                "algorithm": {"kind": "bkb", "points_per_axis": None, "lengthscale": [1] * n},
-            },
-            MOST_PARAMETERS,
-            "/algorithm/lengthscale",
-        ),
-    ],
-)
-def test_a_list_may_have_so_many_items(app: App, body: Callable[[int], Any], most: int, pointer: str) -> None:
-    longest = app.post("/v1/studies", STUDY | body(most))
-    assert "too_long" not in longest.text
-    problem = app.post("/v1/studies", STUDY | body(most + 1)).json()
-    assert [(error["pointer"], error["code"]) for error in problem["errors"]] == [(pointer, "too_long")]
-
-
-@pytest.mark.parametrize(
-    ("path", "name", "item"), [("predict", "points", {"x": 0}), ("observations", "items", {"trial": 1, "value": 1})]
-)
-def test_a_call_may_have_so_many_items(app: App, path: str, name: str, item: Any) -> None:
-    assert app.post(f"/v1/studies/narrow/{path}", {name: [item] * MOST_ITEMS}).status_code == 200
-    problem = app.post(f"/v1/studies/narrow/{path}", {name: [item] * (MOST_ITEMS + 1)}).json()
-    assert [(error["pointer"], error["code"]) for error in problem["errors"]] == [(f"/{name}", "too_long")]
-
-
-def test_a_body_may_have_so_many_values(app: App) -> None:
-    """The list is one of them, and commas in texts are none."""
-    most = '[",,\\",",' + "0," * (MAX_VALUES - 3) + "0]"
-    for body, code in ((most, "model_attributes_type"), (most.replace("[", "[0,"), "too_many_values")):
-        answer, _ = app.send("POST", "/v1/studies", content=body, headers=JSON)
-        assert [error["code"] for error in answer.json()["errors"]] == [code]
-
-
-def test_texts_of_an_error_have_so_many_characters() -> None:
-    longest = FieldError("/" + "p" * (LONGEST_POINTER - 1), "d" * LONGEST_DETAIL, "c")
-    assert (len(longest.pointer), len(longest.detail)) == (LONGEST_POINTER, LONGEST_DETAIL)
-    assert "..." not in longest.pointer + longest.detail
-    longer = FieldError(longest.pointer + "p", longest.detail + "d", "c")
-    assert (len(longer.pointer), len(longer.detail)) == (LONGEST_POINTER, LONGEST_DETAIL)
-    assert longer.pointer.endswith("p...")
-    assert longer.detail.endswith("d...")
-    assert json_pointer("a/b~c", 0, "n" * LONGEST_NAME) == "/a~1b~0c/0/" + "n" * LONGEST_NAME
-    assert json_pointer("n" * (LONGEST_NAME + 1)) == "/" + "n" * (LONGEST_NAME - 3) + "..."
-
-
-def test_the_sentence_about_a_request_has_so_many_characters(app: App) -> None:
-    sentence = "Send the body with the header Content-Type: application/json, not ."
-    for length, cut in ((LONGEST_MESSAGE - len(sentence), False), (LONGEST_MESSAGE - len(sentence) + 1, True)):
-        headers = {"content-type": "t" * length}
-        detail = app.send("POST", "/v1/studies", content=b"{}", headers=headers)[0].json()["detail"]
-        assert len(detail) == LONGEST_MESSAGE
-        assert detail.endswith("...") == cut
-
-
-def test_what_differs_is_named_in_few_words(app: App) -> None:
-    """Down to the fields of parameters; of many differences, the first ones."""
-    axis = {**FLOAT, "name": WIDE["parameters"][0]["name"], "high": 2}
-    one = app.post("/v1/studies", WIDE | {"parameters": [axis, *WIDE["parameters"][1:]]})
-    assert one.status_code == 409
-    assert one.json()["detail"].endswith(" exists with another definition: parameters.0.high is 1.0, not 2.0.")
-    all_of_them = app.post("/v1/studies", WIDE | {"parameters": WIDE["parameters"][::-1]})
-    assert "definition: the order of parameters is [" in all_of_them.json()["detail"]
-    assert len(all_of_them.json()["detail"]) <= LONGEST_MESSAGE
-    tags = app.post("/v1/studies", NARROW | {"tags": {f"t{i}": "" for i in range(12)}})
-    assert tags.json()["detail"].endswith("tags.t7 is absent, not '', and 2 more.")
-
-
-def test_a_value_is_shown_in_few_characters() -> None:
-    assert shown({"x": 0.5}) == "{'x': 0.5}"
-    assert all(
-        len(shown(value)) <= LONGEST_VALUE for value in ("t" * 10**6, ["t" * 1000] * 1000, {"t" * 1000: "t" * 1000})
-    )
-
-
-def test_every_limit_is_documented() -> None:
-    text = DOCS.read_text().partition("## Limits")[2].partition("\n## ")[0]
-    limits = [MOST_ERRORS, MOST_BATCH_ERRORS, LONGEST_NAME, LONGEST_POINTER, LONGEST_DETAIL, LONGEST_MESSAGE]
-    limits += [LONGEST_VALUE, MAX_VALUES, MAX_DEPTH, MOST_PARAMETERS, MOST_CHOICES, MOST_TAGS, MOST_ITEMS]
-    assert [limit for limit in limits if f"{limit:,}" not in text] == []
