@@ -180,6 +180,7 @@ class StudyInfo(StudySummary):
     outcome_constraints: tuple[dict[str, Any], ...] = ()
     space_version: int = 1
     defaults: Parameters = field(default_factory=dict)
+    prior: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,14 @@ def test_the_epochs_example_stops_what_falls_behind_and_takes_no_more_steps_than
     assert float(found[4]) < 0.5
 
 
+def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(server: str) -> None:
+    output = finish(start("examples/known_rates.py", "3", ADABKB_URL=server))
+    rates = [float(rate) for rate in re.findall(r"at rate (\S+)", output)]
+    assert len(rates) == 3
+    assert 1e-2 / 3 < rates[0] < 3e-2
+    assert float(re.findall(r"best: (\S+)", output)[0]) > 0.8
+
+
 def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
     """In a kernel, as a notebook's reader runs it; the one in the repository has no outputs."""
     notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]

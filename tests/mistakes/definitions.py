@@ -113,6 +113,25 @@ CONDITIONS = [
     Defined("Conditions under another profile", {"parameters": CONDITIONAL, "algorithm": {"profile": "paper"}}),
 ]
 
+PRIORS = [
+    Defined("A prior on a misspelt parameter", {"prior": {"layer": {"around": 2, "width": 1}}}),
+    Defined("A prior without its width", {"prior": {"layers": {"around": 2}}}),
+    Defined("A prior that is a number", {"prior": {"lr": 0.1}}),
+    Defined("A width on a log scale", {"prior": {"lr": {"around": 0.1, "width": 0.05}}}),
+    Defined("A factor on a linear scale", {"prior": {"layers": {"around": 2, "factor": 2}}}),
+    Defined("A factor of 1", {"prior": {"lr": {"around": 0.1, "factor": 1}}}),
+    Defined("A prior outside of the bounds", {"prior": {"lr": {"around": 10, "factor": 2}}}),
+    Defined("A prior that is almost a point", {"prior": {"layers": {"around": 2, "width": 0.001}}}),
+    Defined("Weights for a number", {"prior": {"layers": {"weights": {"2": 3}}}}),
+    Defined("A number for choices", {"prior": {"kernel": {"around": 1}}}),
+    Defined("A weight for a choice that there is not", {"prior": {"kernel": {"weights": {"poly": 3}}}}),
+    Defined("A weight of 0", {"prior": {"kernel": {"weights": {"linear": 0}}}}),
+    Defined(
+        "A prior under another profile",
+        {"prior": {"lr": {"around": 0.1, "factor": 2}}, "algorithm": {"profile": "paper"}},
+    ),
+]
+
 SETTINGS = [
     Defined("No direction", {"direction": ...}),
     Defined("A direction that does not exist", {"direction": "max"}),
@@ -217,6 +236,7 @@ SECTIONS: list[Section] = [
     ("Definitions: the space", f"Only the wrong fields are shown; the others ({_WHOLE}) are those of `svm`.", SPACES),
     ("Definitions: constraints", "Again only the wrong fields are shown.", CONSTRAINTS),
     ("Definitions: conditions", "The same again.", CONDITIONS),
+    ("Definitions: a prior on the optimum", "The same again.", PRIORS),
     ("Definitions: settings and algorithm", "Again only the wrong fields are shown.", SETTINGS),
     ("Definitions: studies that exist", "The limits of a study can be changed, and its space edited.", CHANGES),
 ]

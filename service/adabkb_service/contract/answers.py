@@ -13,6 +13,7 @@ from adabkb_service.contract.curves import CurveSummary, Estimate
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.study import Stop
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, StudyState, TrialState
@@ -212,6 +213,7 @@ class Study(StudySummary):
     tags: dict[str, str]
     metrics: Annotated[list[str], Field(exclude_if=not_, description="what each result measures beside its value")] = []
     outcome_constraints: Annotated[list[OutcomeConstraint], Field(exclude_if=not_)] = []
+    prior: Annotated[Beliefs, Field(exclude_if=not_)] = {}
     model: ModelSummary
     created_at: datetime
     updated_at: datetime

@@ -38,6 +38,8 @@ from adabkb_service.contract.parameters import (
     Tags,
     Whole,
 )
+from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
+from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
 from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Metric
@@ -149,6 +151,10 @@ class StudyDefinition(Body):
         Field(description="bounds of metrics; the best point is one that keeps them", exclude_if=not_),
     ] = Field(default_factory=list)
 
+    prior: Annotated[
+        Beliefs, Field(description="where the optimum is thought to be, by the names of parameters", exclude_if=not_)
+    ] = Field(default_factory=dict)
+
     @field_validator("parameters")
     @classmethod
     def _distinct_names(cls, parameters: list[Parameter]) -> list[Parameter]:
@@ -226,6 +232,16 @@ class StudyDefinition(Body):
             raise PydanticCustomError("metrics", CANNOT_MEASURE)
         return given
 
+    @field_validator("prior")
+    @classmethod
+    def _fits_space(cls, prior: Beliefs, info: ValidationInfo) -> Beliefs:
+        parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
+        if prior and parameters is not None and algorithm is not None:
+            if not isinstance(algorithm, AutoProfile):
+                raise PydanticCustomError("prior", PRIOR_NEEDS_AUTO)
+            check_prior(prior, parameters)
+        return prior
+
     @property
     def metrics_with_bounds(self) -> tuple[Metric, ...]:
         """The metrics of each result beside its value, and their bounds."""
@@ -245,7 +261,8 @@ class StudyDefinition(Body):
         config = self.algorithm.config(self.noise_std, self.sign)
         if not isinstance(config, auto_module.Config):
             return config
-        return replace(config, revision=engine_revision, metrics=self.metrics_with_bounds)
+        prior = prior_of(self.prior, self.parameters)
+        return replace(config, revision=engine_revision, metrics=self.metrics_with_bounds, prior=prior)
 
     @property
     def sign(self) -> float:

@@ -35,6 +35,10 @@ COMPARES = (
     "cannot be edited with the early_stopping rule {rule}, which compares trials with those of the space as it was; "
     f"{INSTEAD} (a study with the rule patience, or none, could be edited)"
 )
+HAS_PRIOR = (
+    f"cannot be edited with a prior, which is about the space as it was; {INSTEAD} (a study without a prior could be "
+    "edited)"
+)
 NO_DEFAULT = (
     "is missing: the value that the new parameter {name} had in the trials so far, with which their results count on"
 )
@@ -98,6 +102,8 @@ def _check_study(definition: StoredDefinition) -> None:
         detail = NEEDS_AUTO
     elif rule is not None and rule.compares:
         detail = COMPARES.format(rule=rule.rule)
+    elif definition.prior:
+        detail = HAS_PRIOR
     if detail is not None:
         raise Invalid([FieldError("/parameters", detail, "cannot_edit")])
 

@@ -139,6 +139,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         tags=row.tags,
         metrics=[metric.name for metric in definition.metrics_with_bounds],
         outcome_constraints=definition.outcome_constraints,
+        prior=definition.prior,
         model=model_summary(row),
         created_at=row.created_at,
         updated_at=row.updated_at,

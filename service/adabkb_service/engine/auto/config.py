@@ -8,6 +8,7 @@ from functools import cached_property
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.tree import Box, whole
 from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.space import Space
 
 
@@ -27,6 +28,9 @@ class Config:
     besides, what was learned took effect at once, not with the next result."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value, with bounds."""
+
+    prior: Prior | None = None
+    """On the optimum: where the user thinks it is."""
 
     @property
     def delta_each(self) -> float:

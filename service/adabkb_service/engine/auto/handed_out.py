@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
+from adabkb_service.engine.auto.feasible_results import ranked
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.tilted import Tilted, is_trusted
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.metrics import Metric
 
@@ -86,15 +88,24 @@ class Imagined:
 
 
 def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Imagined:
-    """What the search sees, given results (n,) under a warp: the objective beside the metrics that have bounds."""
+    """What the search sees, given results (n,) under a warp: the objective with the prior on the optimum, and beside
+    the metrics that have bounds."""
     bounded = tuple(
         _bounded(measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
         if metric.is_bounded
     )
-    own = _with_failures_imputed(objective, warp, values, out.failed)
+    own = _believing(state, _with_failures_imputed(objective, warp, values, out.failed))
     given = Constrained(own, bounded) if bounded else own
     return Imagined(given, _imagined(given, state, out.pending))
+
+
+def _believing(state: State, posterior: Surrogate) -> Surrogate | Tilted:
+    """With the prior on the optimum, if there is one and the results speak for it."""
+    space, config = state.problem.space, state.problem.config
+    if config.prior is None or not is_trusted(space, config.prior, ranked(config.metrics, state.record)):
+        return posterior
+    return Tilted(posterior, space, config.prior)
 
 
 def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.tilted import Tilted
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -75,7 +76,7 @@ class Constrained:
     """A posterior of the objective under bounds of metrics. It has the methods of ``Surrogate`` that the search needs:
     mean and deviation are the objective's, the upper confidence bound is the index."""
 
-    objective: Surrogate
+    objective: Surrogate | Tilted
     bounded: tuple[Bounded, ...]
     width: float = WIDTHS[0]
     """w."""
@@ -128,20 +129,39 @@ class Constrained:
         return np.array(values), np.array(gradients)
 
 
-View = Surrogate | Constrained
+View = Surrogate | Tilted | Constrained
 """What the search sees."""
 
 
 def in_turn(view: View, step: int) -> View:
-    """The view as a step of the search has it: with the width whose turn it is."""
-    return replace(view, width=WIDTHS[step % len(WIDTHS)]) if isinstance(view, Constrained) else view
+    """The view as a step of the search has it: with the width whose turn it is, and the prior as far as it counts."""
+    match view:
+        case Constrained():
+            objective = in_turn(view.objective, step)
+            assert not isinstance(objective, Constrained)
+            return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
+        case Tilted():
+            return view.of_step(step)
+    return view
+
+
+def objective_of(view: View) -> Surrogate:
+    """The posterior of the objective alone."""
+    own = view.objective if isinstance(view, Constrained) else view
+    return own.posterior if isinstance(own, Tilted) else own
+
+
+def favoured(view: View, draw: tuple[int, int]) -> list[Array]:
+    """Positions, (k, d) each, that a prior favours, from draws by (seed, step)."""
+    own = view.objective if isinstance(view, Constrained) else view
+    return [own.candidates(draw)] if isinstance(own, Tilted) else []
 
 
 @dataclass(frozen=True, slots=True)
 class IndexBound:
     """The index as a refinement needs it; see ``refine.Bound``."""
 
-    view: Constrained
+    view: Tilted | Constrained
     beta: float
 
     def value(self, x: Array) -> float:

@@ -39,13 +39,14 @@ from adabkb_service.engine.auto.handed_out import (
 )
 from adabkb_service.engine.auto.learning import learn, learns_next, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
-from adabkb_service.engine.auto.outcomes import Constrained, IndexBound, View, in_turn
+from adabkb_service.engine.auto.outcomes import IndexBound, View, in_turn
 from adabkb_service.engine.auto.refine import TOLERANCE, UpperBound, cells_changed, refine
 from adabkb_service.engine.auto.report import cell_indices, dictionary, learned, mean, predict, recommend, report
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import edited, marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
+from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Phase, Suggestion, Update
@@ -253,7 +254,7 @@ def _refined(
     """The centroid of a cell that is as good as the target but for a tolerance, in beta s: the tree is cut there."""
     tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
     taken = is_taken(state.record.positions, out.positions)
-    bound = IndexBound(view, beta) if isinstance(view, Constrained) else UpperBound(view, beta)
+    bound = UpperBound(view, beta) if isinstance(view, Surrogate) else IndexBound(view, beta)
     found = refine(state.tree, state.problem.root, target, tolerance, bound, taken)
     tree, key, cells = cells_changed(found)
     if state.problem.space.constraints:

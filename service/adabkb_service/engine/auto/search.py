@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted, spread
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.outcomes import Constrained, View
+from adabkb_service.engine.auto.outcomes import Constrained, View, favoured, objective_of
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.compiled import compiled, inlined
@@ -83,12 +83,12 @@ def maximize_ucb(search: Search) -> Array:
         return _best(within.points, values) if free is None else free
     if within.feasible is not None:
         return _maximize_feasible(search, within.feasible)
-    found = within.put(candidates(domain, search.around, search.draw))
+    found = within.put(_all_candidates(search))
     if domain.activity.conditional:  # many differ in inactive axes only
         found = distinct(found)
     starts = search.best(found, STARTS)
-    if isinstance(view, Surrogate) and view.kernel.additive:
-        starts = np.vstack([starts, axis_by_axis(search, view, starts[0])])
+    if not isinstance(view, Constrained) and (objective := objective_of(view)).kernel.additive:
+        starts = np.vstack([starts, axis_by_axis(search, objective, starts[0])])
     movable = within.free & domain.movable(starts)
     ends = np.concatenate([domain.snap(ascend(view, starts, search.beta, movable)), starts])
     for attempt in range(ATTEMPTS):
@@ -103,12 +103,12 @@ def maximize_ucb(search: Search) -> Array:
 def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     """As ``maximize_ucb``, among the points that satisfy the constraints."""
     domain, within, view = search.domain, search.within, search.view
-    assert isinstance(view, Surrogate), "a study has constraints on its parameters or on outcomes"
-    scattered = within.put(candidates(domain, search.around, search.draw))
+    assert not isinstance(view, Constrained), "a study has constraints on its parameters or on outcomes"
+    scattered = within.put(_all_candidates(search))
     found = feasible_candidates(feasible, scattered, search.around, search.draw)
     starts = search.best(found, STARTS)
-    if view.kernel.additive:
-        along = axis_by_axis(search, view, starts[0])
+    if (objective := objective_of(view)).kernel.additive:
+        along = axis_by_axis(search, objective, starts[0])
         starts = np.vstack([starts, along[feasible.mask(along)]])
     ascended = domain.snap(ascend(view, starts, search.beta, within.free))
     ends = feasible_ends(domain, view, search.beta, feasible, starts, ascended)
@@ -160,6 +160,12 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     return domain.snap(np.concatenate([scattered, local, domain.neighbours(around)]))
 
 
+def _all_candidates(search: Search) -> Array:
+    """Those of every study and, where there is a prior, those that it favours."""
+    found = candidates(search.domain, search.around, search.draw)
+    return np.concatenate([found, *map(search.domain.snap, favoured(search.view, search.draw))])
+
+
 def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:
     """The best position, (1, d), found from a start, (d,), by moving along one axis at a time: to even positions along
     it, displaced by a random number."""
@@ -191,9 +197,9 @@ def ascend(view: View, starts: Array, beta: float, free: Bools) -> Array:
     does not.
     """
     free = np.broadcast_to(free, starts.shape)
-    if isinstance(view, Constrained):
-        return view.ascend(starts, beta, free)
-    return _ascend(view.posterior, starts, beta, free.copy())
+    if isinstance(view, Surrogate):
+        return _ascend(view.posterior, starts, beta, free.copy())
+    return view.ascend(starts, beta, free)
 
 
 @compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8, b1[:,::1])")

@@ -1,0 +1,157 @@
+"""``python -m benchmarks.outcomes.priors``: ``auto`` with a good prior on the optimum, a misleading one, and none.
+
+Functions are on boxes that each seed shifts. Both priors are of every parameter, with a width of a tenth of the box.
+The good one is around the minimiser, displaced along each axis by a normal random number of that width; the misleading
+one is half of the box away along every axis. The regret that ``auto`` has without a prior after some evaluations is the
+target; what counts is how many evaluations take the others there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.engine.prior import Around, Prior
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array, Function
+from benchmarks.outcomes import runs
+from benchmarks.output import RESULTS, print_table
+from benchmarks.pool import keep_all
+from benchmarks.quality.functions import FUNCTIONS
+from benchmarks.quality.problems import generator, shifted
+
+OUT = RESULTS / "outcomes-priors.json"
+PROBLEMS = (
+    *("Branin", "SixHumpCamel", "Rosenbrock_2", "Hartmann_3", "Trid_4", "Shekel_4"),
+    *("Ackley_5", "Hartmann_6", "Levy_6", "Rastrigin_8"),
+)
+METHODS = ("none", "good", "misleading")
+WIDTH = 0.1
+"""Of the box."""
+COUNTS = (10, 20, 40)
+"""Evaluations without a prior whose regret is a target."""
+BUDGET = 2 * max(COUNTS)
+SEEDS = 10
+FLOOR = 1e-3
+"""Of the range of the function on random points: regrets below are alike."""
+SCATTERED = 1000
+"""Random points whose median regret is the range."""
+
+
+def prior(function: Function, method: str, seed: int) -> Prior | None:
+    """The prior of a method."""
+    if method == "none":
+        return None
+    low, high = np.array(function.box).T
+    minimiser = (np.array(function.minimiser) - low) / (high - low)
+    displaced = minimiser + WIDTH * generator(f"prior {function.name}", seed).standard_normal(len(low))
+    middle = np.clip(displaced, 0.0, 1.0) if method == "good" else (minimiser + 0.5) % 1.0
+    return Prior(tuple(Around(axis, float(at), WIDTH) for axis, at in enumerate(middle)), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int = BUDGET
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the smallest regret after each evaluation, as a share of the median regret of random points."""
+        function = shifted(FUNCTIONS[self.problem], generator(self.problem, self.seed))
+        space, unit = function.space, _range(function)
+        state = auto.start(space, Config(prior=prior(function, self.method, self.seed)), self.seed)
+        none, regrets = np.zeros((0, space.dimension)), []
+        for _ in range(self.budget):
+            suggestion = auto.suggest(state, none)
+            regret = function.regret(_point(space, suggestion.point))
+            state = auto.observe(suggestion.state, suggestion.point, -regret).state
+            regrets.append(regret)
+        best = np.minimum.accumulate(regrets) / unit
+        return {"best": [float(f"{value:.4g}") for value in best]}
+
+
+def table(path: Path) -> None:
+    """Print how many evaluations take each method to what ``auto`` reaches without a prior, as a share of those that it
+    takes; a problem that a method does not solve within the budget counts as its whole budget."""
+    kept = runs.load(path, "problem")
+    problems = [name for name in PROBLEMS if all((name, method, 0) in kept for method in METHODS)]
+    seeds = [s for s in range(SEEDS) if all((p, m, s) in kept for p in problems for m in METHODS)]
+    for count in COUNTS:
+        rows, shares = [], []
+        for problem in problems:
+            median = {m: _median([kept[problem, m, seed] for seed in seeds]) for m in METHODS}
+            if count > len(median["none"]):
+                continue
+            target = max(float(median["none"][count - 1]), FLOOR)
+            taken = [_evaluations(median[m], target) for m in METHODS]
+            shares.append([each / taken[0] for each in taken])
+            rows.append([problem, f"{target:.2g}", *map(str, taken)])
+        if rows:
+            print(f"\nevaluations to the regret without a prior at {count}, medians of {len(seeds)} seeds")
+            means = np.exp(np.log(shares).mean(axis=0))
+            print_table(["problem", "regret", *METHODS], [*rows, ["share", "", *(f"{each:.2f}" for each in means)]])
+
+
+def _median(found: list[Mapping[str, Any]]) -> Array:
+    median: Array = np.median([run["best"] for run in found], axis=0)
+    return median
+
+
+def _evaluations(median: Array, target: float) -> int:
+    reached = np.flatnonzero(median <= target)
+    return int(reached[0]) + 1 if len(reached) else len(median)
+
+
+def _range(function: Function) -> float:
+    space = function.space
+    positions = np.random.default_rng(0).random((SCATTERED, space.dimension))
+    return float(np.median([function.regret(_point(space, position)) for position in positions]))
+
+
+def _point(space: Space, position: Array) -> Array:
+    found = space.decode(position)
+    assert all(isinstance(axis, FloatAxis) for axis in space.axes)
+    return np.array([found[axis.name] for axis in space.axes], dtype=np.float64)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is missing, and print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.outcomes.priors", description=__doc__)
+    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args(arguments)
+    done = runs.load(given.out, "problem")
+    jobs = [
+        Job(problem, method, seed, given.budget)
+        for seed in range(given.seeds)
+        for problem in given.problems
+        for method in METHODS
+        if (problem, method, seed) not in done
+    ]
+    failed = keep_all(
+        jobs,
+        given.workers,
+        lambda job, run: runs.keep(
+            given.out, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.priors", {}
+        ),
+    )
+    table(given.out)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

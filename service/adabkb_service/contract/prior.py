@@ -1,0 +1,170 @@
+"""What a user believes of where the optimum is, field ``prior``: per parameter, checked against the parameter."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import MISSING, ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.parameters import (
+    MOST_CHOICES,
+    MOST_PARAMETERS,
+    Body,
+    FixedParameter,
+    FloatParameter,
+    IntParameter,
+    Number,
+    Parameter,
+    Positive,
+)
+from adabkb_service.engine.axes import Axis, ChoiceAxis, Value
+from adabkb_service.engine.prior import Around, Prior, Weighted
+from adabkb_service.engine.wording import brief, listed, nearest
+
+NARROWEST = 1e-3
+"""Least width, as a share of the parameter's range."""
+NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
+Weight = Annotated[float, Field(ge=1e-6, le=1e6)]
+Fault = tuple[tuple[str, ...], str]
+"""Where, and what is wrong."""
+
+
+class Belief(Body):
+    """Where the optimum is thought to be along one parameter."""
+
+    # An answer, too, has only what was given.
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False, json_schema_extra={"minProperties": 1})
+
+    around: Annotated[Number | MISSING, Field(description="of a number: the value that is thought to be best")] = (
+        MISSING
+    )
+    width: Annotated[
+        Positive | MISSING, Field(description="on a linear scale: so far from around, the density is half as large")
+    ] = MISSING
+    factor: Annotated[
+        Annotated[float, Field(gt=1, allow_inf_nan=False)] | MISSING,
+        Field(description="on a log scale: the same at around times factor, and at around / factor"),
+    ] = MISSING
+    weights: Annotated[
+        Annotated[dict[str, Weight], Field(min_length=1, max_length=MOST_CHOICES), SPARING] | MISSING,
+        Field(description="of choices, by their text (JSON unless they are texts): the others have 1"),
+    ] = MISSING
+
+
+Beliefs = Annotated[dict[str, Belief], Field(max_length=MOST_PARAMETERS), SPARING]
+"""By the names of parameters."""
+
+
+def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> None:
+    """Check that beliefs are about parameters of the study, of their kinds and within their bounds.
+
+    Raises:
+        ValidationError: they are not; one error per fault.
+    """
+    found: list[InitErrorDetails] = [
+        {"type": PydanticCustomError("prior", "{what}", {"what": what}), "loc": place, "input": None}
+        for place, what in _faults(beliefs, {parameter.name: parameter for parameter in parameters})
+    ]
+    if found:
+        raise ValidationError.from_exception_data("prior", found)
+
+
+def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> Prior | None:
+    """The engine's prior; None without beliefs."""
+    if not beliefs:
+        return None
+    varying = [parameter for parameter in parameters if not isinstance(parameter, FixedParameter)]
+    around, weighted = [], []
+    for index, parameter in enumerate(varying):
+        belief = beliefs.get(parameter.name)
+        if belief is None:
+            continue
+        axis = parameter.axis()
+        if isinstance(parameter, FloatParameter | IntParameter):
+            around.append(Around(index, axis.encode(belief.around), _width(belief, parameter)))
+        else:
+            assert isinstance(axis, ChoiceAxis)
+            assert belief.weights is not MISSING
+            weights = {_position(axis, text): weight for text, weight in belief.weights.items()}
+            weighted.append(Weighted(index, tuple(weights.get(each, 1.0) for each in range(axis.count))))
+    return Prior(tuple(around), tuple(weighted))
+
+
+def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter]) -> Iterator[Fault]:
+    for name, belief in beliefs.items():
+        parameter = parameters.get(name)
+        match parameter:
+            case None:
+                near = nearest(name, parameters)
+                suggestion = "" if near is None else f"; did you mean {near}?"
+                known = listed(map(brief, parameters), len(parameters))
+                yield (name,), f"is not a parameter of this study{suggestion} (known: {known})"
+            case FixedParameter():
+                yield (name,), "is about a fixed parameter, which has one value; leave it out"
+            case FloatParameter() | IntParameter():
+                yield from _faults_of_number(name, belief, parameter)
+            case _:
+                axis = parameter.axis()
+                assert isinstance(axis, ChoiceAxis)
+                yield from _faults_of_choice(name, belief, axis)
+
+
+def _faults_of_number(name: str, belief: Belief, parameter: FloatParameter | IntParameter) -> Iterator[Fault]:
+    is_log = parameter.scale == "log"
+    spread, other = ("factor", "width") if is_log else ("width", "factor")
+    for field, meant in ((other, spread), ("weights", f"around and {spread}")):
+        if getattr(belief, field) is not MISSING:
+            yield (name, field), f"is not for {_kind(parameter)}; give {meant}"
+    for field in ("around", spread):
+        if getattr(belief, field) is MISSING:
+            yield (name,), f"has no {field}, which {_kind(parameter)} needs"
+    if belief.around is not MISSING and not parameter.low <= belief.around <= parameter.high:
+        yield (name, "around"), f"is {belief.around}, outside [{parameter.low}, {parameter.high}]"
+    if getattr(belief, spread) is not MISSING and _width(belief, parameter) < NARROWEST:
+        yield (name, spread), f"is too narrow; it must be at least {NARROWEST} of the range"
+
+
+def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis) -> Iterator[Fault]:
+    for field in ("around", "width", "factor"):
+        if getattr(belief, field) is not MISSING:
+            yield (name, field), "is not for choices; give weights"
+    if belief.weights is MISSING:
+        yield (name,), "has no weights, which choices need"
+        return
+    texts = [_text(choice) for choice in axis.choices]
+    for text in belief.weights:
+        if texts.count(text) != 1:
+            known = listed(map(brief, texts), len(texts))
+            found = "is not a choice" if text not in texts else "is the text of two choices"
+            yield (name, "weights", text), f"{found} of this parameter (known: {known})"
+
+
+def _kind(parameter: FloatParameter | IntParameter) -> str:
+    return f"{'an' if parameter.kind == 'int' else 'a'} {parameter.kind} on a {parameter.scale} scale"
+
+
+def _width(belief: Belief, parameter: FloatParameter | IntParameter) -> float:
+    """As a share of the axis."""
+    axis: Axis = parameter.axis()
+    ends = axis.raw_bounds
+    assert ends is not None
+    if parameter.scale == "log":
+        assert belief.factor is not MISSING
+        raw = math.log(belief.factor)
+    else:
+        assert belief.width is not MISSING
+        raw = belief.width
+    return raw / 2 / (ends[1] / 2 - ends[0] / 2)  # halved first: the difference of huge bounds would overflow
+
+
+def _position(axis: ChoiceAxis, text: str) -> int:
+    return [_text(choice) for choice in axis.choices].index(text)
+
+
+def _text(choice: Value) -> str:
+    return choice if isinstance(choice, str) else json.dumps(choice)

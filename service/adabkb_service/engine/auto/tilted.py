@@ -1,0 +1,117 @@
+"""The posterior with a prior on the optimum, as the search sees it.
+
+The search maximises
+
+    f~(x) + (GAMMA / n) sigma_f log pi(x),
+
+where n counts suggestions and pi is the prior relative to its largest value (``engine.prior``; Hvarfner et al. 2022,
+"pi-BO", have pi to the power of gamma / n times an expected improvement). With no results the first term is constant,
+so the search begins where the prior is largest. As n grows the second one fades. The posterior is what it was, and with
+it all that is certified, predicted or recommended.
+
+A prior may mislead, so results decide on whether it counts: the second suggestion does without it, and the others have
+it while the best quarter of the results lies where it is larger than at the average result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.prior import Prior
+from adabkb_service.engine.randomness import uniforms
+from adabkb_service.engine.record import Record
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+GAMMA = 2.0
+"""Of the prior, at the first suggestion, in standard deviations of the objective per unit of log pi."""
+FREE = 1
+"""The step, counted from 0, that does without the prior: what the prior is compared with."""
+BEST = 4
+"""One of so many results is among the best."""
+DRAWN = 50
+"""Candidates that are drawn from the prior."""
+STREAM = 1 << 32
+"""Added to steps, so that these draws are not those of the other candidates."""
+STARTS = 3
+"""Of the search for the largest index: the best of those that are given."""
+ITERATIONS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Tilted:
+    """A posterior whose upper confidence bound has a term for the prior. It has the methods of ``Surrogate`` that the
+    search needs; mean and deviation are the posterior's."""
+
+    posterior: Surrogate
+    space: Space
+    prior: Prior
+    weight: float = GAMMA
+    """GAMMA / n."""
+
+    def of_step(self, step: int) -> Tilted:
+        """As decision ``step``, counted from 0, has it."""
+        return replace(self, weight=0.0 if step == FREE else GAMMA / (step + 1))
+
+    def mean(self, positions: Array) -> Array:
+        """As ``Surrogate.mean``."""
+        return self.posterior.mean(positions)
+
+    def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
+        """As ``Surrogate.mean_and_std``."""
+        return self.posterior.mean_and_std(positions)
+
+    def ucb(self, positions: Array, beta: float) -> Array:
+        """The index at cube positions (k, d), shape (k,)."""
+        return self.posterior.ucb(positions, beta) + self._scale * self.prior.log_density(self.space, positions)[0]
+
+    def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
+        """The index, (k,), and its gradient in the cube, (k, d)."""
+        value, slope = self.posterior.ucb_and_gradient(positions, beta)
+        belief, slope_of_belief = self.prior.log_density(self.space, positions)
+        return value + self._scale * belief, slope + self._scale * slope_of_belief
+
+    def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Tilted:
+        """As ``Surrogate.condition``."""
+        return replace(self, posterior=self.posterior.condition(positions, outputs, noise_ratios))
+
+    def candidates(self, draw: tuple[int, int]) -> Array:
+        """Positions, (k, d), that the prior favours."""
+        d = self.space.dimension
+        return self.prior.drawn(uniforms(draw[0], STREAM + draw[1], DRAWN * d).reshape(DRAWN, d))
+
+    def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
+        """Maxima near the first of some positions, (k, d), within the cube and along the free axes of each, (k, d), by
+        L-BFGS-B; the other positions as they are."""
+        maxima = [self._maximum(*each, beta) for each in zip(starts[:STARTS], free, strict=False)]
+        return np.array([*maxima, *starts[STARTS:]])
+
+    def _maximum(self, start: Array, free: Bools, beta: float) -> Array:
+        def falling(x: Array) -> tuple[float, Array]:
+            value, gradient = self.ucb_and_gradient(x[None], beta)
+            return -float(value[0]), -gradient[0]
+
+        ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
+        end = minimize(falling, start, jac=True, bounds=ends, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
+        return np.clip(end, 0.0, 1.0) if np.isfinite(end).all() else start
+
+    @property
+    def _scale(self) -> float:
+        """Of log pi, in model output units."""
+        return self.weight * float(np.sqrt(self.posterior.variance))
+
+
+def is_trusted(space: Space, prior: Prior, record: Record) -> bool:
+    """Whether the results speak for a prior, or do not speak yet."""
+    if record.size <= FREE:
+        return True
+    belief = prior.log_density(space, record.positions)[0]
+    best = np.argsort(-record.values, kind="stable")[: max(record.size // BEST, 1)]
+    return bool(belief[best].mean() >= belief.mean())

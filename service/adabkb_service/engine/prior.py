@@ -1,0 +1,80 @@
+"""What a user believes of where the optimum is: a density per parameter, with tails that exclude nothing.
+
+A number is thought to be best around a position c of its axis, with a width w; a choice has a weight v. The density, as
+a share of its largest value, has Cauchy's form, which falls so slowly that results outweigh it,
+
+    log pi(u) = -log(1 + sum over numbers of ((u - c) / w)^2 + sum over choices of (largest v / v - 1)).
+
+So a number that is w from its c, all others being at theirs, has half the density. One sum for all parameters, and no
+product: in many dimensions the density at the opposite corner would be nothing, and a wrong prior would cost much more.
+Inactive parameters have no part in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.space import Space
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A number that is thought to be best around a position."""
+
+    axis: int
+    middle: float
+    """c, in the unit cube."""
+    width: float
+    """w, in the unit cube."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Choices, each with a weight."""
+
+    axis: int
+    weights: tuple[float, ...]
+    """Of each choice: positive, in the order of the axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """A prior on the optimum."""
+
+    around: tuple[Around, ...]
+    weighted: tuple[Weighted, ...]
+
+    def log_density(self, space: Space, positions: Array) -> tuple[Array, Array]:
+        """log pi relative to its largest value at cube positions (k, d), shape (k,), and its gradient, (k, d), which is
+        zero along choices."""
+        squares, slopes = np.zeros(positions.shape), np.zeros(positions.shape)
+        for belief in self.around:
+            z = (positions[:, belief.axis] - belief.middle) / belief.width
+            squares[:, belief.axis], slopes[:, belief.axis] = z * z, 2.0 * z / belief.width
+        for choices in self.weighted:
+            weights = np.array(choices.weights)
+            index = np.clip((positions[:, choices.axis] * len(weights)).astype(int), 0, len(weights) - 1)
+            squares[:, choices.axis] = weights.max() / weights[index] - 1.0
+        active = space.activity.active(positions)
+        total = 1.0 + np.where(active, squares, 0.0).sum(axis=1)
+        return -np.log(total), np.where(active, -slopes, 0.0) / total[:, None]
+
+    def drawn(self, uniform: Array) -> Array:
+        """Positions (k, d) that are distributed by it, from numbers (k, d) that are uniform in [0, 1); the first one is
+        where it is largest."""
+        drawn = uniform.copy()
+        for belief in self.around:
+            tails = np.tan(np.pi * (uniform[:, belief.axis] - 0.5))
+            tails[0] = 0.0
+            drawn[:, belief.axis] = np.clip(belief.middle + belief.width * tails, 0.0, 1.0)
+        for choices in self.weighted:
+            weights = np.array(choices.weights)
+            index = np.searchsorted(np.cumsum(weights) / weights.sum(), uniform[:, choices.axis], side="right")
+            index[0] = np.argmax(weights)
+            drawn[:, choices.axis] = (np.minimum(index, len(weights) - 1) + 0.5) / len(weights)
+        return drawn

@@ -1,0 +1,98 @@
+"""A prior on the optimum in the life of a study: what is refused, where trials begin, and that it can be redone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from adabkb_service.errors import Invalid, StudyExists
+from adabkb_service.operations.doctor import examine
+from adabkb_service.operations.export import json_lines
+from adabkb_service.operations.importing import import_study
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.replay import replay
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.trash import delete
+from adabkb_service.storage.database import Database
+from tests.operations.conftest import SYSTEMS, ManualClock, definition
+from tests.operations.test_fixed import EVERY_KIND
+from tests.operations.verbs import Ask, Value, change, observe, suggest
+
+PRIOR: dict[str, Any] = {
+    "x": {"around": 1.5, "width": 0.2},
+    "lr": {"around": 0.001, "factor": 3.0},
+    "n": {"around": 11.0, "width": 4.0},
+    "widths": {"weights": {"true": 2.0, "[64, 32]": 5.0, "none": 3.0}},
+    "bias": {"weights": {"true": 4.0}},
+}
+
+
+def test_trials_begin_where_the_prior_is_and_the_study_is_replayed_exported_and_imported(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, definition(parameters=EVERY_KIND, prior=PRIOR))
+    (first,) = suggest(running, "s", Ask()).view.trials
+    assert first.parameters["x"] == pytest.approx(1.5, abs=0.2)
+    assert 0.0002 < first.parameters["lr"] < 0.005
+    assert abs(first.parameters["n"] - 11) <= 4
+    assert (first.parameters["widths"], first.parameters["bias"]) == ([64, 32], True)
+    observe(running, "s", Value(1.0, first.number))
+    for fixed in [None, {"drop": 0.6}, None]:
+        for trial in suggest(running, "s", Ask(2, fixed=fixed)).view.trials:
+            observe(running, "s", Value(trial.parameters["x"], trial.number))
+    assert replay(running, "s").diverged == []
+    assert list(examine(database)) == []
+    lines = list(json_lines(running, "s"))
+    before = suggest(running, "s", Ask()).view.trials[0].parameters
+    delete(running, "s")
+    import_study(database, lines)
+    assert suggest(Service(database, clock=clock), "s", Ask()).view.trials[0].parameters == before
+
+
+def test_a_study_without_a_prior_has_no_such_field_and_one_with_another_prior_is_another_study(
+    running: Service,
+) -> None:
+    plain = create(running, definition(id="plain")).view
+    assert "prior" not in plain.model_dump(mode="json")
+    prior = {"x": {"around": 0.1, "width": 0.1}}
+    assert create(running, definition(prior=prior)).view.model_dump(mode="json")["prior"] == prior
+    create(running, definition(prior=prior))
+    with pytest.raises(StudyExists, match=r"prior\.x\.around is 0.1, not 0.2"):
+        create(running, definition(prior={"x": {"around": 0.2, "width": 0.1}}))
+
+
+def test_the_space_of_a_study_with_a_prior_is_not_edited(running: Service) -> None:
+    create(running, definition(prior={"x": {"around": 0.1, "width": 0.1}}))
+    with pytest.raises(Invalid, match="cannot be edited with a prior"):
+        change(running, "s", {"parameters": [{"name": "x", "kind": "float", "low": -2, "high": 2}]})
+
+
+@pytest.mark.parametrize(
+    ("prior", "place", "sentence"),
+    [
+        ({"lrr": {"around": 0.1, "factor": 10}}, ("lrr",), "did you mean lr?"),
+        ({"solvent": {"weights": {"a": 1}}}, ("solvent",), "is about a fixed parameter"),
+        ({"lr": {"around": 10, "factor": 10}}, ("lr", "around"), "outside"),
+        ({"lr": {"around": 0.1}}, ("lr",), "has no factor, which a float on a log scale needs"),
+        ({"lr": {"around": 0.1, "factor": 10, "width": 1}}, ("lr", "width"), "float on a log scale; give factor"),
+        ({"lr": {"around": 0.1, "factor": 1.001}}, ("lr", "factor"), "too narrow"),
+        ({"n": {"around": 3, "factor": 2, "width": 1}}, ("n", "factor"), "an int on a linear scale; give width"),
+        ({"size": {"around": 3}}, ("size", "around"), "is not for choices; give weights"),
+        ({"size": {}}, ("size",), "has no weights"),
+        ({"size": {"weights": {"XL": 3}}}, ("size", "weights", "XL"), "is not a choice"),
+    ],
+)
+def test_what_does_not_fit_the_parameters_is_refused_at_its_place(
+    prior: dict[str, Any], place: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        definition(parameters=EVERY_KIND, prior=prior)
+    assert any(error["loc"] == ("prior", *place) and sentence in error["msg"] for error in refusal.value.errors())
+
+
+@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "auto"])
+def test_a_system_that_cannot_use_a_prior_says_so(system: str) -> None:
+    with pytest.raises(ValidationError, match="the profile auto can use it"):
+        definition(prior={"x": {"around": 0.1, "width": 0.1}}, algorithm=SYSTEMS[system])
