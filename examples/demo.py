@@ -87,7 +87,7 @@ def server(database: str, log: Path) -> Iterator[str]:
 
 def watch(study: Study, workers: list[subprocess.Popen[str]], folder: Path) -> None:
     """Show the study's progress until the workers are done."""
-    with tqdm(total=study.info().budget, unit="trial", desc="tuning") as bar:
+    with tqdm(total=study.info().trial_budget, unit="trial", desc="tuning") as bar:
         while any(worker.poll() is None for worker in workers):
             time.sleep(0.5)
             info = study.info()

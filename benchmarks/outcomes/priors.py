@@ -69,12 +69,12 @@ class Job:
     def run(self) -> dict[str, Any]:
         """Do it: the smallest regret after each evaluation, as a share of the median regret of random points."""
         function = shifted(FUNCTIONS[self.problem], generator(self.problem, self.seed))
-        space, unit = function.space, _range(function)
+        space, unit = function.space, typical_regret(function)
         state = auto.start(space, Config(prior=prior(function, self.method, self.seed)), self.seed)
         none, regrets = np.zeros((0, space.dimension)), []
         for _ in range(self.budget):
             suggestion = auto.suggest(state, none)
-            regret = function.regret(_point(space, suggestion.point))
+            regret = function.regret(point(space, suggestion.point))
             state = auto.observe(suggestion.state, suggestion.point, -regret).state
             regrets.append(regret)
         best = np.minimum.accumulate(regrets) / unit
@@ -113,13 +113,14 @@ def _evaluations(median: Array, target: float) -> int:
     return int(reached[0]) + 1 if len(reached) else len(median)
 
 
-def _range(function: Function) -> float:
+def typical_regret(function: Function) -> float:
+    """The median regret of random points, with which regrets are compared."""
     space = function.space
     positions = np.random.default_rng(0).random((SCATTERED, space.dimension))
-    return float(np.median([function.regret(_point(space, position)) for position in positions]))
+    return float(np.median([function.regret(point(space, position)) for position in positions]))
 
 
-def _point(space: Space, position: Array) -> Array:
+def point(space: Space, position: Array) -> Array:
     found = space.decode(position)
     assert all(isinstance(axis, FloatAxis) for axis in space.axes)
     return np.array([found[axis.name] for axis in space.axes], dtype=np.float64)

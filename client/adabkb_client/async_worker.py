@@ -31,7 +31,10 @@ async def run(study: "AsyncStudy", function: AsyncObjective, options: Options) -
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
     evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters], conditional)
     over = asyncio.Event()
-    with Progress(study.id, info.budget, Standing.of(info), visible=options.progress) as shown, _exit_on_sigterm():
+    with (
+        Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown,
+        _exit_on_sigterm(),
+    ):
         course = Course(study.id, options, shown, over)
         hands = _Hands(study, evaluation, course, over)
         with stoppable(course):  # the tasks inherit it

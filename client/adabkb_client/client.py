@@ -126,7 +126,8 @@ class Client:
             update: if the study exists, and only such settings differ, change them.
             options: ``constraints``, ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``,
                 ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``,
-                ``early_stopping``, ``algorithm``, ``tags``, ``prior``: see docs/http.md. None is no limit.
+                ``early_stopping``, ``algorithm``, ``tags``, ``prior``,
+                ``cost``, ``per_cost``: see docs/http.md. None is no limit.
 
         Returns:
             The study.

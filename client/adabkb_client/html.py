@@ -24,7 +24,7 @@ def study(info: "StudyInfo") -> str:
     """Return what a study is, and how far it has come."""
     counts, best = info.counts, info.best
     reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
-    budget = "" if info.budget is None else f" of {info.budget}"
+    budget = "" if info.trial_budget is None else f" of {info.trial_budget}"
     rows: list[Sequence[Any]] = [
         ("direction", info.direction),
         ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),

@@ -160,7 +160,7 @@ class StudyInfo(StudySummary):
     direction: Direction
     parameters: tuple[dict[str, Any], ...]
     algorithm: dict[str, Any]
-    budget: int | None
+    budget: int | dict[str, float] | None
     seed: int
     noise_std: float | None
     tolerance: float | None
@@ -181,6 +181,14 @@ class StudyInfo(StudySummary):
     space_version: int = 1
     defaults: Parameters = field(default_factory=dict)
     prior: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cost: str | None = None
+    per_cost: bool = False
+    cost_spent: float | None = None
+
+    @property
+    def trial_budget(self) -> int | None:
+        """The budget, if it is a number of trials."""
+        return self.budget if isinstance(self.budget, int) else None
 
 
 @dataclass(frozen=True)

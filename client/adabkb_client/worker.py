@@ -45,7 +45,7 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
 
 def _run(study: "Study", evaluation: Evaluation | Cluster, options: Options, info: StudyInfo) -> RunReport:
     over = threading.Event()
-    with Progress(study.id, info.budget, Standing.of(info), visible=options.progress) as shown:
+    with Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown:
         course = Course(study.id, options, shown, over)
         crew = _Crew(study, evaluation, course, over)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]

@@ -158,6 +158,13 @@ def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(serv
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.8
 
 
+def test_the_example_with_a_budget_of_seconds_ends_when_they_are_spent(server: str) -> None:
+    output = finish(start("examples/cheap_first.py", "3", ADABKB_URL=server))
+    costs = [float(cost) for cost in re.findall(r"in (\S+) s,", output)]
+    assert sum(costs[:-1]) < 3.1
+    assert float(re.findall(r"spent (\S+) s", output)[0]) >= 3.0
+
+
 def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
     """In a kernel, as a notebook's reader runs it; the one in the repository has no outputs."""
     notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]

@@ -132,6 +132,23 @@ PRIORS = [
     ),
 ]
 
+COSTS: list[Mistake] = [
+    Defined("A budget of cost without a cost", {"budget": {"cost": 60}}),
+    Defined("Suggestions per cost without a cost", {"per_cost": True}),
+    Defined("A cost that is a number", {"cost": 3}),
+    Defined("A budget of cost that is 0", {"cost": "told", "budget": {"cost": 0}}),
+    Defined("A budget of seconds", {"cost": "measured", "budget": {"seconds": 60}}),
+    Defined("Costs under another profile", {"cost": "told", "algorithm": {"profile": "paper"}}),
+    Defined(
+        "Costs together with early stopping", {"cost": "told", "early_stopping": {"rule": "median", "max_steps": 9}}
+    ),
+    Defined(
+        "Suggestions per cost under an outcome constraint",
+        {"cost": "told", "per_cost": True, "outcome_constraints": [{"metric": "size", "upper": 1}]},
+    ),
+    Sent("A cost in a study that has none", "POST /v1/studies/svm/observe", {"trial": 2, "value": 0.5, "cost": 3}),
+]
+
 SETTINGS = [
     Defined("No direction", {"direction": ...}),
     Defined("A direction that does not exist", {"direction": "max"}),
@@ -237,6 +254,7 @@ SECTIONS: list[Section] = [
     ("Definitions: constraints", "Again only the wrong fields are shown.", CONSTRAINTS),
     ("Definitions: conditions", "The same again.", CONDITIONS),
     ("Definitions: a prior on the optimum", "The same again.", PRIORS),
+    ("Definitions: cost", "The same again.", COSTS),
     ("Definitions: settings and algorithm", "Again only the wrong fields are shown.", SETTINGS),
     ("Definitions: studies that exist", "The limits of a study can be changed, and its space edited.", CHANGES),
 ]

@@ -49,14 +49,14 @@ def Value(
     attempt: int | None = None,
     std_error: float | None = None,
     parameters: Mapping[str, Any] | None = None,
+    **costs: Any,
 ) -> TrialValueBody | PointValueBody:
-    """A result: of a trial, or without one of a point that nobody suggested."""
+    """A result: of a trial, or without one of a point that nobody suggested; with ``cost`` or ``metrics``."""
+    told = {"value": value, "std_error": std_error, **costs}
     if trial is None:
-        return PointValueBody.model_construct(value=value, std_error=std_error, parameters=dict(parameters or {}))
+        return PointValueBody.model_construct(parameters=dict(parameters or {}), **told)
     given = None if parameters is None else dict(parameters)
-    return TrialValueBody.model_construct(
-        value=value, trial=trial, attempt=attempt, std_error=std_error, parameters=given
-    )
+    return TrialValueBody.model_construct(trial=trial, attempt=attempt, parameters=given, **told)
 
 
 def Failure(trial: int, attempt: int | None = None, reason: str | None = None) -> TrialFailureBody:

@@ -82,11 +82,14 @@ def summary(study: Mapping[str, Any]) -> str:
     why = f" ({study['reason']})" if study["reason"] not in (None, study["state"]) else ""
     # Only the full study has a budget; the summary in other answers has none.
     budget = study.get("budget")
-    total = f"{counts['trials']} trials so far" if budget is None else f"{budget} trials"
+    total = f"{budget} trials" if isinstance(budget, int) else f"{counts['trials']} trials so far"
     algorithm = study.get("algorithm", {})
     system = [algorithm.get("kind"), algorithm.get("profile")]
     chosen = "" if system in ([None, None], ["ada-bkb", "auto"]) else f" ({' '.join(filter(None, system))})"
     line = f"{study['id']}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed"
+    if "cost_spent" in study:
+        line += f", cost {study['cost_spent']:.6g}"
+        line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) else ""
     if best is not None:
         word = "best" if best.get("feasible", True) else "none within the outcome constraints, nearest"
         line += f", {word} {best['value']!r}{measured(best)} at {point(best['parameters'])}"

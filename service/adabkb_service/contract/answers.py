@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from adabkb_service.contract.algorithms import Algorithm
+from adabkb_service.contract.cost import Budget, CostSource
 from adabkb_service.contract.curves import CurveSummary, Estimate
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.prior import Beliefs
-from adabkb_service.contract.study import Stop
+from adabkb_service.contract.stop import Stop
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, StudyState, TrialState
 
@@ -199,7 +200,10 @@ class Study(StudySummary):
         Field(exclude_if=not_, description="by parameter, the value of points from before it was added to the space"),
     ] = {}
     constraints: list[str] = Field(default_factory=list)
-    budget: int | None
+    budget: Budget | None
+    cost: Annotated[CostSource, Field(exclude_if=not_)] = None
+    per_cost: Annotated[bool, Field(exclude_if=not_)] = False
+    cost_spent: Annotated[float | None, of_metrics("by all results, in studies with a cost")] = None
     seed: int
     noise_std: float | None
     tolerance: float | None

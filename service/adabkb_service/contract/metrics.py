@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from adabkb_service.contract.cost import COST
 from adabkb_service.contract.parameters import Body, Name, Number
 from adabkb_service.engine.metrics import Metric
 
@@ -35,11 +36,13 @@ class OutcomeConstraint(Body):
 
 
 def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """The metrics of a stored definition, with their bounds: those it lists, then others that it constrains."""
+    """The metrics of a stored definition, with their bounds: those it lists, then others that it constrains,
+    then what an evaluation costs."""
     constraints = {each["metric"]: each for each in definition.get("outcome_constraints", ())}
+    cost = [COST] if definition.get("cost") else []
     return tuple(
-        Metric(name, *_bounds(constraints.get(name, {})))
-        for name in dict.fromkeys([*definition.get("metrics", ()), *constraints])
+        Metric(name, *_bounds(constraints.get(name, {})), is_cost=name in cost)
+        for name in dict.fromkeys([*definition.get("metrics", ()), *constraints, *cost])
     )
 
 

@@ -20,11 +20,12 @@ from adabkb_service.contract.parameters import (
     Name,
     Number,
     Parameter,
+    Positive,
     Tags,
     Text,
     Whole,
 )
-from adabkb_service.contract.study import Stop
+from adabkb_service.contract.stop import Stop
 
 MOST_ITEMS = 1000
 """Largest number of results of a batch, and of points of a prediction."""
@@ -37,6 +38,7 @@ MetricValues = Annotated[
     Annotated[dict[Name, Number], Field(max_length=MOST_METRICS), SPARING] | None,
     Field(description="what else was measured: the study's metrics, by name"),
 ]
+Costs = Annotated[Positive | None, Field(description="short for the metric cost of a study that has one")]
 MetricErrors = Annotated[
     Annotated[dict[Name, StdError], Field(max_length=MOST_METRICS), SPARING] | None,
     Field(description="standard errors of metrics, where known"),
@@ -106,6 +108,7 @@ class TrialValueBody(Body):
     std_error: StdError | None = None
     metrics: MetricValues = None
     std_errors: MetricErrors = None
+    cost: Costs = None
     attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
     parameters: Annotated[Point | None, Field(description="what was actually evaluated, if it differs")] = None
     status: Annotated[Literal["completed"], BeforeValidator(_some_status)] = "completed"
@@ -128,6 +131,7 @@ class PointValueBody(Body):
     std_error: StdError | None = None
     metrics: MetricValues = None
     std_errors: MetricErrors = None
+    cost: Costs = None
     trial: None = None
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     MISSING,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationError,
@@ -23,6 +22,7 @@ from adabkb_service.contract import conditions
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.constants import misfit
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
+from adabkb_service.contract.cost import Budget, CostBudget, CostSource, misfit_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
@@ -40,6 +40,7 @@ from adabkb_service.contract.parameters import (
 )
 from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
 from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
+from adabkb_service.contract.stop import Stop
 from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Metric
@@ -74,37 +75,6 @@ CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alo
 STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
-class Stop(Body):
-    """When a study ends before its budget is used up: as soon as one of these rules says so."""
-
-    # An answer, too, has only the rules that there are.
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False, json_schema_extra={"minProperties": 1})
-
-    no_gain_for: Annotated[
-        Count | MISSING, Field(description="so many results in a row without a better one end the study")
-    ] = MISSING
-    probability_of_gain_below: Annotated[
-        Annotated[float, Field(gt=0, lt=1)] | MISSING,
-        Field(description="a smaller probability_of_gain ends the study; for the profile auto"),
-    ] = MISSING
-
-    @model_validator(mode="after")
-    def _some_rule(self) -> Self:
-        if not self.model_fields_set:
-            raise PydanticCustomError("stop", "must have no_gain_for or probability_of_gain_below; null is no rule")
-        return self
-
-    def misfit(self, algorithm: Algorithm, *, has_constraints: bool) -> str | None:
-        """Why a study with this algorithm, with outcome constraints or without, cannot have these rules."""
-        if self.probability_of_gain_below is MISSING:
-            return None
-        if not isinstance(algorithm, AutoProfile):
-            return "cannot have probability_of_gain_below, which is known for the profile auto only; use no_gain_for"
-        if has_constraints:
-            return "cannot have probability_of_gain_below, which is not known under constraints; use no_gain_for"
-        return None
-
-
 class StudyDefinition(Body):
     """A study as its creator describes it."""
 
@@ -119,7 +89,7 @@ class StudyDefinition(Body):
         Field(max_length=MOST_CONSTRAINTS, description="comparisons that every point satisfies, such as a + b <= 1"),
         SPARING,
     ] = Field(default_factory=list)
-    budget: Annotated[Count | None, Field(description="trials at most; each counts once, however often leased")] = None
+    budget: Budget | None = None
     seed: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None = None
     noise_std: Annotated[
         Positive | None, Field(description="standard deviation of a result, in the objective's units")
@@ -154,6 +124,9 @@ class StudyDefinition(Body):
     prior: Annotated[
         Beliefs, Field(description="where the optimum is thought to be, by the names of parameters", exclude_if=not_)
     ] = Field(default_factory=dict)
+
+    cost: Annotated[CostSource, Field(exclude_if=not_)] = None
+    per_cost: Annotated[bool, Field(description="suggest by the gain per cost", exclude_if=not_)] = False
 
     @field_validator("parameters")
     @classmethod
@@ -242,10 +215,23 @@ class StudyDefinition(Body):
             check_prior(prior, parameters)
         return prior
 
+    @model_validator(mode="after")
+    def _cost_fits(self) -> Self:
+        if found := misfit_of_cost(vars(self)):
+            field, sentence = found
+            raise PydanticCustomError("cost", "{sentence}", {"field": field, "sentence": sentence})
+        return self
+
+    @property
+    def cost_budget(self) -> float | None:
+        """What the results may cost together; None without such a budget."""
+        return self.budget.cost if isinstance(self.budget, CostBudget) else None
+
     @property
     def metrics_with_bounds(self) -> tuple[Metric, ...]:
         """The metrics of each result beside its value, and their bounds."""
-        return metrics_of({"metrics": self.metrics, "outcome_constraints": map(vars, self.outcome_constraints)})
+        constraints = map(vars, self.outcome_constraints)
+        return metrics_of({"metrics": self.metrics, "outcome_constraints": constraints, "cost": self.cost})
 
     @property
     def dimension(self) -> int:
@@ -261,8 +247,14 @@ class StudyDefinition(Body):
         config = self.algorithm.config(self.noise_std, self.sign)
         if not isinstance(config, auto_module.Config):
             return config
-        prior = prior_of(self.prior, self.parameters)
-        return replace(config, revision=engine_revision, metrics=self.metrics_with_bounds, prior=prior)
+        return replace(
+            config,
+            revision=engine_revision,
+            metrics=self.metrics_with_bounds,
+            prior=prior_of(self.prior, self.parameters),
+            per_cost=self.per_cost,
+            cost_budget=self.cost_budget,
+        )
 
     @property
     def sign(self) -> float:

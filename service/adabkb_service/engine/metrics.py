@@ -25,6 +25,8 @@ class Metric:
     name: str
     lower: float = -math.inf
     upper: float = math.inf
+    is_cost: bool = False
+    """Whether it is what an evaluation costs: positive."""
 
     @property
     def is_bounded(self) -> bool:

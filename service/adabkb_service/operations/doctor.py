@@ -124,6 +124,7 @@ TOLD = (
         "results_since_best",
         "progress",
         "steps_saved",
+        "cost_spent",
         "log_bytes",
     ),
     *CHANGEABLE,

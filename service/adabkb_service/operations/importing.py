@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from adabkb_service.contract import answers as views
+from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import definition_of, edited
@@ -208,7 +209,9 @@ def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line],
 def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
     """The study's limits are what the log says, and could have been given."""
     limits = {name: getattr(told.study, name) for name in CHANGEABLE}
-    if shown.model_dump(include=set(limits)) != limits or shown.seed != told.study.seed:
+    is_cost = cost_budget_of(told.study.definition) is not None
+    expected = limits | ({"budget": told.study.definition["budget"]} if is_cost else {})
+    if shown.model_dump(include=set(limits)) != expected or shown.seed != told.study.seed:
         _refuse(at, "the study's limits or seed are not what the log says")
     try:
         PatchStudyBody.model_validate(limits)

@@ -15,8 +15,10 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
+from adabkb_service.contract.cost import cost_budget_of
+from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import definition_of
-from adabkb_service.contract.study import CHANGEABLE, Stop, StudyDefinition
+from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.errors import (
     FieldError,
@@ -49,6 +51,12 @@ class Page:
 
     items: list[answers.Study]
     last: tuple[datetime, str] | None
+
+
+FIXED_BUDGET = (
+    "is a cost in this study, on which suggestions may depend, so it cannot be changed; create another study with the "
+    "budget you want, and import the results of this one"
+)
 
 
 def create(
@@ -117,7 +125,8 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     compared with the definition as first given; a field that is newer than it was at its default."""
     was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
     given = definition.model_dump(mode="json")
-    for name in CHANGEABLE:
+    fixed = {"budget"} if isinstance(was["budget"], dict) else set()  # a budget of cost cannot be changed
+    for name in set(CHANGEABLE) - fixed:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
     differences = _differences("", was, given)
     differing = ", ".join(islice(differences, MOST_DIFFERENCES))
@@ -220,6 +229,8 @@ def _change(
     study = draft.study
     check_revision(study, revisions)
     _check_stop(study, changes.get("stop"))
+    if "budget" in changes and cost_budget_of(study.definition) is not None:
+        raise Invalid([FieldError("/budget", FIXED_BUDGET, "budget")])
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused != study.paused:
         draft.record("paused" if is_paused else "resumed", {})

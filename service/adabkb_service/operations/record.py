@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.requests import ObserveBody, PointValueBody, TrialFailureBody, TrialValueBody
 from adabkb_service.contract.stored import is_edited
@@ -13,10 +14,13 @@ from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict
 from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.measurements import checked_metrics
+from adabkb_service.study.measurements import checked_metrics, told_metrics
 from adabkb_service.study.outside import evaluated
 from adabkb_service.study.points import feasible_point
 from adabkb_service.study.request import Fate
+
+SHORTEST = 1e-3
+"""Seconds of an attempt, at least, where they are its cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +57,16 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     trial = draft.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
     _check_not_stopped(trial)
+    earlier = None
+    if trial.state == "completed":  # by its first result, whatever attempt that was of
+        earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)
+    result = _with_measured_cost(draft, trial, result, earlier)
     metrics = checked_metrics(metrics_of(draft.study.definition), result)
     parameters = trial.parameters
     if result.parameters is not None and not (is_edited(draft.study.definition) and result.parameters == parameters):
         parameters = feasible_point(draft.space, evaluated(draft, trial, result.parameters), "/parameters")
-    earlier = None
-    if trial.state == "completed":  # by its first result, whatever attempt that was of
-        earlier = next((known for known in draft.observations_of(trial.number) if known.attempt == attempt), None)
     if earlier is not None:
-        if _told(as_values(earlier)) != _told(vars(result)):
+        if _told(as_values(earlier)) != _told({**vars(result), **metrics}):
             _check_same_as_told(draft, trial, earlier, result)
         if result.parameters is not None and earlier.parameters != parameters:
             raise ResultConflict(f"Attempt {attempt} of trial {trial.number} was run at {shown(earlier.parameters)}.")
@@ -74,6 +79,22 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     is_late = trial.state not in ("active", "queued") or attempt != trial.attempt
     observation = _observe(draft, trial.number, attempt, parameters, result, metrics)
     return Recorded(draft.trial(trial.number), observation, "late" if is_late else "stored")
+
+
+def _with_measured_cost(
+    draft: Draft, trial: TrialRow, result: TrialValueBody, earlier: ObservationRow | None
+) -> TrialValueBody:
+    """With the seconds of the attempt as its cost, if the study measures them and the result does not tell it; those
+    of the earlier report where it is repeated."""
+    if draft.study.definition.get("cost") != "measured" or COST in told_metrics(result):
+        return result
+    if earlier is not None and earlier.metrics is not None:
+        seconds = earlier.metrics[COST]
+    elif trial.started_at is not None:
+        seconds = max((draft.now - trial.started_at).total_seconds(), SHORTEST)
+    else:  # it was queued, and has never been leased
+        return result
+    return result.model_copy(update={"cost": seconds})
 
 
 def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
@@ -116,7 +137,7 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
     for event in events.of_trial(draft.connection, trial.study_id, trial.number):
         told = event.payload
         if event.kind == "observed" and told["observation"] == earlier.seq:
-            if _told(told) == _told(vars(result)):
+            if _told(told) == _told({**vars(result), "metrics": told_metrics(result)}):
                 return
             break
     raise ResultConflict(

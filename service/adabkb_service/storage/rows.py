@@ -87,6 +87,7 @@ class StudyRow:
     stopped: int
     steps_saved: int
     log_bytes: int
+    cost_spent: float
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -115,6 +116,7 @@ class StudyRow:
             progress=None,
             steps_saved=0,
             log_bytes=0,
+            cost_spent=0.0,
             **no_trials,
             **limits,
         )

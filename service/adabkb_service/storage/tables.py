@@ -114,6 +114,7 @@ studies = Table(
     _count("stopped"),  # trials, as above
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # of the payloads of its events, as JSON
+    Column("cost_spent", Double, nullable=False, server_default="0"),  # by all its results, excluded ones too
     Index(None, "created_at", "id"),
 )
 

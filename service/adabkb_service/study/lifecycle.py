@@ -8,6 +8,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import gain
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Reason, StudySummary
+from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render
@@ -46,6 +47,9 @@ def spent(study: StudyRow) -> Reason | None:
     """Why there will be no new point any more: the budget is used up, every point of a finite space is handed out, or
     the results have brought no gain for as long as the study says, or one has become as unlikely as it says."""
     if study.budget_left is not None and study.budget_left <= 0:
+        return "budget"
+    cost_budget = cost_budget_of(study.definition)
+    if cost_budget is not None and study.cost_spent >= cost_budget:
         return "budget"
     if study.model is not None and study.model.get("exhausted"):
         return "exhausted"

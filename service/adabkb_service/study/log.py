@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from adabkb_service.contract.attributes import merged
+from adabkb_service.contract.cost import cost_of
 from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.stored import definition_of, edited
 from adabkb_service.contract.study import CHANGEABLE
@@ -69,6 +70,8 @@ def begin(study_id: str, event: EventRow) -> StudyRow:
     # Limits that did not exist when the study was created stay off.
     values = parsed.model_dump(mode="json")
     limits = {name: values[name] if name in definition else None for name in CHANGEABLE}
+    if parsed.cost_budget is not None:  # which is no number of trials
+        limits["budget"] = None
     row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
     return replace(row, head=event.seq, log_bytes=_size(event))
 
@@ -214,7 +217,8 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         std_errors=payload.get("std_errors"),
     )
     rows.put_observation(row)
-    changed: Columns = {"observations": study.observations + 1, **after_one(study, row)}
+    spent = study.cost_spent + cost_of(study.definition, row.metrics)
+    changed: Columns = {"observations": study.observations + 1, "cost_spent": spent, **after_one(study, row)}
     if event.trial is None:
         return changed
     trial = _trial(rows, event)
@@ -230,12 +234,15 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
 def _corrected(rows: Rows, event: EventRow) -> Columns:
     payload = event.payload
     changed = {name: payload[name] for name in CORRECTABLE if name in payload}
-    row = replace(rows.observation(payload["observation"]), **changed)
+    was = rows.observation(payload["observation"])
+    row = replace(was, **changed)
     rows.put_observation(row)
+    before, after = (cost_of(rows.study.definition, each.metrics) for each in (was, row))
+    spent = rows.study.cost_spent + (after - before)
     if row.trial is not None:
         first = rows.observations_of(row.trial)[0]
         rows.put_trial(replace(rows.trial(row.trial), value=first.value, metrics=first.metrics))
-    return counted_anew(rows)
+    return {**counted_anew(rows), "cost_spent": spent}
 
 
 def _edited(rows: Rows, event: EventRow) -> Columns:

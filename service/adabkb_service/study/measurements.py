@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adabkb_service.contract.cost import COST, HIGHEST_COST
 from adabkb_service.contract.requests import PointValueBody, TrialValueBody
 from adabkb_service.contract.wording import unknown
 from adabkb_service.engine.metrics import Metric
@@ -16,6 +17,11 @@ OF_METRICS = ("metrics", "std_errors")
 NONE = "is of no use: the study has no metrics, which are declared when a study is created; leave it out"
 
 
+NO_COST = (
+    'is of no use: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
+)
+
+
 def checked_metrics(
     metrics: tuple[Metric, ...], result: TrialValueBody | PointValueBody
 ) -> dict[str, dict[str, float]]:
@@ -24,13 +30,26 @@ def checked_metrics(
     Raises:
         Invalid: one error for each metric of the study that is missing, and for each other one.
     """
-    values, errors = result.metrics or {}, result.std_errors or {}
+    if result.cost is not None and not any(metric.is_cost for metric in metrics):
+        raise Invalid([FieldError("/cost", NO_COST, "unknown_metric")])
+    values, errors = told_metrics(result), result.std_errors or {}
     if not (metrics or values or errors):
         return {}
-    _raise_if_any([*_missing(metrics, values), *_unknown(metrics, {"metrics": values, "std_errors": errors})])
+    _raise_if_any(
+        [
+            *_missing(metrics, values),
+            *_unknown(metrics, {"metrics": values, "std_errors": errors}),
+            *_unpaid(metrics, values),
+        ]
+    )
     names = [metric.name for metric in metrics]
     given = {name: errors[name] for name in names if name in errors}
     return {"metrics": {name: values[name] for name in names}, "std_errors": given} if names else {}
+
+
+def told_metrics(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
+    """The metrics of a result, the cost among them however it is told."""
+    return {**(result.metrics or {}), **({} if result.cost is None else {COST: result.cost})}
 
 
 def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +59,7 @@ def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes:
         Invalid: one error for each that is unknown.
     """
     given = {field: changes[field] for field in OF_METRICS if field in changes}
-    _raise_if_any(list(_unknown(metrics, given)))
+    _raise_if_any([*_unknown(metrics, given), *_unpaid(metrics, given.get("metrics", {}))])
     found = {field: {**(getattr(was, field) or {}), **values} for field, values in given.items() if metrics}
     return {
         field: {name: value for name, value in values.items() if value is not None} for field, values in found.items()
@@ -68,6 +87,13 @@ def _unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]
             if name not in known:
                 sentence = unknown(name, known, "metric")
                 yield FieldError(f"/{field}{json_pointer(name)}", sentence, "unknown_metric")
+
+
+def _unpaid(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
+    for metric in metrics:
+        if metric.is_cost and not 0.0 < values.get(metric.name, 1.0) <= HIGHEST_COST:
+            sentence = f"must be positive, and at most {HIGHEST_COST:g}: what it cost"
+            yield FieldError(f"/metrics{json_pointer(metric.name)}", sentence, "cost")
 
 
 def _raise_if_any(faults: list[FieldError]) -> None:

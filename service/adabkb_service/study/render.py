@@ -19,8 +19,8 @@ from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import ModelRecommendation
+from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, is_edited
-from adabkb_service.contract.study import Stop
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
@@ -125,7 +125,10 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         defaults=definition.defaults,
         algorithm=definition.algorithm,
         constraints=definition.constraints,
-        budget=row.budget,
+        budget=row.budget if definition.cost_budget is None else definition.budget,
+        cost=definition.cost,
+        per_cost=definition.per_cost,
+        cost_spent=None if definition.cost is None else row.cost_spent,
         seed=row.seed,
         noise_std=definition.noise_std,
         tolerance=row.tolerance,

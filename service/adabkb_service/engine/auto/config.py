@@ -31,6 +31,10 @@ class Config:
 
     prior: Prior | None = None
     """On the optimum: where the user thinks it is."""
+    per_cost: bool = False
+    """Whether the search looks for the largest gain per cost, which is one of the metrics."""
+    cost_budget: float | None = None
+    """What all results may cost together."""
 
     @property
     def delta_each(self) -> float:

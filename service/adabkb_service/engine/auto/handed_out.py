@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto.feasible_results import ranked
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
-from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.per_cost import Cost, PerCost
+from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted, is_trusted
 from adabkb_service.engine.auto.warp import Warp
@@ -89,14 +90,18 @@ class Imagined:
 
 def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Imagined:
     """What the search sees, given results (n,) under a warp: the objective with the prior on the optimum, and beside
-    the metrics that have bounds."""
+    the metrics that have bounds or per cost."""
     bounded = tuple(
         _bounded(measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
         if metric.is_bounded
     )
     own = _believing(state, _with_failures_imputed(objective, warp, values, out.failed))
-    given = Constrained(own, bounded) if bounded else own
+    given: View = own
+    if bounded:
+        given = Constrained(own, bounded)
+    elif state.problem.config.per_cost and state.record.size:
+        given = _per_cost(state, own)
     return Imagined(given, _imagined(given, state, out.pending))
 
 
@@ -106,6 +111,17 @@ def _believing(state: State, posterior: Surrogate) -> Surrogate | Tilted:
     if config.prior is None or not is_trusted(space, config.prior, ranked(config.metrics, state.record)):
         return posterior
     return Tilted(posterior, space, config.prior)
+
+
+def _per_cost(state: State, view: Surrogate | Tilted) -> PerCost:
+    """With what evaluations cost by the results so far, of which there are some."""
+    config = state.problem.config
+    (measured,) = (each for each, metric in zip(state.metrics, config.metrics, strict=True) if metric.is_cost)
+    costs = measured.record.values
+    cost = Cost(measured.surrogate, measured.warp, float(costs.min()), float(np.median(costs)), float(costs.max()))
+    left = 1.0 if config.cost_budget is None else max(1.0 - float(costs.sum()) / config.cost_budget, 0.0)
+    best = state.record.positions[incumbent(state)]
+    return PerCost(view, cost, left, float(view.mean(best[None])[0]))
 
 
 def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from adabkb_service.engine.auto.per_cost import PerCost
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted
 
@@ -129,7 +130,7 @@ class Constrained:
         return np.array(values), np.array(gradients)
 
 
-View = Surrogate | Tilted | Constrained
+View = Surrogate | Tilted | PerCost | Constrained
 """What the search sees."""
 
 
@@ -138,8 +139,12 @@ def in_turn(view: View, step: int) -> View:
     match view:
         case Constrained():
             objective = in_turn(view.objective, step)
-            assert not isinstance(objective, Constrained)
+            assert not isinstance(objective, Constrained | PerCost)
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
+        case PerCost():
+            objective = in_turn(view.objective, step)
+            assert not isinstance(objective, Constrained | PerCost)
+            return replace(view, objective=objective)
         case Tilted():
             return view.of_step(step)
     return view
@@ -147,13 +152,13 @@ def in_turn(view: View, step: int) -> View:
 
 def objective_of(view: View) -> Surrogate:
     """The posterior of the objective alone."""
-    own = view.objective if isinstance(view, Constrained) else view
+    own = view.objective if isinstance(view, Constrained | PerCost) else view
     return own.posterior if isinstance(own, Tilted) else own
 
 
 def favoured(view: View, draw: tuple[int, int]) -> list[Array]:
     """Positions, (k, d) each, that a prior favours, from draws by (seed, step)."""
-    own = view.objective if isinstance(view, Constrained) else view
+    own = view.objective if isinstance(view, Constrained | PerCost) else view
     return [own.candidates(draw)] if isinstance(own, Tilted) else []
 
 
@@ -161,7 +166,7 @@ def favoured(view: View, draw: tuple[int, int]) -> list[Array]:
 class IndexBound:
     """The index as a refinement needs it; see ``refine.Bound``."""
 
-    view: Tilted | Constrained
+    view: Tilted | PerCost | Constrained
     beta: float
 
     def value(self, x: Array) -> float:

@@ -1,0 +1,131 @@
+"""``python -m benchmarks.outcomes.costs``: ``auto`` with suggestions per cost, and without, where costs vary ten times.
+
+Functions are on boxes that each seed shifts. An evaluation costs between 1 and 10, by a smooth function of the point
+that the seed draws: costs rise along a random direction. Both methods have the same budget of cost. What counts is the
+smallest regret when a share of it is spent, and how much each has to spend to get where the other one ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.metrics import Measured, Metric
+from benchmarks.functions import Array
+from benchmarks.outcomes import runs
+from benchmarks.outcomes.priors import FLOOR, PROBLEMS, SEEDS, point, typical_regret
+from benchmarks.output import RESULTS, print_table
+from benchmarks.pool import keep_all
+from benchmarks.quality.functions import FUNCTIONS
+from benchmarks.quality.problems import generator, shifted
+
+OUT = RESULTS / "outcomes-costs.json"
+METHODS = ("per cost", "ignoring cost")
+RATIO = 10.0
+"""Of the largest cost to the smallest one."""
+BUDGET = 150.0
+SHARES = (0.25, 0.5, 1.0)
+
+
+def costs(problem: str, seed: int, dimension: int) -> Callable[[Array], float]:
+    """Cube position (d,) -> cost: log-linear along a random direction."""
+    direction = generator(f"cost {problem}", seed).standard_normal(dimension)
+    span = np.abs(direction).sum()
+    lowest = np.minimum(direction, 0.0).sum()
+    return lambda u: float(RATIO ** ((u @ direction - lowest) / span))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: float = BUDGET
+
+    def run(self) -> dict[str, Any]:
+        """Do it: what is spent after each evaluation, and the smallest regret then, as a share of the median regret of
+        random points."""
+        function = shifted(FUNCTIONS[self.problem], generator(self.problem, self.seed))
+        space, unit = function.space, typical_regret(function)
+        cost_at = costs(self.problem, self.seed, space.dimension)
+        config = Config(
+            metrics=(Metric("cost", is_cost=True),), per_cost=self.method == METHODS[0], cost_budget=self.budget
+        )
+        state, none = auto.start(space, config, self.seed), np.zeros((0, space.dimension))
+        regrets, spent = list[float](), list[float]()
+        while not spent or spent[-1] < self.budget:
+            found = auto.suggest(state, none)
+            regret, cost = function.regret(point(space, found.point)), cost_at(found.point)
+            state = auto.observe(found.state, found.point, -regret, 0.0, [Measured(cost, 0.0)]).state
+            regrets.append(regret)
+            spent.append(cost + (spent[-1] if spent else 0.0))
+        best = np.minimum.accumulate(regrets) / unit
+        return {"spent": [round(each, 3) for each in spent], "best": [float(f"{each:.4g}") for each in best]}
+
+
+def table(path: Path) -> None:
+    """Print the median regret at shares of the budget, and what is spent until the other's last regret is reached."""
+    kept = runs.load(path, "problem")
+    problems = [name for name in PROBLEMS if all((name, method, 0) in kept for method in METHODS)]
+    seeds = [s for s in range(SEEDS) if all((p, m, s) in kept for p in problems for m in METHODS)]
+    grid = np.linspace(1.0, BUDGET, 150)
+    rows, ratios = [], []
+    for problem in problems:
+        course = {m: np.median([_course(kept[problem, m, s], grid) for s in seeds], axis=0) for m in METHODS}
+        shown = [f"{course[m][round(share * len(grid)) - 1]:.2g}" for share in SHARES for m in METHODS]
+        target = max(course[METHODS[1]][-1], FLOOR)
+        spent = [grid[np.argmax(course[m] <= target)] if (course[m] <= target).any() else BUDGET for m in METHODS]
+        ratios.append(spent[0] / spent[1])
+        rows.append([problem, *shown, f"{ratios[-1]:.2f}"])
+    print(f"median regret of {len(seeds)} seeds, and spent until the regret that ignoring costs ends with")
+    head = [f"{share:.0%} {method}" for share in SHARES for method in METHODS]
+    print_table(["problem", *head, "share spent"], rows)
+    print(f"geometric mean of the shares spent: {np.exp(np.log(ratios).mean()):.2f}")
+
+
+def _course(run: dict[str, Any], grid: Array) -> Array:
+    """The smallest regret when so much is spent: of evaluations that are done by then; 1 before the first."""
+    done = np.searchsorted(run["spent"], grid, side="right")
+    found: Array = np.array([1.0, *run["best"]])[done]
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is missing, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.outcomes.costs", description=__doc__)
+    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--budget", type=float, default=BUDGET)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args(arguments)
+    done = runs.load(given.out, "problem")
+    jobs = [
+        Job(problem, method, seed, given.budget)
+        for seed in range(given.seeds)
+        for problem in given.problems
+        for method in METHODS
+        if (problem, method, seed) not in done
+    ]
+    failed = keep_all(
+        jobs,
+        given.workers,
+        lambda job, run: runs.keep(
+            given.out, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.costs", {}
+        ),
+    )
+    table(given.out)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,73 @@
+"""What evaluations cost: where the numbers come from, how much may be spent, and whether the search looks at it.
+
+The cost of a result is the metric ``cost``, so that whatever takes, shows, exports and predicts metrics has it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from adabkb_service.contract.parameters import Body, Count, Positive
+
+COST = "cost"
+"""The metric."""
+HIGHEST_COST = 1e30
+"""Of one result: the sum of all has to stay within floating point."""
+NEEDS_COST = 'needs cost, too: "told", each result brings it, or "measured", the seconds of its attempt'
+NEEDS_AUTO = "needs the profile auto: the other systems model the value alone"
+WITH_STOPPING = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
+WITH_BOUNDS = "cannot go with outcome_constraints yet; leave per_cost out, and give the budget of cost alone"
+
+
+class CostBudget(Body):
+    """A budget in the units of the cost."""
+
+    cost: Annotated[Positive, Field(description="no trial is handed out once the results have cost as much")]
+
+
+def _kind(budget: object) -> str:
+    return "cost" if isinstance(budget, Mapping | CostBudget) else "trials"
+
+
+Budget = Annotated[
+    Annotated[Count, Tag("trials")] | Annotated[CostBudget, Tag("cost")],
+    Discriminator(_kind),
+    Field(description='trials at most, each counts once, however often leased; or {"cost": 3600}'),
+]
+CostSource = Annotated[
+    Literal["told", "measured"] | None,
+    Field(description="where the metric cost comes from: results tell it, or it is the seconds of the attempt"),
+]
+
+
+def misfit_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The field of a definition that does not go with the others because of costs, and why; None if all do.
+
+    Args:
+        definition: its fields, as the model has them.
+    """
+    has_budget = isinstance(definition["budget"], CostBudget)
+    if definition["cost"] is None:
+        field = "budget" if has_budget else "per_cost"
+        return (field, NEEDS_COST) if has_budget or definition["per_cost"] else None
+    if not definition["algorithm"].takes_metrics:
+        return "cost", NEEDS_AUTO
+    if definition["early_stopping"] is not None:
+        return "cost", WITH_STOPPING
+    if definition["per_cost"] and definition["outcome_constraints"]:
+        return "per_cost", WITH_BOUNDS
+    return None
+
+
+def cost_budget_of(definition: Mapping[str, Any]) -> float | None:
+    """The same of a stored definition."""
+    budget = definition.get("budget")
+    return budget["cost"] if isinstance(budget, Mapping) else None
+
+
+def cost_of(definition: Mapping[str, Any], metrics: Mapping[str, float] | None) -> float:
+    """What a result with these metrics cost; 0 in a study without costs."""
+    return metrics[COST] if metrics is not None and definition.get("cost") else 0.0

@@ -1,0 +1,22 @@
+"""The benchmark of costs: a short form of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.outcomes.costs import costs, main
+
+
+def test_costs_vary_ten_times() -> None:
+    cost_at = costs("Branin", 0, 2)
+    found = [cost_at(np.array(corner)) for corner in ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))]
+    assert [min(found), max(found)] == pytest.approx([1.0, 10.0])
+
+
+def test_a_short_run_compares_the_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--problems", "Branin", "--seeds", "1", "--budget", "20", "--out", str(tmp_path / "out.json")]
+    assert main(arguments) == 0
+    assert "geometric mean of the shares spent" in capsys.readouterr().out
