@@ -38,8 +38,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 # Grid of decoded floats: decimal digits of the range. On a log scale one significant digit less, since exp loses more.
 DIGITS = 12
-# Upper bound of the rounding errors of encode and decode together, in units in the last place.
-ROUNDING_ULPS = 16
+ROUNDING_ULPS = 16  # upper bound of the rounding errors of encode and decode together, in units in the last place
 
 
 @dataclass(frozen=True)
@@ -166,8 +165,7 @@ def _decimal(value: float) -> Decimal:
 
 
 FINEST = {"linear": 2**49, "log": 2**44}
-"""Largest bound of an ``IntAxis`` in its steps. Beyond that the rounding errors of ``encode`` and ``decode`` together,
-which are up to 6 units in the last place of a bound, or of its logarithm, come near half a step."""
+"""Largest bound of an ``IntAxis`` in its steps: beyond it rounding in ``encode`` and ``decode`` is near half a step."""
 
 
 @dataclass(frozen=True, slots=True)

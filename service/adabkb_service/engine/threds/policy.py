@@ -29,24 +29,22 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import record as results
 from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
-from adabkb_service.engine.candidates import distinct, product
-from adabkb_service.engine.cells import ROOT, child_keys, depth_of, path_of
+from adabkb_service.engine.cells import ROOT, child_keys, depth_of
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.engine.moves import Cells, Suggestion, Update
 from adabkb_service.engine.paper import config as constants
 from adabkb_service.engine.paper import policy as ada_bkb_module
 from adabkb_service.engine.paper import report as reports
-from adabkb_service.engine.paper.gp import sketched_gp
-from adabkb_service.engine.paper.leaves import TIE, listed
-from adabkb_service.engine.paper.points import none_yet
+from adabkb_service.engine.paper.leaves import TIE
 from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.paper.restore import restored
-from adabkb_service.engine.paper.state import absorb, add_points, summarize
+from adabkb_service.engine.paper.state import absorb, add_points
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds.config import Config
+from adabkb_service.engine.threds.grid import box, new_test
 from adabkb_service.engine.threds.state import State, Test
 
 Array = NDArray[np.float64]
@@ -60,7 +58,7 @@ STEP_BACK = 0.4
 def start(space: Space, config: Config, seed: int) -> State:
     """The initial state: the root is being tested, and nothing is observed."""
     problem = constants.Problem(space, config.model, seed)
-    nothing, test = results.empty(space.dimension), _new_test(problem, config, ROOT)
+    nothing, test = results.empty(space.dimension), new_test(problem, config, ROOT)
     cells = {ROOT: "leaf"}
     return State(problem, config, nothing, config.lowest, config.highest, (ROOT,), (), 0, test, cells, cells)
 
@@ -131,7 +129,7 @@ def observe(state: State, point: Array, value: float, error: float = 0.0, metric
     test = state.test
     if test is None:
         return Update(state, {})
-    low, high = _box(test.key, len(point))
+    low, high = box(test.key, len(point))
     if not ((low <= point) & (point <= high)).all():
         return Update(state, {})
     study, (where,) = add_points(test.study, point[None])
@@ -197,7 +195,7 @@ def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None
 
 def cell_box(state: State, key: str) -> CellBox:
     """The corners and the centroid of the cell with this key."""
-    low, high = _box(key, state.problem.space.dimension)
+    low, high = box(key, state.problem.space.dimension)
     return CellBox(low, high, state.problem.space.snap((low + high)[None] / 2)[0])
 
 
@@ -236,7 +234,7 @@ def _decided(state: State, test: Test) -> State:
     best = lower.max()
     if best <= state.tau and test.undecided < state.config.patience:
         return replace(state, test=test)
-    low, high = _box(test.key, state.problem.space.dimension)
+    low, high = box(test.key, state.problem.space.dimension)
     children = (study.points.positions.array[points] > (low + high) / 2) @ 2 ** np.arange(len(low))
     child = int(children[np.argmax(lower >= best - TIE * abs(best))])
     tree = study.tree.without(children == child)
@@ -254,7 +252,7 @@ def _concluded(state: State, test: Test) -> State:
     if state.tested == len(state.cells):
         state = _next_epoch(state)
     at_end = depth_of(state.cells[0]) >= config.max_depth
-    return replace(state, test=None if at_end else _new_test(problem, config, state.cells[state.tested]))
+    return replace(state, test=None if at_end else new_test(problem, config, state.cells[state.tested]))
 
 
 def _next_epoch(state: State) -> State:
@@ -264,30 +262,6 @@ def _next_epoch(state: State) -> State:
     halvings = depth_of(state.chosen[0])
     lowest = state.tau - STEP_BACK * 0.5**halvings * (state.config.highest - state.config.lowest)
     return replace(state, lowest=lowest, cells=state.chosen, chosen=(), tested=0)
-
-
-def _new_test(problem: constants.Problem, config: Config, key: str) -> Test:
-    """A test without results. The middle of its grid is the first point."""
-    space = problem.space
-    low, high = _box(key, space.dimension)
-    positions = distinct(space.snap(product(list(np.linspace(low, high, config.grid).T))))
-    middle = (low + high) / 2
-    first = int(np.argmin(np.abs(positions - middle).max(axis=1)))
-    positions = np.concatenate([positions[[first]], np.delete(positions, first, axis=0)])
-    points = none_yet(space.dimension).add(positions, problem.scaled(positions))
-    gp = sketched_gp(problem, points, np.zeros(0, dtype=np.int64))
-    study = ada_bkb_module.State(problem, listed(positions), points, gp, summarize(problem, points, gp))
-    return Test(key, study)
-
-
-def _box(key: str, dimension: int) -> tuple[Array, Array]:
-    """The low and high corner of a cell, (d,) each. In the number of a child, bit k is 1 if it is the upper half on
-    axis k."""
-    low, side = np.zeros(dimension), 1.0
-    for child in path_of(key)[1:]:
-        side /= 2
-        low += side * (child >> np.arange(dimension) & 1)
-    return low, low + side
 
 
 def _of_all_results(state: State) -> ada_bkb_module.State:
