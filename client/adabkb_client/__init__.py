@@ -25,6 +25,7 @@ from adabkb_client.errors import (
     WorkerLost,
 )
 from adabkb_client.fitting import Misfit
+from adabkb_client.front import Front, FrontObjective, FrontPoint, Growth
 from adabkb_client.import_report import ImportedResult, ImportReport
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.models import (
@@ -35,6 +36,7 @@ from adabkb_client.models import (
     Counts,
     Estimate,
     Event,
+    FrontEstimate,
     Observation,
     Prediction,
     Recommendation,
@@ -74,6 +76,11 @@ __all__ = [
     "ExpectedValue",
     "Fixed",
     "Float",
+    "Front",
+    "FrontEstimate",
+    "FrontObjective",
+    "FrontPoint",
+    "Growth",
     "ImportReport",
     "Importance",
     "ImportedResult",

@@ -86,7 +86,7 @@ class AsyncClient:
         id: str | None,
         parameters: Mapping[str, Parameter],
         *,
-        direction: Direction,
+        direction: Direction | None = None,
         update: bool = False,
         **options: Any,
     ) -> AsyncStudy:

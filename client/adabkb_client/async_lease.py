@@ -38,7 +38,7 @@ class AsyncLeasedTrial(Leased):
 
     async def observe(
         self,
-        value: SupportsFloat,
+        value: SupportsFloat | None = None,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
         *,

@@ -96,6 +96,7 @@ class AsyncStudy:
     include = awaited(StudyCalls.include)
     import_results = awaited(StudyCalls.import_results)
     recommendation = awaited(StudyCalls.recommendation)
+    front = awaited(StudyCalls.front)
     predict = awaited(StudyCalls.predict)
     importance = awaited(StudyCalls.importance)
     slice = awaited(StudyCalls.slice)

@@ -111,7 +111,7 @@ class Client:
         id: str | None,
         parameters: Mapping[str, Parameter],
         *,
-        direction: Direction,
+        direction: Direction | None = None,
         update: bool = False,
         **options: Any,
     ) -> Study:
@@ -122,12 +122,12 @@ class Client:
         Args:
             id: its name; None lets the server choose one.
             parameters: the search space.
-            direction: "minimize" or "maximize".
+            direction: "minimize" or "maximize"; None with several ``objectives``, which have one each.
             update: if the study exists, and only such settings differ, change them.
             options: ``constraints``, ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``,
                 ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``,
-                ``early_stopping``, ``algorithm``, ``tags``, ``prior``,
-                ``cost``, ``per_cost``: see docs/http.md. None is no limit.
+                ``early_stopping``, ``algorithm``, ``tags``, ``metrics``, ``outcome_constraints``, ``objectives``,
+                ``prior``, ``cost``, ``per_cost``: see docs/http.md. None is no limit.
 
         Returns:
             The study.

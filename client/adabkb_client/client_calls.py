@@ -31,13 +31,13 @@ def create_study(
     id: str | None,
     parameters: Mapping[str, Parameter],
     *,
-    direction: Direction,
+    direction: Direction | None,
     update: bool = False,
     **settings: Any,
 ) -> Steps[StudyInfo]:
     """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
     body: dict[str, Any] = {
-        "direction": direction,
+        **({} if direction is None else {"direction": direction}),
         "parameters": to_wire(parameters),
         **{name: plain(value) for name, value in settings.items()},
     }

@@ -119,7 +119,7 @@ class Course:
                 self.progress.show(Standing.of(outcome.study))
             else:
                 self._completed += 1
-                self.progress.result(trial.number, trial.value, Standing.of(outcome.study))
+                self.progress.result(trial.number, trial.value, Standing.of(outcome.study), trial.metrics)
 
     def caught(self, trial: Leased, error: Exception) -> None:
         """Count a failure that never stops the run."""

@@ -19,9 +19,10 @@ AsyncObjective = Callable[..., Awaitable[Returned]]
 
 
 class Result(NamedTuple):
-    """A value and, if known, its standard error; and metrics, where the study has any."""
+    """A value and, if known, its standard error; and metrics, where the study has any. Several objectives are metrics,
+    and there is no value."""
 
-    value: float
+    value: float | None
     std_error: float | None = None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
@@ -96,7 +97,7 @@ def as_result(returned: Any) -> Result:
     """
     parts = _split(returned)
     return Result(
-        finite("value", parts["value"], "; raise an exception if there is no result"),
+        finite("value", parts["value"], "; raise an exception if there is no result") if "value" in parts else None,
         None if parts.get("std_error") is None else finite("std_error", parts["std_error"]),
         finite_metrics("metrics", parts.get("metrics")),
         finite_metrics("std_errors", parts.get("std_errors")),
@@ -109,14 +110,14 @@ def without_metrics(result: Result) -> tuple[float, float | None]:
     Raises:
         NotANumber: it has some.
     """
-    if result.metrics or result.std_errors:
+    if result.metrics or result.std_errors or result.value is None:
         raise NotANumber("the function returned metrics, which only a study on a server can have")
     return result.value, result.std_error
 
 
 def _split(result: Any) -> Mapping[str, Any]:
     if isinstance(result, Mapping):
-        if "value" not in result or not result.keys() <= set(Result._fields):
+        if not result.keys() & {"value", "metrics"} or not result.keys() <= set(Result._fields):
             example = '{"value": 0.1, "metrics": {"latency_ms": 12.0}}'
             raise NotANumber(
                 f"a dict that the function returns must be such as {example}, and it has the keys {list(result)}"

@@ -52,7 +52,7 @@ class Columns:
     and their standard errors, by name."""
 
     parameters: Mapping[str, str]
-    value: str
+    value: str | None
     std_error: str | None
     state: str | None
     metrics: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +73,8 @@ def chosen(
     std_error: str | None,
     state: str | None,
     metrics: Sequence[str] = (),
+    *,
+    several: bool = False,
 ) -> Columns:
     """Return which of some columns has what: what the arguments name, else the columns of the usual names.
 
@@ -84,6 +86,7 @@ def chosen(
         std_error: that of their standard errors; it may be missing under its usual name.
         state: that of the states; likewise.
         metrics: of the study: the column of each is named like it, or ``metrics.<name>`` as in exports.
+        several: whether the results are metrics alone, as there are several objectives.
 
     Raises:
         NoColumn: there is none of the name.
@@ -103,14 +106,14 @@ def chosen(
             found[name] = column
         elif name in mapping or not (parameter["kind"] == "fixed" or parameter.get("when")):
             raise NoColumn(f"parameter {name!r}", columns, parameter=name)
-    if value not in columns:
+    if value not in columns and not several:
         raise NoColumn(f"the value ({value!r})", columns, field="value")
     if value in found.values():
         raise ValueError(f"column {value!r} would be the value and a parameter; name another column for one of them")
     taken = {*found.values(), value}
     return Columns(
         found,
-        value,
+        None if several else value,
         _optional("std_error", std_error, columns, taken),
         _optional("state", state, columns, taken),
         {name: _of_metric(name, columns) for name in metrics},
@@ -162,8 +165,10 @@ def fitted(row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]) 
         if given or _is_active(each, point):  # last those that are inactive, or missing
             fills = each["kind"] == "fixed" and name not in cells
             point[name] = each["value"] if fills else part(name, _parameter, each, cells.get(name))
-    item = {"parameters": point, "value": part("value", number, row.cells.get(columns.value))}
-    error = None if columns.std_error is None else plain(row.cells.get(columns.std_error))
+    item: dict[str, Any] = {"parameters": point}
+    if columns.value is not None:
+        item["value"] = part("value", number, row.cells.get(columns.value))
+    error = None if columns.std_error is None or columns.value is None else plain(row.cells.get(columns.std_error))
     if not _is_missing(error):
         item["std_error"] = part("std_error", _std_error, error)
     if columns.metrics:

@@ -26,9 +26,9 @@ def study(info: "StudyInfo") -> str:
     reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
     budget = "" if info.trial_budget is None else f" of {info.trial_budget}"
     rows: list[Sequence[Any]] = [
-        ("direction", info.direction),
+        ("direction", info.direction or _objectives(info)),
         ("completed", f"{counts.completed}{budget} trials, {counts.active} active, {counts.failed} failed"),
-        ("best", "no result yet" if best is None else best.value),
+        ("best", ("no result yet" if not info.objectives else "see front()") if best is None else best.value),
     ]
     if best is not None and best.feasible is False:
         rows[-1] = (
@@ -45,9 +45,15 @@ def study(info: "StudyInfo") -> str:
     return f"<b>Study {escape(info.id)}</b>: {_text(info.state + reason)}{table([], rows)}{space}"
 
 
+def _objectives(info: "StudyInfo") -> str:
+    return ", ".join(f"{each['direction']} {each['metric']}" for each in info.objectives)
+
+
 def recommendation(found: "Recommendation") -> str:
     """Return the best points, one a row."""
     estimate, observed = found.model, found.observed
+    if found.front:
+        return records(found.front, is_all=True)
     if observed is None:
         return "There is no recommendation before the first result."
     names = list(dict.fromkeys([*observed.parameters, *(estimate.parameters if estimate else ())]))

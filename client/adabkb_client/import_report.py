@@ -17,7 +17,7 @@ class ImportedResult:
 
     row: int
     parameters: Parameters
-    value: float
+    value: float | None
     std_error: float | None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
@@ -78,7 +78,8 @@ class ImportReport:
 
 def _shown(result: ImportedResult) -> str:
     error = "" if result.std_error is None else f" ± {result.std_error!r}"
-    return f"{_point(result.parameters)}: {result.value!r}{error}"
+    value = _point(result.metrics or {}) if result.value is None else f"{result.value!r}{error}"
+    return f"{_point(result.parameters)}: {value}"
 
 
 def _point(parameters: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from adabkb_client.bar import bar
@@ -44,7 +45,9 @@ def import_results(
     table = read(source)
     info = yield from study.info()
     _check_direction(table, info)
-    found = chosen(table.columns, info.parameters, columns, value, std_error, state, info.metrics)
+    found = chosen(
+        table.columns, info.parameters, columns, value, std_error, state, _measured(info), several=bool(info.objectives)
+    )
     states: Counter[str] = Counter()
     misfits: list[Misfit] = []
     items: list[Item] = []
@@ -87,7 +90,14 @@ def import_results(
     )
 
 
+def _measured(info: StudyInfo) -> list[str]:
+    """The names of the metrics of each result."""
+    return [*(each["metric"] for each in info.objectives), *info.metrics]
+
+
 def _check_direction(table: Table, info: StudyInfo) -> None:
+    if info.objectives and table.direction is not None:
+        raise ValueError(f"{table.name} has one objective, and study {info.id!r} has {', '.join(_measured(info))}")
     if table.direction not in (None, info.direction):
         raise ValueError(
             f"{table.name} is to {table.direction}, and study {info.id!r} to {info.direction}; change the sign of the "
@@ -107,7 +117,7 @@ def _observed(event: Mapping[str, Any]) -> str | None:
         return None
     told = event["payload"]
     measured = (told.get("metrics"), told.get("std_errors"))  # studies without metrics have neither
-    return _identity(told["parameters"], told["value"], told["std_error"], *measured)
+    return _identity(told["parameters"], told.get("value"), told.get("std_error"), *measured)
 
 
 def _taken(known: "Counter[str]", result: ImportedResult) -> bool:
@@ -125,13 +135,13 @@ def _identity_of(result: ImportedResult) -> str:
 
 def _identity(
     parameters: Mapping[str, Any],
-    value: float,
+    value: float | None,
     std_error: float | None,
     metrics: Metrics | None,
     std_errors: Metrics | None,
 ) -> str:
     measured = [{name: float(number) for name, number in (each or {}).items()} for each in (metrics, std_errors)]
-    told = [dict(parameters), float(value), std_error and float(std_error)]
+    told = [dict(parameters), None if value is None else float(value), std_error and float(std_error)]
     return json.dumps([*told, *measured] if metrics else told, sort_keys=True)
 
 
@@ -144,7 +154,8 @@ def _told(
     for (number, _), fate in zip(items, fates, strict=True):
         if fate.answer is not None and (told := fate.answer.observation) is not None:
             measured = (told.metrics, told.std_errors)
-            results.append(ImportedResult(number, told.parameters, told.value, told.std_error, *measured))
+            value = None if isnan(told.value) else told.value  # several objectives are metrics
+            results.append(ImportedResult(number, told.parameters, value, told.std_error, *measured))
         else:
             misfits.extend(_refused(number, fate))
     return results
@@ -158,7 +169,9 @@ def _refused(number: int, fate: BatchItem) -> Iterator[Misfit]:
 
 def _as_items(results: Sequence[ImportedResult]) -> list[Item]:
     fields = ("parameters", "value", "std_error", "metrics", "std_errors")
-    return [(each.row, {name: getattr(each, name) for name in fields}) for each in results]
+    return [
+        (each.row, {name: part for name in fields if (part := getattr(each, name)) is not None}) for each in results
+    ]
 
 
 def _key(start: int, results: Sequence[ImportedResult]) -> str:

@@ -58,7 +58,7 @@ class LeasedTrial(Leased):
 
     def observe(
         self,
-        value: SupportsFloat,
+        value: SupportsFloat | None = None,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
         *,

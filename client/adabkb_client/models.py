@@ -1,5 +1,6 @@
 """What the server answers, as frozen records; ``decoding.py`` builds them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,12 +32,13 @@ class Prediction:
     """Posterior mean and standard deviation of the objective at a point, and its confidence bounds.
 
     In a study with metrics, ``metrics`` has the same of each; ``feasible_probability`` is of keeping all constraints.
+    Several objectives are among the metrics, and the numbers of its own are NaN.
     """
 
-    mean: float
-    std: float
-    lcb: float
-    ucb: float
+    mean: float = math.nan
+    std: float = math.nan
+    lcb: float = math.nan
+    ucb: float = math.nan
     metrics: Mapping[str, "Prediction"] | None = None
     feasible_probability: float | None = None
 
@@ -80,16 +82,17 @@ class Observation:
     """A result with its sequence number; ``trial`` is None for a point that nobody suggested.
 
     ``outside``: the study's space was edited, and this is no point of it any more, so it does not count.
+    Several objectives are among the metrics, and ``value`` is NaN.
     """
 
     seq: int
     trial: int | None
     attempt: int | None
     parameters: Parameters
-    value: float
     std_error: float | None
     excluded: bool
     observed_at: datetime
+    value: float = math.nan
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
     outside: bool = False
@@ -117,7 +120,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Best:
-    """The best value observed, where, and in which trial.
+    """The best value observed, where, and in which trial; of several objectives there is none, but ``Study.front``.
 
     In a study with metrics, ``feasible`` says whether it keeps all outcome constraints. While none does, this is the
     one that violates them least, and ``violations`` says by how much.
@@ -155,9 +158,12 @@ class StudyInfo(StudySummary):
 
     ``space_version`` grows by one with each edit of the space; ``defaults`` are the values of points from before a
     parameter was added.
+
+
+    It has a ``direction`` or several ``objectives``.
     """
 
-    direction: Direction
+    direction: Direction | None = field(default=None, kw_only=True)
     parameters: tuple[dict[str, Any], ...]
     algorithm: dict[str, Any]
     budget: int | dict[str, float] | None
@@ -176,6 +182,7 @@ class StudyInfo(StudySummary):
     stop: dict[str, Any] | None = None
     constraints: tuple[str, ...] = ()
     early_stopping: dict[str, Any] | None = None
+    objectives: tuple[dict[str, Any], ...] = ()
     metrics: tuple[str, ...] = ()
     outcome_constraints: tuple[dict[str, Any], ...] = ()
     space_version: int = 1
@@ -242,6 +249,20 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class FrontEstimate:
+    """An evaluated point of which none is better in all objectives by the model.
+
+    ``metrics`` has the prediction of each objective, and of other metrics; ``probability`` is that of being on the
+    front of all evaluated points, ``feasible_probability`` that of keeping all outcome constraints.
+    """
+
+    parameters: Parameters
+    metrics: Mapping[str, "Prediction"]
+    probability: float
+    feasible_probability: float
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """The best point by the model and by observation.
 
@@ -250,6 +271,8 @@ class Recommendation:
 
     Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
     "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.
+
+    Several objectives have no best point, but a ``front``.
     """
 
     model: Estimate | None
@@ -257,6 +280,7 @@ class Recommendation:
     gap: float | None
     required_probability: float | None = None
     reason: str | None = None
+    front: tuple[FrontEstimate, ...] = ()
 
     def _repr_html_(self) -> str:
         return html.recommendation(self)

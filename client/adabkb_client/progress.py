@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -71,11 +71,17 @@ class Progress:
         self._bar.n = standing.finished
         self._bar.set_postfix(best=_best(standing), failed=standing.failed)
 
-    def result(self, number: int, value: float | None, standing: Standing) -> None:
-        """Show the result of a trial, and how far the study is after it."""
+    def result(
+        self, number: int, value: float | None, standing: Standing, metrics: Mapping[str, float] | None = None
+    ) -> None:
+        """Show the result of a trial, and how far the study is after it; of several objectives, all metrics."""
         self.show(standing)
         total = "" if self._budget is None else f"/{self._budget}"
-        log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)
+        if value is None:
+            told = ", ".join(f"{name} {number:.6g}" for name, number in (metrics or {}).items())
+            log.info("trial %d: %s, %d%s", number, told, standing.finished, total)
+        else:
+            log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)
 
     def is_due(self) -> bool:
         """Whether it is time for another look at whom the run waits for. Only one of several threads is told so."""

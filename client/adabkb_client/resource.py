@@ -85,6 +85,7 @@ class StudyResource:
     include = performed(StudyCalls.include)
     import_results = performed(StudyCalls.import_results)
     recommendation = performed(StudyCalls.recommendation)
+    front = performed(StudyCalls.front)
     predict = performed(StudyCalls.predict)
     importance = performed(StudyCalls.importance)
     slice = performed(StudyCalls.slice)

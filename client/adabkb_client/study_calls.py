@@ -8,6 +8,7 @@ from adabkb_client.access import Access, Link
 from adabkb_client.analysis import Importance, Slice
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.decoding import decode
+from adabkb_client.front import Front
 from adabkb_client.import_report import ImportReport
 from adabkb_client.importing import import_results
 from adabkb_client.models import Answer, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo
@@ -112,7 +113,7 @@ class StudyCalls(ReportCalls):
     def correct(
         self,
         seq: int,
-        value: SupportsFloat,
+        value: SupportsFloat | None = None,
         std_error: SupportsFloat | None = None,
         reason: str | None = None,
         *,
@@ -173,7 +174,7 @@ class StudyCalls(ReportCalls):
         return import_results(self, source, columns or {}, value, std_error, state, dry_run=dry_run, progress=progress)
 
     def recommendation(self, *, feasible_probability: float | None = None) -> Steps[Recommendation]:
-        """Return the best point by the model and the best observed one.
+        """Return the best point by the model and the best observed one; of several objectives the front by the model.
 
         Args:
             feasible_probability: with which the point of the model is to keep the outcome constraints; 0.95 if not
@@ -185,15 +186,32 @@ class StudyCalls(ReportCalls):
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
         return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation", params=params)))
 
+    def front(self, *, feasible_probability: float | None = None) -> Steps[Front]:
+        """Return the Pareto front of a study with several objectives, and the hypervolume over time.
+
+        Args:
+            feasible_probability: with which the points of the model are to keep the outcome constraints; 0.95 if not
+                given.
+
+        Raises:
+            Invalid: the study has one objective; or a probability is given, and there are no outcome constraints.
+        """
+        params: dict[str, Param] = {"feasible_probability": feasible_probability}
+        return decode(Front, (yield Call("GET", f"{self._path}/front", params=params)))
+
     def predict(self, points: Sequence[Parameters]) -> Steps[list[Prediction]]:
         """Return the model's prediction of the objective at each point."""
         body = {"points": [point(parameters) for parameters in points]}
         answer = yield Call("POST", f"{self._path}/predict", body)
         return [decode(Prediction, prediction) for prediction in answer["predictions"]]
 
-    def importance(self) -> Steps[Importance]:
-        """Return which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
-        return decode(Importance, (yield Call("GET", f"{self._path}/importance")))
+    def importance(self, metric: str | None = None) -> Steps[Importance]:
+        """Return which parameters the objective depends on: Sobol' indices of the posterior mean over the space.
+
+        Args:
+            metric: what to explain in place of the objective; required if there are several objectives.
+        """
+        return decode(Importance, (yield Call("GET", f"{self._path}/importance", params={"metric": metric})))
 
     def slice(self, *parameters: str, points: int | None = None, at: Parameters | None = None) -> Steps[Slice]:
         """Return the posterior along one or two parameters.
@@ -219,9 +237,12 @@ class StudyCalls(ReportCalls):
         """Yield the cells of the partition tree."""
         return Listing(f"{self._path}/tree", dict)
 
-    def partition(self, status: Literal["leaf", "expanded", "pruned"] | None = None) -> Listing[dict[str, Any]]:
-        """Yield the cells of the partition tree, all or those of one status, with what the model says of each."""
-        return Listing(f"{self._path}/partition", dict, {"status": status})
+    def partition(
+        self, status: Literal["leaf", "expanded", "pruned"] | None = None, metric: str | None = None
+    ) -> Listing[dict[str, Any]]:
+        """Yield the cells of the partition tree, all or those of one status, with what the model says of each: of a
+        metric, which is required if there are several objectives, or else of the objective."""
+        return Listing(f"{self._path}/partition", dict, {"status": status, "metric": metric})
 
     def dictionary(self) -> Listing[dict[str, Any]]:
         """Yield the points of the dictionary, which the sketch is built on."""

@@ -72,7 +72,7 @@ class TrialCalls:
     def observe(
         self,
         trial: Leased | Trial | int,
-        value: SupportsFloat,
+        value: SupportsFloat | None = None,
         std_error: SupportsFloat | None = None,
         parameters: Parameters | None = None,
         *,
@@ -84,7 +84,7 @@ class TrialCalls:
         Args:
             trial: the trial, or its number (then its current attempt is meant). In a ``with study.trial()`` block
                 this is the block's result.
-            value: the objective; a finite number.
+            value: the objective; a finite number. Several objectives are among the metrics, and there is no value.
             std_error: the standard error of ``value``, if known.
             parameters: what was actually run, if that is not what was suggested.
             metrics: every metric of the study by name.
@@ -103,7 +103,7 @@ class TrialCalls:
     def observe_point(
         self,
         parameters: Parameters,
-        value: SupportsFloat,
+        value: SupportsFloat | None = None,
         std_error: SupportsFloat | None = None,
         *,
         metrics: Numbers | None = None,
@@ -271,7 +271,7 @@ def _noted(trial: Leased | Trial | int, answer: Answer) -> Answer:
 
 
 def result_of(
-    value: SupportsFloat,
+    value: SupportsFloat | None,
     std_error: SupportsFloat | None,
     metrics: Numbers | None = None,
     std_errors: Numbers | None = None,
@@ -282,8 +282,9 @@ def result_of(
         NotANumber: a part of it is no number.
         ValueError: a part of it is not finite.
     """
+    told: Any = value
     result = {
-        "value": finite("value", value, "; report a failed run with fail()"),
+        "value": None if value is None and metrics else finite("value", told, "; report a failed run with fail()"),
         "std_error": None if std_error is None else finite("std_error", std_error),
         "metrics": finite_metrics("metrics", metrics),
         "std_errors": finite_metrics("std_errors", std_errors),

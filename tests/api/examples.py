@@ -39,12 +39,28 @@ RESULTS = [
     {"parameters": {"C": 0.1, "kernel": "linear"}, "value": 0.8},
     {"parameters": {"C": 0.1, "kernel": "rbf"}, "value": 0.7},
 ]
+FOREST: dict[str, Any] = {
+    "id": "forest",
+    "objectives": [
+        {"metric": "error", "direction": "minimize"},
+        {"metric": "nodes", "direction": "minimize", "reference": 20000},
+    ],
+    "seed": 7,
+    "parameters": [{"name": "depth", "kind": "int", "low": 1, "high": 20}],
+}
+TRADED = [
+    {"parameters": {"depth": depth}, "metrics": {"error": error, "nodes": nodes}}
+    for depth, error, nodes in [(2, 0.3, 600), (9, 0.03, 9000), (20, 0.04, 15000)]
+]
 TOKEN = re.compile("adabkb_[0-9a-f]{12}_[0-9a-f]{64}")
 
 CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/version", None),
+    ("POST", "/v1/studies", FOREST),
+    ("POST", "/v1/studies/forest/observations", {"items": TRADED}),
+    ("GET", "/v1/studies/forest/front", None),
     ("POST", "/v1/studies", DEFINITION),
     ("POST", "/v1/studies/svm/suggest", {"count": 2, "worker": "gpu-1"}),
     ("PATCH", "/v1/studies/svm/trials/1", {"attributes": {"host": "gpu-1", "epochs": 20}}),

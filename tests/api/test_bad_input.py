@@ -195,7 +195,7 @@ def test_every_unknown_field_has_a_suggestion(server: str) -> None:
         "did you mean budget?",
         "did you mean seed?",
     ]
-    assert "there are id, direction, parameters" in faults[2]["detail"]
+    assert "there are id, objectives, direction" in faults[2]["detail"]
     httpx.post(f"{server}/v1/studies", json=DEFINITION)
     (misspelt,) = httpx.patch(f"{server}/v1/studies/s", json={"budgte": 3}).json()["errors"]
     assert misspelt["detail"].endswith("did you mean budget?")

@@ -103,7 +103,7 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
 
 
 @pytest.mark.parametrize(
-    "returned", [{"metrics": {"cost": 1}}, {"value": 1, "cost": 2}, {"value": 1, "metrics": {"cost": "low"}}]
+    "returned", [{"std_errors": {"cost": 1}}, {"value": 1, "cost": 2}, {"value": 1, "metrics": {"cost": "low"}}]
 )
 def test_a_dict_that_is_no_result_is_a_mistake_of_the_program(returned: Any) -> None:
     with pytest.raises(TypeError, match=r"such as|must be a number"):

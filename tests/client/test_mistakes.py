@@ -104,5 +104,5 @@ def test_a_function_wrapped_to_take_less_is_called(study: Study) -> None:
 
 def test_a_none_told_inside_a_block_gives_the_trial_back(study: Study) -> None:
     with pytest.raises(TypeError, match="not None"), study.trial() as trial:
-        trial.observe(None)  # type: ignore[arg-type]
+        trial.observe(None)
     assert [each.state for each in study.trials()] == ["released"]

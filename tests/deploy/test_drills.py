@@ -70,7 +70,7 @@ def server(url: str, port: int = 0) -> AbstractContextManager[str]:
 
 def results(url: str) -> Results:
     with closing(Database(url)) as database, database.reading() as connection:
-        return {seq: (row.value, row.parameters) for seq, row in observations.every(connection, "s").items()}
+        return {seq: (row.value or 0.0, row.parameters) for seq, row in observations.every(connection, "s").items()}
 
 
 @pytest.fixture

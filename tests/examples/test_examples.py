@@ -180,6 +180,11 @@ def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: P
     assert "<td>30 of 30 trials" in cells[1].outputs[0].data["text/html"]
 
 
+def test_forests_between_a_small_error_and_few_nodes_are_found() -> None:
+    told = finish(start("examples/forest_front.py", "6"))
+    assert re.search(r"[1-6] of 6 results are on the front; hypervolume [1-9]", told), told
+
+
 def test_a_forest_is_tuned_under_a_limit_on_its_size() -> None:
     told = finish(start("examples/constrained_forest.py", "6"))
     kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", told)

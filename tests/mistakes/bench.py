@@ -37,6 +37,7 @@ CONDITIONAL: list[dict[str, Any]] = [
     {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"optimizer": ["sgd"]}},
 ]
 METRICS = {"metrics": ["size"], "outcome_constraints": [{"metric": "latency_ms", "upper": 20}]}
+OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "cost", "direction": "minimize"}]
 POINT = {"lr": 0.1, "layers": 2, "kernel": "rbf"}
 KEY = "k-1"
 """An idempotency key that was used."""
@@ -60,6 +61,8 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/studies", {"id": "fast", **DEFINITION, **METRICS}),
     ("POST", "/v1/studies/fast/observe", {"parameters": POINT, "value": 0.5, "metrics": {"size": 3, "latency_ms": 25}}),
     ("POST", "/v1/studies/fast/suggest", {"worker": "gpu-1"}),
+    ("POST", "/v1/studies", {"id": "trade", "parameters": DEFINITION["parameters"], "objectives": OBJECTIVES}),
+    ("POST", "/v1/studies/trade/suggest", {"worker": "gpu-1"}),
     ("POST", "/v1/studies", {"id": "paused", **DEFINITION}),
     ("PATCH", "/v1/studies/paused", {"state": "paused"}),
     ("POST", "/v1/studies", {"id": "limited", **DEFINITION, "constraints": ["layers * lr <= 1"]}),

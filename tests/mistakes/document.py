@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.mistakes import commands, definitions, metrics, python, requests, results, settings
+from tests.mistakes import commands, definitions, metrics, objectives, python, requests, results, settings
 from tests.mistakes.bench import Bench
 from tests.mistakes.kinds import Section
 
@@ -16,6 +16,7 @@ SECTIONS: list[Section] = [
     *definitions.SECTIONS,
     *results.SECTIONS,
     *metrics.SECTIONS,
+    *objectives.SECTIONS,
     *python.SECTIONS,
     *commands.SECTIONS,
     *settings.SECTIONS,

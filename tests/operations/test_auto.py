@@ -99,6 +99,7 @@ def test_a_result_with_a_large_standard_error_moves_the_model_less(running: Serv
             observe(running, study, Value(x * x, parameters={"x": x, "y": 1.0}))
         observe(running, study, Value(3.0, parameters={"x": 0.5, "y": 1.0}, std_error=std_error))
         [prediction] = predict.predict(running, study, [{"x": 0.5, "y": 1.0}]).view.predictions
+        assert prediction.mean is not None
         means.append(prediction.mean)
     assert means[0] == pytest.approx(3.0, abs=0.1)
     assert means[1] < 1.5
@@ -124,6 +125,9 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
     assert best is not None
     assert model.gap > 1000 - best.value
     [at_best] = predict.predict(running, "s", [best.parameters]).view.predictions
+    assert at_best.lcb is not None
+    assert at_best.mean is not None
+    assert at_best.ucb is not None
     assert at_best.lcb <= at_best.mean <= at_best.ucb
     assert at_best.mean == pytest.approx(best.value, abs=50)
 

@@ -30,7 +30,7 @@ def told(running: Service, study_id: str, profile: str, wrong: dict[int, float])
 
 
 def model_of(running: Service, study_id: str) -> list[tuple[float, float]]:
-    return [(found.mean, found.std) for found in predict(running, study_id, SOMEWHERE).view.predictions]
+    return [(found.mean or 0.0, found.std or 0.0) for found in predict(running, study_id, SOMEWHERE).view.predictions]
 
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])

@@ -53,6 +53,10 @@ def test_a_suggestion_says_what_it_is_for_and_what_the_model_expected(running: S
     assert trials[0].expected is None
     late = trials[-1].expected
     assert late is not None
+    assert late.lcb is not None
+    assert late.mean is not None
+    assert late.ucb is not None
+    assert late.std is not None
     assert late.lcb <= late.mean <= late.ucb
     assert abs(sign * late.mean - 1.0) < 0.5
     decision = why(running, "s", 25).decision

@@ -407,3 +407,32 @@ def test_nothing_there_yet_says_how_to_begin(browser: Browser, other_sqlite: str
         page.goto("/")
         expect(page.get_by_role("heading", name="No studies yet")).to_be_visible()
         expect(page.locator("pre")).to_contain_text(f'Client("{address}")')
+
+
+def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, site: str, api: httpx.Client) -> None:
+    objectives = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(
+        api.post("/v1/studies", json={"id": "traded", "objectives": objectives, "parameters": parameters, "seed": 1})
+    )
+    for _ in range(5):
+        (trial,) = checked(api.post("/v1/studies/traded/suggest", json={}))["trials"]
+        x = trial["parameters"]["x"]
+        told = {"trial": trial["number"], "metrics": {"error": x * x, "speed": 2 * x}}
+        checked(api.post("/v1/studies/traded/observe", json=told))
+    checked(api.post("/v1/studies/traded/suggest", json={}))
+    with tab(browser, site) as page:
+        page.goto("/studies/traded")
+        for name in ("front", "volume", "history", "importance", "parallel", "slices", "partition"):
+            page.locator(f"#{name}").scroll_into_view_if_needed()
+            expect(page.locator(f"#{name}")).to_have_attribute("data-state", "shown")
+        expect(page.locator("#front-said")).to_contain_text("of 5 on the front")
+        page.get_by_label("The charts show").select_option("speed")
+        expect(page.locator("#history-said")).to_contain_text("the best is")
+        page.goto("/studies/traded/trials/6")
+        page.get_by_label("error").fill("0,5")
+        page.get_by_label("speed").fill("7")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("article")).to_contain_text("error0.5speed7")
+        page.goto("/")
+        expect(page.get_by_role("link", name="traded")).to_be_visible()

@@ -54,7 +54,7 @@ class Ledger:
         """The best result that counts, the earliest of equals."""
         counted = [row for row in self.observations.values() if self.counts(row)]
         sign = 1.0 if self.definition["direction"] == "maximize" else -1.0
-        return max(counted, key=lambda row: (sign * row.value, -row.seq), default=None)
+        return max(counted, key=lambda row: (sign * (row.value or 0.0), -row.seq), default=None)
 
     def counts(self, row: ObservationRow) -> bool:
         """Whether a result is neither excluded nor outside of the edited space."""

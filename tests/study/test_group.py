@@ -63,7 +63,7 @@ def views(futures: list[Future[Any]]) -> list[Any]:
     return [future.result().view for future in futures]
 
 
-def values(running: Service) -> list[float]:
+def values(running: Service) -> list[float | None]:
     return [row.value for row in read.list_observations(running, "s", 0, 1000).items]
 
 

@@ -96,7 +96,7 @@ def results_since_best(oracle: ledger.Ledger) -> int:
 
 def progress(oracle: ledger.Ledger) -> dict[str, float] | None:
     sign = 1.0 if oracle.definition["direction"] == "maximize" else -1.0
-    merits = [sign * row.value for _, row in sorted(oracle.observations.items()) if oracle.counts(row)]
+    merits = [sign * (row.value or 0.0) for _, row in sorted(oracle.observations.items()) if oracle.counts(row)]
     if not merits:
         return None
     last = 0

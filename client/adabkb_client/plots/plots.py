@@ -41,7 +41,7 @@ class Plots:
 
     Each method returns a ``matplotlib.figure.Figure``, which a notebook shows and ``savefig`` writes, or draws on the
     ``figure`` that it is given, such as ``plt.figure()`` or a subfigure. Where there is nothing to draw yet, the
-    figure says so.
+    figure says so. ``metric`` is what to draw in place of the value; a study with several objectives needs it.
     """
 
     def __init__(self, study: "StudyResource") -> None:
@@ -54,6 +54,7 @@ class Plots:
     parallel = drawn(Figures.parallel)
     importance = drawn(Figures.importance)
     leaves = drawn(Figures.leaves)
+    front = drawn(Figures.front)
 
 
 class AsyncPlots:
@@ -70,3 +71,4 @@ class AsyncPlots:
     parallel = awaited(Figures.parallel)
     importance = awaited(Figures.importance)
     leaves = awaited(Figures.leaves)
+    front = awaited(Figures.front)

@@ -1,4 +1,5 @@
-"""What a study's model says: /recommendation, /predict, /importance, /slice, /model, /partition, /tree, /dictionary"""
+"""What a study's model says: /recommendation, /front, /predict, /importance, /slice, /model, /partition, /tree,
+/dictionary"""
 
 from __future__ import annotations
 
@@ -12,12 +13,26 @@ from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import analysis as found
+from adabkb_service.contract import front as fronts
 from adabkb_service.contract import model as views
 from adabkb_service.contract.requests import Listing, PredictBody
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations import analysis, predict
+from adabkb_service.operations import analysis, front, predict
 from adabkb_service.storage.rows import CellStatus
+
+FeasibleProbability = Annotated[
+    float | None,
+    Query(
+        gt=0,
+        lt=1,
+        description=f"with which the point of the model is to keep the outcome constraints; by default {FEASIBLE}",
+    ),
+]
+OfMetric = Annotated[
+    str | None,
+    Query(description="of which metric; required if there are several objectives, else by default the objective"),
+]
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)
 
@@ -25,19 +40,17 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 @router.get("/recommendation", operation_id="getRecommendation", responses=responses(404, 422))
 @needs("read", model=True)
 def get_recommendation(
-    study_id: StudyId,
-    service: ServiceDep,
-    feasible_probability: Annotated[
-        float | None,
-        Query(
-            gt=0,
-            lt=1,
-            description=f"with which the point of the model is to keep the outcome constraints; by default {FEASIBLE}",
-        ),
-    ] = None,
+    study_id: StudyId, service: ServiceDep, feasible_probability: FeasibleProbability = None
 ) -> views.Recommendation:
-    """The best point by the model and by observation, always both."""
+    """The best point by the model and by observation, always both; of several objectives, the front by the model."""
     return predict.recommendation(service, study_id, feasible_probability)
+
+
+@router.get("/front", operation_id="getFront", responses=responses(404, 422))
+@needs("read", model=True)
+def get_front(study_id: StudyId, service: ServiceDep, feasible_probability: FeasibleProbability = None) -> fronts.Front:
+    """The Pareto front of a study with several objectives, and the hypervolume over time."""
+    return front.front(service, study_id, feasible_probability)
 
 
 @router.post(
@@ -54,9 +67,9 @@ def predict_points(study_id: StudyId, body: PredictBody, service: ServiceDep, ke
 
 @router.get("/importance", operation_id="getImportance", responses=responses(404, 422))
 @needs("read", model=True)
-def get_importance(study_id: StudyId, service: ServiceDep) -> found.Importance:
+def get_importance(study_id: StudyId, service: ServiceDep, metric: OfMetric = None) -> found.Importance:
     """Which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
-    return analysis.importance(service, study_id)
+    return analysis.importance(service, study_id, metric)
 
 
 @router.get("/slice", operation_id="getSlice", responses=responses(404, 422))
@@ -102,9 +115,10 @@ def list_partition(
     service: ServiceDep,
     page: PageDep,
     status: Annotated[CellStatus | None, Query(description="of the cells; by default all of them")] = None,
+    metric: OfMetric = None,
 ) -> Listing[found.PartitionCell]:
     """Cells of the partition tree in order of creation, with what the model says of each."""
-    cells, last = analysis.partition(service, study_id, page.after, page.limit, status)
+    cells, last = analysis.partition(service, study_id, page.after, page.limit, status, metric)
     return Listing(items=cells, next_cursor=None if last is None else encoded(last))
 
 

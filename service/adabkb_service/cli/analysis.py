@@ -18,13 +18,19 @@ REASONS = {
 }
 
 
-def importance(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+OfMetric = Annotated[
+    str | None,
+    typer.Option(help="in place of the objective; required if there are several objectives", show_default=False),
+]
+
+
+def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json: AsJson = False) -> None:
     """Show which parameters the objective depends on, by the model.
 
     These are Sobol' indices with their standard errors: the share of the variance over the space that a parameter
     explains by itself (first order), and together with all others (total).
     """
-    found = server.get(path(study, "/importance"))
+    found = server.get(path(study, "/importance"), metric=metric)
     if found["reason"] is not None:
         text = f"Study {study} has {found['results']} results: {REASONS[found['reason']]}."
     else:
@@ -69,10 +75,10 @@ def slice_(
     found = server.get(path(study, "/slice"), parameter=parameters, points=points, at=others)
     names = [axis["name"] for axis in found["axes"]]
     rows = [
-        [*map(_value, where), *(f"{it[column]:.6g}" for column in ("mean", "std", "lcb", "ucb"))]
+        [*map(_value, where), *(f"{number:.6g}" for number in _columns(it).values())]
         for where, it in zip(product(*(axis["values"] for axis in found["axes"])), found["predictions"], strict=True)
     ]
-    lines = [table([*names, "mean", "std", "lower", "upper"], rows)]
+    lines = [table([*names, *_columns(found["predictions"][0])], rows)]
     if found["at"]:
         lines.insert(0, f"at {point(found['at'])}")
     show(found, "\n".join(lines), as_json=as_json)
@@ -84,10 +90,11 @@ def partition(
     status: Annotated[
         Literal["leaf", "expanded", "pruned"] | None, typer.Option(help="of the cells to list", show_default=False)
     ] = None,
+    metric: OfMetric = None,
     as_json: AsJson = False,
 ) -> None:
     """List the cells of the partition tree with what the model says of each, in order of creation."""
-    found = list(server.pages(path(study, "/partition"), status=status))
+    found = list(server.pages(path(study, "/partition"), status=status, metric=metric))
     rows = [
         [cell["key"], str(cell["depth"]), cell["status"], f"{cell['mean']:.6g}", f"{cell['std']:.2g}", _index(cell)]
         + [_range(cell["low"][name], cell["high"][name]) for name in cell["low"]]
@@ -96,6 +103,16 @@ def partition(
     names = list(found[0]["low"]) if found else []
     text = table(["cell", "depth", "status", "mean", "std", "index", *names], rows)
     show(found, text if found else f"Study {study} has no such cells.", as_json=as_json)
+
+
+def _columns(prediction: dict[str, Any]) -> dict[str, float]:
+    """The numbers of a prediction; where there are several objectives, of each metric."""
+    words = {"mean": "mean", "std": "std", "lcb": "lower", "ucb": "upper"}
+    if "mean" in prediction:
+        return {word: prediction[name] for name, word in words.items()}
+    return {
+        f"{metric} {word}": each[name] for metric, each in prediction["metrics"].items() for name, word in words.items()
+    }
 
 
 def _with_error(value: float, error: float) -> str:

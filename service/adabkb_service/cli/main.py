@@ -123,6 +123,7 @@ CALLS: dict[str, Callable[..., None]] = {
     "exclude": results.exclude,
     "include": results.include,
     "recommend": results.recommend,
+    "front": results.front,
     "predict": results.predict,
     "importance": analysis.importance,
     "slice": analysis.slice_,

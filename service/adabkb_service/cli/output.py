@@ -90,6 +90,8 @@ def summary(study: Mapping[str, Any]) -> str:
     if "cost_spent" in study:
         line += f", cost {study['cost_spent']:.6g}"
         line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) else ""
+    if study.get("objectives"):
+        line += f", objectives {', '.join(each['metric'] for each in study['objectives'])} (adabkb front {study['id']})"
     if best is not None:
         word = "best" if best.get("feasible", True) else "none within the outcome constraints, nearest"
         line += f", {word} {best['value']!r}{measured(best)} at {point(best['parameters'])}"

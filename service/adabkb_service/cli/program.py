@@ -160,7 +160,7 @@ def _parsed(text: str, source: str) -> Result:
             document = json.loads(text)
         except ValueError:
             document = {}
-    if not isinstance(document, dict) or "value" not in document or not document.keys() <= FIELDS:
+    if not isinstance(document, dict) or not document.keys() & {"value", "metrics"} or not document.keys() <= FIELDS:
         shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
         raise NoResult(
             f"{source} is {shown!r}, neither a number nor JSON such as "

@@ -36,7 +36,9 @@ def correct(
     server: Server,
     study: StudyId,
     seq: Seq,
-    value: Annotated[float, typer.Argument(help="the right value", show_default=False)],
+    value: Annotated[
+        float | None, typer.Argument(help="the right value; none if there are several objectives", show_default=False)
+    ] = None,
     std_error: Annotated[float | None, typer.Option(help="its standard error", show_default=False)] = None,
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
@@ -48,7 +50,9 @@ def correct(
     \b
     adabkb correct svm 12 0.93 --reason "typing error"
     """
-    changes: dict[str, Any] = {"value": value, "reason": reason, **parse_metrics(metric, metric_std_error)}
+    changes: dict[str, Any] = {"reason": reason, **parse_metrics(metric, metric_std_error)}
+    if value is not None:
+        changes["value"] = value
     if std_error is not None:
         changes["std_error"] = std_error
     _amend(server, study, seq, changes, as_json=as_json)
@@ -73,7 +77,7 @@ def recommend(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the best point by the model, and the best observed one."""
+    """Show the best point by the model, and the best observed one; of several objectives the front by the model."""
     found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability)
     model, observed, gap = found["model"], found["observed"], found["gap"]
     lines = [] if found.get("reason") is None else [SHORTCOMINGS[found["reason"]]]
@@ -83,8 +87,32 @@ def recommend(
         lines.append(f"observed: {observed['value']!r}{measured(observed)} at {point(observed['parameters'])}")
         if observed.get("violations"):
             lines.append(f"beyond the bounds by: {point(observed['violations'])}")
+    lines += map(_on_front, found.get("front") or [])
     if gap is not None:
         lines.append(f"gap: {gap:.6g}, which the optimum is at most better by")
+    show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
+
+
+def front(
+    server: Server,
+    study: StudyId,
+    feasible_probability: Annotated[
+        float | None,
+        typer.Option(help="of keeping the outcome constraints, by the model; 0.95 if not given", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the Pareto front of a study with several objectives: by results, by the model, and its hypervolume.
+
+    \b
+    adabkb front forest
+    """
+    found = server.get(path(study, "/front"), feasible_probability=feasible_probability)
+    lines = [f"observation {each['observation']}: {_numbers(each)}" for each in found["observed"]]
+    lines += map(_on_front, found["model"])
+    if found["hypervolume"] is not None:
+        references = point({each["metric"]: each["reference"] for each in found["objectives"]})
+        lines.append(f"hypervolume: {found['hypervolume']:.6g}, up to {references}")
     show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
 
 
@@ -110,7 +138,7 @@ def predict(
     points = [parse_point([argument]) for argument in parameters] if in_json else [parse_point(parameters)]
     found = server.post(path(study, "/predict"), {"points": points})["predictions"]
     lines = [
-        f"{point(where)}: {_expected(it)}, from {it['lcb']:.6g} to {it['ucb']:.6g}"
+        f"{point(where)}: {_expected(it)}" + (f", from {it['lcb']:.6g} to {it['ucb']:.6g}" if "lcb" in it else "")
         for where, it in zip(points, found, strict=True)
     ]
     show(found, "\n".join(lines), as_json=as_json)
@@ -186,17 +214,28 @@ def _observation(row: dict[str, Any]) -> str:
     source = "" if row["trial"] is None else f" of trial {row['trial']}"
     error = "" if row["std_error"] is None else f" ± {row['std_error']!r}"
     excluded = ", excluded" if row["excluded"] else ""
-    value = f"{row['value']!r}{error}{measured(row)}"
+    value = f"{row['value']!r}{error}{measured(row)}" if "value" in row else point(row["metrics"])
     return f"observation {row['seq']}{source}: {value} at {point(row['parameters'])}{excluded}"
 
 
 def _expected(prediction: dict[str, Any]) -> str:
     """A prediction, with those of metrics."""
-    text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}"
+    text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}" if "mean" in prediction else ""
     if not prediction.get("metrics"):
         return text
     metrics = (f"{name}={each['mean']:.6g} ± {each['std']:.2g}" for name, each in prediction["metrics"].items())
-    return f"{text} ({' '.join(metrics)}; feasible with probability {prediction['feasible_probability']:.3g})"
+    told = f"({' '.join(metrics)}; feasible with probability {prediction['feasible_probability']:.3g})"
+    return f"{text} {told}".strip()
+
+
+def _on_front(estimate: dict[str, Any]) -> str:
+    """A point of the front by the model."""
+    found = f"by the model: {_expected(estimate)} at {point(estimate['parameters'])}"
+    return f"{found}, on the front with probability {estimate['probability']:.3g}"
+
+
+def _numbers(row: dict[str, Any]) -> str:
+    return f"{point(row['metrics'])} at {point(row['parameters'])}"
 
 
 def _event(event: dict[str, Any]) -> str:

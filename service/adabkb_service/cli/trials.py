@@ -75,8 +75,8 @@ def observe(
     \b
     adabkb observe svm 7 0.93 --std-error 0.01 --metric latency_ms=12
     """
-    if (value is None) == (failed is None):
-        fail("give either a value or --failed REASON")
+    if (value is None and not metric) == (failed is None):
+        fail("give either a value or --failed REASON (of several objectives: --metric NAME=NUMBER for each)")
     if failed is not None:
         _tell(server, study, trial, body_of(status="failed", reason=failed, attempt=attempt), as_json=as_json)
         return
@@ -271,7 +271,7 @@ def _reasons(decision: dict[str, Any] | None) -> list[str]:
 
 def _line(trial: dict[str, Any]) -> str:
     fate = {
-        "completed": f" with {trial['value']!r}{measured(trial)}",
+        "completed": f" with {trial['value']!r}{measured(trial)}" if trial["value"] is not None else measured(trial),
         "failed": f" ({trial['reason'] or 'no reason given'})",
         "stopped": f" at step {trial['curve']['step']} with {trial['curve']['value']!r}" if trial["curve"] else "",
         "active": f", with {trial['worker'] or 'a worker without a name'} until {trial['leased_until']}",

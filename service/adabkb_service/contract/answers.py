@@ -13,6 +13,7 @@ from adabkb_service.contract.cost import Budget, CostSource
 from adabkb_service.contract.curves import CurveSummary, Estimate
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
+from adabkb_service.contract.objectives import Objective
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.stop import Stop
@@ -37,6 +38,11 @@ def of_metrics(description: str) -> Any:
     return Field(exclude_if=_is_absent, description=description)
 
 
+def of_one_objective() -> Any:
+    """A field that studies with several objectives do not have."""
+    return Field(exclude_if=_is_absent, description="absent in a study with several objectives")
+
+
 def _is_absent(value: object) -> bool:
     return value is None
 
@@ -58,12 +64,12 @@ class MetricPrediction(Answer):
 
 
 class Prediction(Answer):
-    """The posterior at a point, in the objective's units."""
+    """The posterior at a point, in the objective's units; of several objectives among the metrics alone."""
 
-    mean: float
-    std: float
-    lcb: float
-    ucb: float
+    mean: Annotated[float | None, of_one_objective()] = None
+    std: Annotated[float | None, of_one_objective()] = None
+    lcb: Annotated[float | None, of_one_objective()] = None
+    ucb: Annotated[float | None, of_one_objective()] = None
     metrics: Annotated[dict[str, MetricPrediction] | None, of_metrics("of each metric")] = None
     feasible_probability: Annotated[
         float | None, of_metrics("that a point keeps all outcome constraints; 1 if there are none")
@@ -104,15 +110,15 @@ class Trial(Answer):
 
 
 class Observation(Answer):
-    """A result with a value."""
+    """A result."""
 
     seq: int
     trial: Annotated[int | None, Field(description="null for a point that nobody suggested")]
     attempt: int | None
     parameters: Parameters
-    value: float
+    value: Annotated[float | None, of_one_objective()] = None
     std_error: float | None
-    metrics: Annotated[Metrics | None, of_metrics("what else was measured")] = None
+    metrics: Annotated[Metrics | None, of_metrics("what else was measured; several objectives")] = None
     std_errors: Annotated[Metrics | None, of_metrics("standard errors of metrics, where known")] = None
     excluded: bool
     outside: Annotated[
@@ -140,7 +146,8 @@ class Counts(Answer):
 
 
 class Best(Answer):
-    """The best observation: of those that keep all outcome constraints, or else the one that violates them least."""
+    """The best observation: of those that keep all outcome constraints, or else the one that violates them least.
+    Several objectives have a front instead."""
 
     parameters: Parameters
     value: float
@@ -189,7 +196,8 @@ class StudySummary(Answer):
 class Study(StudySummary):
     """A study."""
 
-    direction: Literal["minimize", "maximize"]
+    objectives: Annotated[list[Objective], Field(exclude_if=not_, description="if there are several")] = []
+    direction: Annotated[Literal["minimize", "maximize"] | None, of_one_objective()] = None
     parameters: list[Parameter]
     algorithm: Algorithm
     space_version: Annotated[

@@ -36,14 +36,19 @@ class OutcomeConstraint(Body):
 
 
 def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """The metrics of a stored definition, with their bounds: those it lists, then others that it constrains,
-    then what an evaluation costs."""
+    """The metrics of a stored definition: its objectives if it has several, those it lists, then others that it
+    constrains, then what an evaluation costs."""
+    objectives = [
+        Metric(each["metric"], goal=1.0 if each["direction"] == "maximize" else -1.0, reference=each.get("reference"))
+        for each in definition.get("objectives", ())
+    ]
     constraints = {each["metric"]: each for each in definition.get("outcome_constraints", ())}
     cost = [COST] if definition.get("cost") else []
-    return tuple(
+    others = (
         Metric(name, *_bounds(constraints.get(name, {})), is_cost=name in cost)
         for name in dict.fromkeys([*definition.get("metrics", ()), *constraints, *cost])
     )
+    return (*objectives, *others)
 
 
 def violations(metrics: tuple[Metric, ...], values: Metrics) -> Metrics:

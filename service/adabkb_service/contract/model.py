@@ -16,6 +16,7 @@ from adabkb_service.contract.answers import (
     Prediction,
     of_metrics,
 )
+from adabkb_service.contract.front import FrontEstimate
 from adabkb_service.storage.rows import CellStatus
 
 Shortcoming = Literal["nothing_feasible", "nothing_certain"]
@@ -32,11 +33,15 @@ class ModelRecommendation(Answer):
 
 
 class Recommendation(Answer):
-    """The best point according to the model, and the best observation; both null before the first result."""
+    """The best point according to the model, and the best observation; both null before the first result, and where
+    there are several objectives."""
 
     model: ModelRecommendation | None
     observed: Best | None
     gap: float | None
+    front: Annotated[
+        list[FrontEstimate] | None, of_metrics("of several objectives, by the model: none is better than another one")
+    ] = None
     required_probability: Annotated[
         float | None, of_metrics("of keeping all outcome constraints, which the point of the model should have")
     ] = None

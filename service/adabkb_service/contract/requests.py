@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import MISSING, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    MISSING,
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+)
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
@@ -42,6 +52,20 @@ Costs = Annotated[Positive | None, Field(description="short for the metric cost 
 MetricErrors = Annotated[
     Annotated[dict[Name, StdError], Field(max_length=MOST_METRICS), SPARING] | None,
     Field(description="standard errors of metrics, where known"),
+]
+
+
+def _some_result(value: float | None, info: ValidationInfo) -> float | None:
+    """Name the value where there is no result at all. Which of the two it is to be, the study decides."""
+    if value is None and not info.data.get("metrics"):
+        raise PydanticCustomError("missing", "is required")
+    return value
+
+
+Value = Annotated[
+    Number | None,
+    Field(description="required, unless the study has several objectives: then none", validate_default=True),
+    AfterValidator(_some_result),
 ]
 Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]
 
@@ -104,9 +128,9 @@ class TrialValueBody(Body):
     """The result of a trial."""
 
     trial: Count
-    value: Number
-    std_error: StdError | None = None
     metrics: MetricValues = None
+    value: Value = None
+    std_error: StdError | None = None
     std_errors: MetricErrors = None
     cost: Costs = None
     attempt: Annotated[Attempt | None, Field(description="if absent, the current attempt")] = None
@@ -127,9 +151,9 @@ class PointValueBody(Body):
     """A result at a point that nobody suggested."""
 
     parameters: Point
-    value: Number
-    std_error: StdError | None = None
     metrics: MetricValues = None
+    value: Value = None
+    std_error: StdError | None = None
     std_errors: MetricErrors = None
     cost: Costs = None
     trial: None = None

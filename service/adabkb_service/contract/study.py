@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import not_
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     MISSING,
@@ -26,6 +26,7 @@ from adabkb_service.contract.cost import Budget, CostBudget, CostSource, misfit_
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
+from adabkb_service.contract.objectives import ALONE, Direction, Objectives, check_alone, check_apart
 from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
     MOST_PARAMETERS,
@@ -81,7 +82,14 @@ class StudyDefinition(Body):
     id: (
         Annotated[str, StringConstraints(pattern=STUDY_ID), Field(description="drawn by the server if absent")] | None
     ) = None
-    direction: Literal["minimize", "maximize"]
+    objectives: Annotated[
+        Objectives,
+        Field(description="several objectives in place of a direction: metrics of the results", exclude_if=not_),
+    ] = Field(default_factory=list)
+    direction: Annotated[
+        Direction | None,
+        Field(description="required, unless there are objectives", exclude_if=not_, validate_default=True),
+    ] = None
     parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
     constraints: Annotated[
@@ -128,6 +136,15 @@ class StudyDefinition(Body):
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(description="suggest by the gain per cost", exclude_if=not_)] = False
 
+    @field_validator(*ALONE)
+    @classmethod
+    def _goes_with_objectives(cls, value: Any, info: ValidationInfo) -> Any:
+        objectives = info.data.get("objectives")
+        check_alone(info.field_name or "", value, objectives)
+        if info.field_name == "direction" and value is None and objectives == []:
+            raise PydanticCustomError("missing", "is required")
+        return value
+
     @field_validator("parameters")
     @classmethod
     def _distinct_names(cls, parameters: list[Parameter]) -> list[Parameter]:
@@ -153,6 +170,8 @@ class StudyDefinition(Body):
         if parameters is None:
             return algorithm
         space = _space(parameters)
+        if info.data.get("objectives") and not isinstance(algorithm, AutoProfile):
+            raise misfit("kind", "has one objective; leave the algorithm out: auto takes several")
         if space.conditions and not isinstance(algorithm, AutoProfile):
             raise misfit("kind", "has no parameters with conditions (when); leave the algorithm out: auto has them")
         return algorithm.resolved(space)
@@ -188,6 +207,7 @@ class StudyDefinition(Body):
     @classmethod
     def _fits_metrics(cls, given: list[Any], info: ValidationInfo) -> list[Any]:
         names = [each if isinstance(each, str) else each.metric for each in given]
+        check_apart(names, info.data.get("objectives"))
         if len(set(names)) < len(names):
             twice = next(name for index, name in enumerate(names) if name in names[:index])
             sentence = "has {name} twice; name each metric once (a constraint may have lower and upper)"
@@ -229,9 +249,10 @@ class StudyDefinition(Body):
 
     @property
     def metrics_with_bounds(self) -> tuple[Metric, ...]:
-        """The metrics of each result beside its value, and their bounds."""
-        constraints = map(vars, self.outcome_constraints)
-        return metrics_of({"metrics": self.metrics, "outcome_constraints": constraints, "cost": self.cost})
+        """The metrics of each result, and their bounds; several objectives are the first of them."""
+        bounds, objectives = map(vars, self.outcome_constraints), map(vars, self.objectives)
+        listed = {"metrics": self.metrics, "outcome_constraints": bounds, "objectives": objectives, "cost": self.cost}
+        return metrics_of(listed)
 
     @property
     def dimension(self) -> int:
@@ -247,10 +268,12 @@ class StudyDefinition(Body):
         config = self.algorithm.config(self.noise_std, self.sign)
         if not isinstance(config, auto_module.Config):
             return config
+        metrics, several = self.metrics_with_bounds, bool(self.objectives)
         return replace(
             config,
             revision=engine_revision,
-            metrics=self.metrics_with_bounds,
+            metrics=metrics[1:] if several else metrics,
+            objective=metrics[0] if several else None,
             prior=prior_of(self.prior, self.parameters),
             per_cost=self.per_cost,
             cost_budget=self.cost_budget,
@@ -258,8 +281,10 @@ class StudyDefinition(Body):
 
     @property
     def sign(self) -> float:
-        """+1 for a study that maximises, as the engine does; -1 for one that minimises."""
-        return 1.0 if self.direction == "maximize" else -1.0
+        """+1 for a study that maximises, as the engine does; -1 for one that minimises. Of several objectives that of
+        the first one, which stands for the value in the engine."""
+        direction = self.objectives[0].direction if self.objectives else self.direction
+        return 1.0 if direction == "maximize" else -1.0
 
 
 def _space(parameters: Sequence[Parameter], constraints: tuple[Constraint, ...] = ()) -> Space:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,22 @@ class Recommendation:
     """(d,) position in the unit cube."""
     mean: float
     std: float
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The Pareto front of a study with K objectives, whose results are rows of its record."""
+
+    reference: Array
+    """(K,) the point above which volume counts, in the units of the objectives and with their signs."""
+    growth: Array
+    """(T,) the hypervolume of all results up to each."""
+    rows: Ints
+    """Results that no other one dominates."""
+    points: Array
+    """(m, d) evaluated points of which none has better posterior means than another one."""
+    probabilities: Array
+    """(m,) that they are on the front of all evaluated points, by the posterior at each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,10 @@ class Metric:
     upper: float = math.inf
     is_cost: bool = False
     """Whether it is what an evaluation costs: positive."""
+    goal: float = 0.0
+    """Of an objective among several: +1 to maximise it, -1 to minimise it; 0 of all other metrics."""
+    reference: float | None = None
+    """Of an objective: the value that a point has to be better than, to count in the hypervolume; None to learn it."""
 
     @property
     def is_bounded(self) -> bool:
@@ -36,6 +40,8 @@ class Metric:
     @property
     def sign(self) -> float:
         """What the engine multiplies it by, so that larger values are better: -1 with an upper bound alone."""
+        if self.goal:
+            return self.goal
         return -1.0 if math.isfinite(self.upper) and not math.isfinite(self.lower) else 1.0
 
     @property

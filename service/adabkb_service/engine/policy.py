@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
+from adabkb_service.engine.answers import CellBox, Front, Prediction, Recommendation, Report
 from adabkb_service.engine.metrics import FEASIBLE, Measured
 from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.record import Record
@@ -186,7 +186,24 @@ class Policy(ABC, Generic[C, S]):
     @abstractmethod
     def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:
         """The evaluated point of best posterior mean; None before the first result. Where metrics have bounds, only a
-        point that keeps them with the probability ``feasible`` comes into question, or else the likeliest one."""
+        point that keeps them with the probability ``feasible`` comes into question, or else the likeliest one. Of
+        several objectives, the result on the front that is farthest from the worst in each of them."""
+
+    def front(self, state: S, feasible: float = FEASIBLE) -> Front:
+        """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``.
+
+        Raises:
+            NotImplementedError: by default.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has one objective")
+
+    def of_metric(self, state: S, index: int) -> S:
+        """The state that models a metric, by its place in the configuration.
+
+        Raises:
+            NotImplementedError: by default.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no metrics")
 
     @abstractmethod
     def cell_box(self, state: S, key: str) -> CellBox:

@@ -7,7 +7,7 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,6 +62,9 @@ class Dataset:
     """Whether a point in whose place another one was evaluated counts as taken."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value."""
+    objective: Metric | None = None
+    """Of a study with several objectives the first one, which stands for the value; the others are among the
+    metrics."""
     results: dict[int, Result] = field(default_factory=dict)
     """In the order of the log, by observation seq; that of a stopped trial by minus its number."""
     awaited: dict[int, Place] = field(default_factory=dict)
@@ -106,11 +109,12 @@ class Dataset:
         payload = event.payload
         if event.kind == "stopped":
             payload = {**payload, **payload["estimate"]}
+        value, error = self._value(payload)
         return Result(
             parameters=payload["parameters"],
             position=self._position(payload["parameters"]),
-            value=self.sign * payload["value"],
-            error=payload.get("std_error") or 0.0,
+            value=value,
+            error=error,
             excluded=payload.get("excluded", False),
             metrics=tuple(_measured(metric, payload) for metric in self.metrics),
         )
@@ -150,6 +154,11 @@ class Dataset:
         found = self.record()
         return list(found.positions[found.first_rows()])
 
+    def _value(self, payload: Mapping[str, Any]) -> Measured:
+        if self.objective is not None:
+            return _measured(self.objective, payload)
+        return Measured(self.sign * payload["value"], payload.get("std_error") or 0.0)
+
     def _place(self, parameters: dict[str, Any]) -> Place:
         return Place(parameters, self._position(parameters))
 
@@ -170,6 +179,29 @@ def _are_same(handed_out: Place, result: Result) -> bool:
     if handed_out.position is None or result.position is None:
         return handed_out.parameters == result.parameters
     return np.array_equal(handed_out.position, result.position)
+
+
+def is_decision(event: EventRow) -> bool:
+    """Whether the engine chose the point of this event."""
+    return event.kind == "suggested" and event.payload["origin"] == "policy"
+
+
+def superseded(log: Sequence[EventRow]) -> set[int]:
+    """Indices of the observations after which a correction, or an edit of the space, rebuilds the model before anything
+    asks it for a point.
+
+    They need not be folded, and one that cannot be folded does no more harm.
+    """
+    found, is_rebuilt = set(), False
+    for index in range(len(log) - 1, -1, -1):
+        event = log[index]
+        if event.kind in ("corrected", "edited"):
+            is_rebuilt = True
+        elif is_decision(event):
+            is_rebuilt = False
+        elif event.brings_result and is_rebuilt:
+            found.add(index)
+    return found
 
 
 def _key(event: EventRow) -> int:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
 from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.slices import Slice, are_alike
-from adabkb_service.inference.dataset import Dataset
+from adabkb_service.inference.dataset import Dataset, is_decision, superseded
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.storage.rows import EventRow
 
@@ -92,11 +92,11 @@ class Model:
         Raises:
             Exception: whatever the engine raised; the model is then of no more use.
         """
-        superseded = _superseded(log)
+        left_out = superseded(log)
         for index, event in enumerate(log):
             if index and time.monotonic() > until:
                 return
-            if index not in superseded:
+            if index not in left_out:
                 self._move(event)
             self._count(event)
 
@@ -143,7 +143,17 @@ class Model:
 
     def predict(self, positions: Array) -> list[Expected]:
         """Predictions at positions (k, d), by the results alone."""
-        return expected(self.policy.predict(self.state, positions), self.sign, self.dataset.metrics)
+        return expected(
+            self.policy.predict(self.state, positions), self.sign, self.dataset.metrics, self.dataset.objective
+        )
+
+    def of(self, metric: str | None) -> tuple[Any, float]:
+        """The state of the engine that models a metric, and the sign of its results; of the objective without one."""
+        objective = self.dataset.objective
+        if metric is None or (objective is not None and objective.name == metric):
+            return self.state, self.sign
+        index = [each.name for each in self.dataset.metrics].index(metric)
+        return self.policy.of_metric(self.state, index), self.dataset.metrics[index].sign
 
     def _expected(self, point: Array) -> Expected | None:
         """The prediction at a point, (d,), if there is any result to predict from."""
@@ -248,29 +258,6 @@ class Model:
     def _change_cells(self, cells: dict[str, str]) -> None:
         self.cells.update(cells)  # a cell that changes again keeps its place
         self.unsaved.update(cells)
-
-
-def is_decision(event: EventRow) -> bool:
-    """Whether the engine chose the point of this event."""
-    return event.kind == "suggested" and event.payload["origin"] == "policy"
-
-
-def _superseded(log: Sequence[EventRow]) -> set[int]:
-    """Indices of the observations after which a correction, or an edit of the space, rebuilds the model before anything
-    asks it for a point.
-
-    They need not be folded, and one that cannot be folded does no more harm.
-    """
-    found, is_rebuilt = set(), False
-    for index in range(len(log) - 1, -1, -1):
-        event = log[index]
-        if event.kind in ("corrected", "edited"):
-            is_rebuilt = True
-        elif is_decision(event):
-            is_rebuilt = False
-        elif event.brings_result and is_rebuilt:
-            found.add(index)
-    return found
 
 
 def _is_finite(value: float | None) -> bool:

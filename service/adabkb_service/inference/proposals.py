@@ -41,6 +41,8 @@ class Expected(NamedTuple):
     """Of the study's metrics, by name; None without any."""
     feasible_probability: float | None = None
     """That the point keeps all outcome constraints."""
+    is_of_first: bool = False
+    """Whether the numbers are those of the first of several objectives, which is among the metrics too."""
 
     @property
     def is_finite(self) -> bool:
@@ -50,24 +52,36 @@ class Expected(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """As an event holds it."""
-        found: dict[str, Any] = dict(zip(self._fields[:4], self, strict=False))
+        found: dict[str, Any] = {} if self.is_of_first else dict(zip(self._fields[:4], self, strict=False))
         if self.metrics is not None:
             metrics = {name: metric.as_json() for name, metric in self.metrics.items()}
             found |= {"metrics": metrics, "feasible_probability": self.feasible_probability}
         return found
 
 
-def expected(found: Prediction, sign: float, metrics: Sequence[Metric]) -> list[Expected]:
-    """Predictions of the engine, in the units and with the signs of the objective and of the metrics."""
+def expected(
+    found: Prediction, sign: float, metrics: Sequence[Metric], objective: Metric | None = None
+) -> list[Expected]:
+    """Predictions of the engine, in the units and with the signs of the objective (if there are several, of the first
+    one, which is named) and of the metrics."""
     own = _in_units(found, sign)
     if not metrics:
         return own
     assert found.feasible is not None, "there are metrics"
     columns = [_in_units(each, metric.sign) for each, metric in zip(found.metrics, metrics, strict=True)]
     names = [metric.name for metric in metrics]
+    rows = zip(own, found.feasible.tolist(), *columns, strict=True)
+    if objective is None:
+        return [
+            of_objective._replace(metrics=dict(zip(names, row, strict=True)), feasible_probability=probability)
+            for of_objective, probability, *row in rows
+        ]
+    names = [objective.name, *names]
     return [
-        of_objective._replace(metrics=dict(zip(names, row, strict=True)), feasible_probability=probability)
-        for of_objective, probability, *row in zip(own, found.feasible.tolist(), *columns, strict=True)
+        first._replace(
+            metrics=dict(zip(names, (first, *row), strict=True)), feasible_probability=probability, is_of_first=True
+        )
+        for first, probability, *row in rows
     ]
 
 

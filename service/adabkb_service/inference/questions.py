@@ -46,6 +46,20 @@ class CellBelief:
     """As ``Policy.cell_indices`` has it."""
 
 
+@dataclass(frozen=True)
+class FrontFound:
+    """A Pareto front, in the objectives' units and signs."""
+
+    reference: dict[str, float]
+    """By the name of the objective."""
+    growth: list[tuple[int, float]]
+    """Numbers of the results that count, and the hypervolume of all up to each."""
+    results: list[int]
+    """Numbers of those on the front."""
+    points: list[tuple[Point, Expected, float]]
+    """By the model: the parameters, the prediction there, and the probability that it is on the front."""
+
+
 def figures(model: Model) -> dict[str, Any]:
     """The model in numbers, and what it has learned."""
     return {**model.figures(), "learned": model.learned}
@@ -78,13 +92,33 @@ def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
     return [(ordinal, model.dataset.parameters_at(points[ordinal])) for ordinal in ordinals]
 
 
-def importance(model: Model) -> tuple[int, Sensitivity | None]:
-    """How many results there are, and how the posterior mean depends on the parameters; None for too few results, and
-    for a constant mean."""
+def front(model: Model, feasible: float) -> FrontFound:
+    """The Pareto front of a study with several objectives."""
+    found, dataset = model.policy.front(model.state, feasible), model.dataset
+    objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
+    counting = [seq for seq, result in dataset.results.items() if not result.excluded]
+    signed = zip(objectives, found.reference.tolist(), strict=True)
+    predictions = model.predict(found.points) if len(found.points) else []
+    return FrontFound(
+        reference={each.name: each.sign * value + 0.0 for each, value in signed},  # -0.0 is 0.0
+        growth=list(zip(counting, found.growth.tolist(), strict=True)),
+        results=[counting[row] for row in found.rows],
+        points=[
+            (dataset.parameters_at(point), prediction, probability)
+            for point, prediction, probability in zip(
+                found.points, predictions, found.probabilities.tolist(), strict=True
+            )
+        ],
+    )
+
+
+def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | None]:
+    """How many results there are, and how the posterior mean of a metric (without one, of the objective) depends on the
+    parameters; None for too few results, and for a constant mean."""
     results = model.policy.report(model.state).observations
     if results < FEWEST_RESULTS:
         return results, None
-    return results, sensitivity(partial(model.policy.mean, model.state), model.dataset.space)
+    return results, sensitivity(partial(model.policy.mean, model.of(metric)[0]), model.dataset.space)
 
 
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
@@ -101,13 +135,17 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
     return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
 
 
-def partition(model: Model, keys: list[str]) -> list[CellBelief]:
-    """Cells with what the model says of each."""
+def partition(model: Model, keys: list[str], metric: str | None) -> list[CellBelief]:
+    """Cells with what the model says of each: of a metric or, without one, of the objective."""
     if not keys:
         return []
     found = [model.policy.cell_box(model.state, key) for key in keys]
     predictions = model.predict(np.array([box.centroid for box in found]))
-    indices = (model.sign * model.policy.cell_indices(model.state, keys)).tolist()
+    if metric is not None:
+        predictions = [each.metrics[metric] for each in predictions if each.metrics is not None]
+    indices = [math.nan] * len(keys)
+    if metric is None:
+        indices = (model.sign * model.policy.cell_indices(model.state, keys)).tolist()
     space = model.dataset.space
     return [
         CellBelief(*space.corners(box.low, box.high), space.decode(box.centroid), at.mean, at.std, _finite(index))
@@ -125,5 +163,16 @@ def _finite(value: float) -> float | None:
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (figures, recommended, predicted, importance, slice_through, boxes, partition, members, stored)
+    for function in (
+        figures,
+        recommended,
+        front,
+        predicted,
+        importance,
+        slice_through,
+        boxes,
+        partition,
+        members,
+        stored,
+    )
 }

@@ -24,7 +24,14 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
     policy = policy_of(config)
     state = policy.start(space, config, study.seed)
     counts_moved = study.engine_revision >= COUNTS_MOVED_SINCE
-    dataset = Dataset(space, definition.sign, counts_moved=counts_moved, metrics=definition.metrics_with_bounds)
+    metrics, several = definition.metrics_with_bounds, bool(definition.objectives)
+    dataset = Dataset(
+        space,
+        definition.sign,
+        counts_moved=counts_moved,
+        metrics=metrics[1:] if several else metrics,
+        objective=metrics[0] if several else None,
+    )
     model = Model(
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
     )

@@ -11,6 +11,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
+from adabkb_service.operations.front import check_metric
 from adabkb_service.operations.predict import check_same_space, described_cells, row
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
@@ -25,19 +26,24 @@ MOST_VALUES = {1: MOST_POINTS, 2: 31}
 """... and at most."""
 
 
-def importance(service: Service, study_id: str) -> answers.Importance:
-    """Sobol' indices of the posterior mean for each parameter.
+def importance(service: Service, study_id: str, metric: str | None = None) -> answers.Importance:
+    """Sobol' indices of the posterior mean for each parameter: of a metric or, without one, of the objective.
 
     Raises:
         StudyNotFound: there is no such study.
         Unavailable: the model is out of order.
     """
-    study, (results, found) = service.ask(study_id, "importance")
+    _check_metric(service, study_id, metric)
+    study, (results, found) = service.ask(study_id, "importance", metric)
     if found is None:
         reason = "too_few_results" if results < FEWEST_RESULTS else "constant"
         return answers.Importance(results=results, std=None, parameters=[], reason=reason)
     space = definition_of(study.definition).space()
     return answers.Importance(results=results, std=found.std, parameters=_by_parameter(space, found), reason=None)
+
+
+def _check_metric(service: Service, study_id: str, metric: str | None) -> None:
+    check_metric(definition_of(row(service, study_id).definition), metric)
 
 
 def slice_through(
@@ -82,15 +88,16 @@ def _slice_through(
 
 
 def partition(
-    service: Service, study_id: str, after: int, limit: int, status: CellStatus | None
+    service: Service, study_id: str, after: int, limit: int, status: CellStatus | None, metric: str | None = None
 ) -> tuple[list[answers.PartitionCell], int | None]:
-    """Cells in order of creation with what the model says of them, after one row id; and the id to go on after, if
-    there may be more.
+    """Cells in order of creation after one row id, with what the model says of them: of a metric or, without one, of
+    the objective; and the id to go on after, if there may be more.
 
     Raises:
         Unavailable: the model is out of order.
     """
-    page, found, last = described_cells(service, study_id, "partition", after, limit, status)
+    _check_metric(service, study_id, metric)
+    page, found, last = described_cells(service, study_id, "partition", after, limit, status, metric)
     cells = [
         answers.PartitionCell(key=each.key, depth=each.depth, status=each.status, **vars(cell))
         for each, cell in zip(page, found, strict=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from adabkb_service.contract.answers import Corrected
 from adabkb_service.contract.metrics import metrics_of
+from adabkb_service.engine.metrics import Metric
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.log import CORRECTABLE
@@ -39,7 +40,7 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
     changes = changes | corrected_metrics(metrics, was, changes)
     differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
     if differing:
-        told = {name: getattr(was, name) for name in CORRECTABLE if metrics or name not in OF_METRICS}
+        told = {name: getattr(was, name) for name in CORRECTABLE if name not in _absent(metrics)}
         payload = {
             "observation": seq,
             "parameters": was.parameters,
@@ -52,3 +53,10 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
     lifecycle.settle(draft)
     corrected = render.observation(draft.observation(seq), draft.space)
     return Outcome(Corrected(observation=corrected, study=lifecycle.summary(draft.study)))
+
+
+def _absent(metrics: tuple[Metric, ...]) -> tuple[str, ...]:
+    """Fields that results of a study with these metrics do not have."""
+    if not metrics:
+        return OF_METRICS
+    return ("value", "std_error") if any(metric.goal for metric in metrics) else ()

@@ -132,7 +132,7 @@ def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
         known = observation.parameters
         point = (_cell(known[name]) if name in known else None for name in names)  # None: inactive
         more = (shown[field].get(name) for field, name in measured)
-        table.writerow([*(shown[name] for name in fixed), *point, *more])
+        table.writerow([*(shown.get(name) for name in fixed), *point, *more])
 
 
 def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:

@@ -186,7 +186,8 @@ def _check_results(told: LoggedStudy, shown: list[Line]) -> None:
     _check_complete("observations", told.observations, lines, shown)
     for seq, row in told.observations.items():
         at, observation = lines[seq]
-        if dict(render.observation(row, space)) != dict(observation) or not math.isfinite(observation.value):
+        numbers = [observation.value or 0.0, *(observation.metrics or {}).values()]
+        if dict(render.observation(row, space)) != dict(observation) or not all(map(math.isfinite, numbers)):
             _refuse(at, f"observation {seq} is not what the log says")
 
 

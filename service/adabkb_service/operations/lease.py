@@ -7,7 +7,7 @@ from functools import partial
 
 from adabkb_service.contract.answers import Held
 from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody
-from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished
+from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished, shown
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -86,7 +86,8 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
 def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Held]:
     trial = draft.trial(number)
     if trial.state == "completed":
-        result = f"Trial {number} is completed with the value {trial.value}"
+        told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
+        result = f"Trial {number} is completed with {told}"
         raise TrialFinished(f"{result}; only a failed trial can be retried.")
     if trial.state == "stopped":
         raise TrialFinished(f"Trial {number} was stopped; only a failed trial can be retried.")

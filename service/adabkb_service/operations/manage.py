@@ -16,6 +16,7 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
 from adabkb_service.contract.cost import cost_budget_of
+from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
@@ -228,7 +229,7 @@ def _change(
 ) -> Outcome[answers.Study]:
     study = draft.study
     check_revision(study, revisions)
-    _check_stop(study, changes.get("stop"))
+    _check_rules(study, changes)
     if "budget" in changes and cost_budget_of(study.definition) is not None:
         raise Invalid([FieldError("/budget", FIXED_BUDGET, "budget")])
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
@@ -243,10 +244,18 @@ def _change(
     return Outcome(lifecycle.full(draft.study))
 
 
-def _check_stop(study: StudyRow, rules: dict[str, Any] | None) -> None:
-    if rules is None:
-        return
+def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
+    """Refuse new rules to end that do not go with the study."""
     definition = definition_of(study.definition)
+    faults = [
+        FieldError(f"/{name}", ALONE[name], "objectives")
+        for name in ("stop", "tolerance")
+        if definition.objectives and changes.get(name) is not None
+    ]
+    if faults:
+        raise Invalid(faults)
+    if (rules := changes.get("stop")) is None:
+        return
     has_constraints = bool(definition.outcome_constraints)
     if detail := Stop(**rules).misfit(definition.algorithm, has_constraints=has_constraints):
         raise Invalid([FieldError("/stop", detail, "stop")])

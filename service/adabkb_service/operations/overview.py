@@ -18,7 +18,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, overview, studies
 from adabkb_service.storage.rows import StudyRow, StudyState, TrialState
 from adabkb_service.study import lifecycle, render
-from adabkb_service.study.ranking import counting, merit
+from adabkb_service.study.ranking import counting, has_several_objectives, merit
 
 MOST_RESULTS = 1500
 """Of a study with more results, a chart gets about so many."""
@@ -165,13 +165,16 @@ class Overview:
 
 
 def _records(connection: Connection, study: StudyRow) -> Records:
+    if has_several_objectives(study):
+        return []
     if not is_edited(study.definition):
         maximize = definition_of(study.definition).direction == "maximize"
         return overview.records(connection, study.id, maximize=maximize)
     found: Records = []  # which results count, the database cannot tell
     for row in filter(counting(study), observations.every(connection, study.id).values()):
-        if not found or merit(study, row.value) > merit(study, found[-1][1]):
-            found.append((row.seq, row.value))
+        value = row.value or 0.0  # each has one
+        if not found or merit(study, value) > merit(study, found[-1][1]):
+            found.append((row.seq, value))
     return found
 
 

@@ -14,8 +14,9 @@ from adabkb_service.contract import model as answers
 from adabkb_service.contract.answers import Best
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import FEASIBLE
-from adabkb_service.errors import Contention, FieldError, Invalid, Unavailable
+from adabkb_service.errors import Contention, Unavailable
 from adabkb_service.inference.proposals import Expected
+from adabkb_service.operations.front import check_constrained, front
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
@@ -25,11 +26,10 @@ from adabkb_service.study.contention import again
 from adabkb_service.study.points import checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
 
-WITHOUT_CONSTRAINTS = "is of no use: the study has no outcome constraints; leave it out"
-
 
 def recommendation(service: Service, study_id: str, feasible: float | None = None) -> answers.Recommendation:
-    """The best point by the model (null while it is out of order) and by observation, always both.
+    """The best point by the model (null while it is out of order) and by observation, always both. Several objectives
+    have no best point: both are null, and ``front`` has the points of the model.
 
     Args:
         service: the running service.
@@ -41,6 +41,13 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
         StudyNotFound: there is no such study.
         Invalid: a probability is given, and there are no outcome constraints.
     """
+    with service.database.reading() as connection:
+        definition = definition_of(studies.get(connection, study_id).definition)
+    if definition.objectives:
+        return answers.Recommendation(
+            model=None, observed=None, gap=None, front=front(service, study_id, feasible).model
+        )
+    check_constrained(definition, feasible)
     by_model, required = None, FEASIBLE if feasible is None else feasible
     try:
         study, (found, gap) = service.ask(study_id, "recommended", required)
@@ -50,9 +57,7 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
     else:
         if found is not None:
             by_model = render.recommended(found)
-    observed, is_constrained = render.best(study), bool(definition_of(study.definition).outcome_constraints)
-    if not is_constrained and feasible is not None:
-        raise Invalid([FieldError("?feasible_probability", WITHOUT_CONSTRAINTS, "no_outcome_constraints")])
+    observed, is_constrained = render.best(study), bool(definition.outcome_constraints)
     return answers.Recommendation(
         model=by_model,
         observed=observed,
@@ -139,7 +144,13 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
 
 
 def described_cells(
-    service: Service, study_id: str, question: str, after: int, limit: int, status: CellStatus | None = None
+    service: Service,
+    study_id: str,
+    question: str,
+    after: int,
+    limit: int,
+    status: CellStatus | None = None,
+    *more: Any,
 ) -> tuple[list[CellRow], list[Any], int | None]:
     """A page of cells in order of creation, what the model answers about each, and the row id to go on after, if
     there may be more.
@@ -151,20 +162,21 @@ def described_cells(
         after: the row id of the last cell of the page before.
         limit: of cells.
         status: of the cells; None for all of them.
+        more: arguments of the question after the keys.
 
     Raises:
         Unavailable: the model is out of order.
     """
-    return again(_described_cells, service, study_id, question, after, limit, status)
+    return again(_described_cells, service, study_id, question, after, limit, status, *more)
 
 
 def _described_cells(
-    service: Service, study_id: str, question: str, after: int, limit: int, status: CellStatus | None
+    service: Service, study_id: str, question: str, after: int, limit: int, status: CellStatus | None, *more: Any
 ) -> tuple[list[CellRow], list[Any], int | None]:
     before, _ = service.ask(study_id, "stored")
     with service.database.reading() as connection:
         page = rows.page_of_cells(connection, study_id, after, limit, status)
-    now, described = service.ask(study_id, question, [cell.key for cell in page])
+    now, described = service.ask(study_id, question, [cell.key for cell in page], *more)
     check_same_space(before, now)
     return page, described, page[-1].id if len(page) == limit else None
 

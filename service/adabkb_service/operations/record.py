@@ -74,7 +74,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
     if trial.state == "failed" and trial.failed_attempt == attempt:
         raise ResultConflict(
             f"Attempt {attempt} of trial {trial.number} was reported as failed ({shortened(trial.reason or '', 100)}); "
-            f"it cannot have the value {result.value} too."
+            f"it cannot have {_with_error(result)} too."
         )
     is_late = trial.state not in ("active", "queued") or attempt != trial.attempt
     observation = _observe(draft, trial.number, attempt, parameters, result, metrics)
@@ -104,7 +104,8 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
     if trial.state == "failed":
         return Recorded(trial, None, "repeated")
     if trial.state == "completed":
-        raise TrialFinished(f"Trial {trial.number} is completed with the value {trial.value}; it cannot fail.")
+        told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
+        raise TrialFinished(f"Trial {trial.number} is completed with {told}; it cannot fail.")
     if attempt != trial.attempt:
         raise LeaseLost(
             f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} cannot fail it any more."
@@ -141,20 +142,22 @@ def _check_same_as_told(draft: Draft, trial: TrialRow, earlier: ObservationRow, 
                 return
             break
     raise ResultConflict(
-        f"Attempt {earlier.attempt} of trial {trial.number} has the value {_with_error(earlier)}; it cannot have "
+        f"Attempt {earlier.attempt} of trial {trial.number} has {_with_error(earlier)}; it cannot have "
         f"{_with_error(result)} too. To replace the value, correct observation {earlier.seq}."
     )
 
 
 def _told(result: Mapping[str, Any]) -> tuple[Any, ...]:
     """What makes two results the same."""
-    return result["value"], result["std_error"], result.get("metrics") or {}, result.get("std_errors") or {}
+    return result.get("value"), result.get("std_error"), result.get("metrics") or {}, result.get("std_errors") or {}
 
 
 def _with_error(result: ObservationRow | TrialValueBody) -> str:
     more = {name: getattr(result, name) for name in ("std_error", "metrics", "std_errors")}
     told = ", ".join(f"{name} {shown(value)}" for name, value in more.items() if value not in (None, {}))
-    return f"{result.value} ({told})" if told else f"{result.value}"
+    if result.value is None:
+        return told
+    return f"the value {result.value} ({told})" if told else f"the value {result.value}"
 
 
 def _observe(
@@ -170,8 +173,7 @@ def _observe(
         "observation": seq,
         "attempt": attempt,
         "parameters": parameters,
-        "value": result.value,
-        "std_error": result.std_error,
+        **({} if result.value is None else {"value": result.value, "std_error": result.std_error}),
         **metrics,
     }
     draft.record("observed", payload, trial)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from adabkb_service.contract.answers import StudySummary
 from adabkb_service.errors import Busy, FieldError, Invalid
-from adabkb_service.inference import model as models
+from adabkb_service.inference.dataset import is_decision
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import write
@@ -73,7 +73,7 @@ def replay(service: Service, study_id: str) -> Replayed:
         len(after[0]),
         len(after[1]),
         changed=before != as_of_folded,
-        suggestions=sum(models.is_decision(event) for event in log),
+        suggestions=sum(is_decision(event) for event in log),
         diverged=model.diverged,
     )
 

@@ -122,7 +122,10 @@ def _in_words(event: EventRow, best: dict[str, Any] | None, distance: float | No
     sentences = [] if fixed is None else [f"The request fixed {_listed(fixed)}."]
     is_feasible = best is None or best.get("feasible", True)
     sentences.append(PHASES[payload.get("phase")] if is_feasible else INFEASIBLE)
-    if expected is not None:
+    if expected is not None and "mean" not in expected:
+        told = ", ".join(f"{name} {each['mean']:.4g} ± {each['std']:.2g}" for name, each in expected["metrics"].items())
+        sentences.append(f"It expected {told}.")
+    elif expected is not None:
         so_far = "" if best is None or not is_feasible else f"; the best result so far is {best['value']:.4g}"
         sentences.append(f"The model expected {expected['mean']:.4g} ± {expected['std']:.2g} there{so_far}.")
         if (probability := expected.get("feasible_probability")) is not None:

@@ -59,6 +59,11 @@ def confidence(study: Study) -> str | None:
     return None if delta is None else f"{100.0 * (1.0 - delta):.4g}%"
 
 
+def measured(study: Study) -> list[str]:
+    """The names of the metrics of each result, several objectives first."""
+    return [*(each.metric for each in study.objectives), *study.metrics]
+
+
 def bounds(study: Study, metric: str) -> str:
     """The bounds of a metric, in words; empty if it has none."""
     found = next((each for each in study.outcome_constraints if each.metric == metric), None)

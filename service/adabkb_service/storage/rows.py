@@ -216,7 +216,7 @@ class ObservationRow:
     trial: int | None
     attempt: int | None
     parameters: dict[str, Any]
-    value: float
+    value: float | None
     std_error: float | None
     excluded: bool
     observed_at: datetime

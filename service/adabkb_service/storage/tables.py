@@ -157,7 +157,7 @@ observations = Table(
     Column("trial", Integer),
     Column("attempt", Integer),
     Column("parameters", JSON, nullable=False),
-    Column("value", Double, nullable=False),
+    Column("value", Double),  # null in a study with several objectives, which are metrics
     Column("std_error", Double),
     Column("excluded", Boolean, nullable=False),
     Column("observed_at", UtcDateTime, nullable=False),

@@ -36,11 +36,12 @@ def after(connection: Connection, study: StudyRow, changed: Changed, seq: int) -
 def values(connection: Connection, study: StudyRow, changed: Changed) -> list[float]:
     """Their values, in order."""
     if is_edited(study.definition):
-        return [row.value for row in filter(counting(study), _every(connection, study, changed))]
+        rows = filter(counting(study), _every(connection, study, changed))
+        return [row.value for row in rows if row.value is not None]
     found = observations.counting(connection, study.id)
     for seq, row in changed.items():
         found.pop(seq, None)
-        if not row.excluded:
+        if not row.excluded and row.value is not None:
             found[seq] = row.value
     return [value for _, value in sorted(found.items())]
 

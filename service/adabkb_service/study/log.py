@@ -209,8 +209,8 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         trial=event.trial,
         attempt=payload["attempt"],
         parameters=payload["parameters"],
-        value=payload["value"],
-        std_error=payload["std_error"],
+        value=payload.get("value"),  # results of several objectives have neither
+        std_error=payload.get("std_error"),
         excluded=False,
         observed_at=event.created_at,
         metrics=payload.get("metrics"),  # older events, and studies without metrics, have neither

@@ -70,7 +70,7 @@ class LoggedStudy:
 
     def counting_values(self) -> list[float]:
         """As in ``Rows``."""
-        return [row.value for row in self.counting()]
+        return [row.value for row in self.counting() if row.value is not None]
 
     def counting(self) -> list[ObservationRow]:
         """The observations that count, in order."""

@@ -14,6 +14,7 @@ from adabkb_service.storage.rows import ObservationRow
 
 OF_METRICS = ("metrics", "std_errors")
 """Fields of a result that only studies with metrics have."""
+SEVERAL = "is of no use: the study has several objectives ({names}), which go into {field}; leave it out"
 NONE = "is of no use: the study has no metrics, which are declared when a study is created; leave it out"
 
 
@@ -28,8 +29,10 @@ def checked_metrics(
     """The metrics of a result and their standard errors, in the order of the study; nothing in a study without metrics.
 
     Raises:
-        Invalid: one error for each metric of the study that is missing, and for each other one.
+        Invalid: one error for each metric of the study that is missing, and for each other one; and for a value that is
+            missing, or of no use because there are several objectives.
     """
+    _raise_if_any(list(_of_value(metrics, result.value, result.std_error)))
     if result.cost is not None and not any(metric.is_cost for metric in metrics):
         raise Invalid([FieldError("/cost", NO_COST, "unknown_metric")])
     values, errors = told_metrics(result), result.std_errors or {}
@@ -59,11 +62,26 @@ def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes:
         Invalid: one error for each that is unknown.
     """
     given = {field: changes[field] for field in OF_METRICS if field in changes}
-    _raise_if_any([*_unknown(metrics, given), *_unpaid(metrics, given.get("metrics", {}))])
+    several = _of_value(metrics, changes.get("value"), changes.get("std_error")) if _are_several(metrics) else ()
+    _raise_if_any([*several, *_unknown(metrics, given), *_unpaid(metrics, given.get("metrics", {}))])
     found = {field: {**(getattr(was, field) or {}), **values} for field, values in given.items() if metrics}
     return {
         field: {name: value for name, value in values.items() if value is not None} for field, values in found.items()
     }
+
+
+def _are_several(metrics: tuple[Metric, ...]) -> bool:
+    return any(metric.goal for metric in metrics)
+
+
+def _of_value(metrics: tuple[Metric, ...], value: float | None, std_error: float | None) -> Iterator[FieldError]:
+    names = [metric.name for metric in metrics if metric.goal]
+    if not names and value is None:
+        yield FieldError("/value", "is required", "missing")
+    if names and value is not None:
+        yield FieldError("/value", SEVERAL.format(names=", ".join(names), field="metrics"), "objectives")
+    if names and std_error is not None:
+        yield FieldError("/std_error", SEVERAL.format(names=", ".join(names), field="std_errors"), "objectives")
 
 
 def _missing(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:

@@ -19,7 +19,9 @@ def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
 
 
 def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
-    """The best of some observations that counts, the earliest of equals."""
+    """The best of some observations that counts, the earliest of equals; several objectives have none."""
+    if has_several_objectives(study):
+        return None
     return max(
         filter(counting(study), rows), key=lambda row: (rank(study, row.value, row.metrics), -row.seq), default=None
     )
@@ -39,13 +41,19 @@ def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | Non
     return {**best, "metrics": row.metrics, "feasible": not beyond, "violations": beyond}
 
 
-def rank(study: StudyRow, value: float, metrics: Metrics | None) -> tuple[float, float]:
+def rank(study: StudyRow, value: float | None, metrics: Metrics | None) -> tuple[float, float]:
     """What is larger for the better of two results: one that keeps the outcome constraints is better than one that
     does not, of two that do the one of better value, of two that do not the one that violates them less (Deb 2000)."""
     violation = 0.0 if metrics is None else total_violation(metrics_of(study.definition), metrics)
     return -violation, merit(study, value)
 
 
-def merit(study: StudyRow, value: float) -> float:
+def has_several_objectives(study: StudyRow) -> bool:
+    """Whether results compare by several objectives: then none is the best one."""
+    return bool(study.definition.get("objectives"))
+
+
+def merit(study: StudyRow, value: float | None) -> float:
     """The value, with its sign changed if the study minimises."""
+    assert value is not None, "there is one objective"
     return value if study.definition["direction"] == "maximize" else -value

@@ -119,6 +119,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
     """A study in full, from its row and its summary."""
     return Study(
         **dict(summary),
+        objectives=definition.objectives,
         direction=definition.direction,
         parameters=definition.parameters,
         space_version=definition.space_version if is_edited(row.definition) else None,
@@ -140,7 +141,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         stop=None if row.stop is None else Stop(**row.stop),
         early_stopping=definition.early_stopping,
         tags=row.tags,
-        metrics=[metric.name for metric in definition.metrics_with_bounds],
+        metrics=[metric.name for metric in definition.metrics_with_bounds if not metric.goal],
         outcome_constraints=definition.outcome_constraints,
         prior=definition.prior,
         model=model_summary(row),

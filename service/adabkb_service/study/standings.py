@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from adabkb_service.contract import gain
 from adabkb_service.storage.rows import ObservationRow, StudyRow
-from adabkb_service.study.ranking import as_best, counting, merit, rank
+from adabkb_service.study.ranking import as_best, counting, has_several_objectives, merit, rank
 
 if TYPE_CHECKING:
     from adabkb_service.study.log import Rows
 
 
 def after_one(study: StudyRow, row: ObservationRow) -> dict[str, Any]:
-    """The columns of a study that a new observation changes: none, if it does not count."""
-    if not counting(study)(row):
+    """The columns of a study that a new observation changes: none, if it does not count, or there are several
+    objectives."""
+    if has_several_objectives(study) or not counting(study)(row):
         return {}
     changed = {
         "results_since_best": study.results_since_best + 1,
@@ -29,6 +30,8 @@ def after_one(study: StudyRow, row: ObservationRow) -> dict[str, Any]:
 
 def counted_anew(rows: Rows) -> dict[str, Any]:
     """The same columns, by all observations."""
+    if has_several_objectives(rows.study):
+        return {}
     best = rows.best_observation()
     since = 0 if best is None else rows.counting_after(best.seq)
     progress = reduce(gain.advance, (merit(rows.study, value) for value in rows.counting_values()), None)

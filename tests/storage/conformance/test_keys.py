@@ -74,7 +74,7 @@ def test_what_must_be_there_cannot_be_left_out(database: Database) -> None:
         trials.add(connection, [trial(1)])
         observations.add(connection, [observation(1)])
         events.add(connection, [event(1)])
-    needed = {"studies": "incarnation", "trials": "state", "observations": "value", "events": "kind"}
+    needed = {"studies": "incarnation", "trials": "state", "observations": "excluded", "events": "kind"}
     for table, column in needed.items():
         with pytest.raises(Contention), database.writing() as connection:
             connection.exec_driver_sql(f"UPDATE {table} SET {column} = NULL")

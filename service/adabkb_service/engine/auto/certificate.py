@@ -9,7 +9,7 @@ the bound is on the objective at the feasible points.
 
 Where metrics have bounds, l* is the largest lower bound of a point that keeps them, and a cell in which the U of a
 metric is beyond its bound cannot hold the constrained optimum either. So the certificate carries over; there is no gap
-before a point is known that keeps the bounds.
+before a point is known that keeps the bounds. A study with several objectives has no certificate.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ CONTENDERS = 32
 def certify(state: State) -> Certificate:
     """The certificate of a state's posterior, over its tree."""
     view, values = state.surrogate, state.record.values
+    if state.problem.has_several:  # no cell is excluded by what it holds of one objective alone
+        return Certificate()
     if len(values) < FEWEST or values.min() == values.max():  # nothing is known yet of how the objective varies
         return Certificate()
     gram = view.kernel.gram(view.inducing, view.inducing)

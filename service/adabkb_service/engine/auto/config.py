@@ -28,6 +28,9 @@ class Config:
     besides, what was learned took effect at once, not with the next result."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value, with bounds."""
+    objective: Metric | None = None
+    """Of a study with several objectives the first one, which the value stands for; the others are among the
+    metrics."""
 
     prior: Prior | None = None
     """On the optimum: where the user thinks it is."""
@@ -84,6 +87,11 @@ class Problem:
     def domain(self) -> Domain:
         """The axes by kind."""
         return Domain(self.space)
+
+    @property
+    def has_several(self) -> bool:
+        """Whether there are several objectives."""
+        return self.config.objective is not None
 
     @property
     def may_have_additive_part(self) -> bool:

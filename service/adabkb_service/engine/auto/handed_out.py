@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto.feasible_results import ranked
+from adabkb_service.engine.auto.objectives import scalarised
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.per_cost import Cost, PerCost
+from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted, is_trusted
@@ -89,18 +91,22 @@ class Imagined:
 
 
 def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Imagined:
-    """What the search sees, given results (n,) under a warp: the objective with the prior on the optimum, and beside
-    the metrics that have bounds or per cost."""
+    """What the search sees, given results (n,) under a warp: the objective with the prior on the optimum, or several,
+    and beside the metrics that have bounds or per cost."""
     bounded = tuple(
         _bounded(measured, metric, out)
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
         if metric.is_bounded
     )
-    own = _believing(state, _with_failures_imputed(objective, warp, values, out.failed))
+    own: Surrogate | Tilted | Scalarised
+    if state.problem.has_several:
+        own = scalarised(state, lambda each: _of_metric(each, out))
+    else:
+        own = _believing(state, _with_failures_imputed(objective, warp, values, out.failed))
     given: View = own
     if bounded:
         given = Constrained(own, bounded)
-    elif state.problem.config.per_cost and state.record.size:
+    elif state.problem.config.per_cost and state.record.size and not isinstance(own, Scalarised):
         given = _per_cost(state, own)
     return Imagined(given, _imagined(given, state, out.pending))
 
@@ -126,9 +132,13 @@ def _per_cost(state: State, view: Surrogate | Tilted) -> PerCost:
 
 def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:
     """A metric with a state, aware of failed points."""
-    posterior = _with_failures_imputed(state.surrogate, state.warp, state.record.values, out.failed)
     lower, upper = state.in_model_outputs(metric)
-    return Bounded(posterior, lower, upper, state.checkpoint.hyperparameters.noise_ratio)
+    return Bounded(_of_metric(state, out), lower, upper, state.checkpoint.hyperparameters.noise_ratio)
+
+
+def _of_metric(state: State, out: HandedOut) -> Surrogate:
+    """The posterior of a metric with a state, aware of failed points."""
+    return _with_failures_imputed(state.surrogate, state.warp, state.record.values, out.failed)
 
 
 def _imagined(view: V, state: State, points: Array) -> V:

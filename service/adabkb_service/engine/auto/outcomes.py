@@ -17,15 +17,14 @@ best feasible points often are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
+from adabkb_service.engine.auto import slsqp
 from adabkb_service.engine.auto.per_cost import PerCost
+from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted
 
@@ -38,9 +37,6 @@ WIDTHS = (-1.0, 0.0, 1.0, 3.0)
 """w of the steps, in turn."""
 STARTS = 3
 """Of the search for the constrained maximum: the best of those that are given."""
-ITERATIONS = 40
-PRECISION = 1e-6
-"""Of the constrained maximum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ class Constrained:
     """A posterior of the objective under bounds of metrics. It has the methods of ``Surrogate`` that the search needs:
     mean and deviation are the objective's, the upper confidence bound is the index."""
 
-    objective: Surrogate | Tilted
+    objective: Surrogate | Tilted | Scalarised
     bounded: tuple[Bounded, ...]
     width: float = WIDTHS[0]
     """w."""
@@ -106,22 +102,14 @@ class Constrained:
         return replace(self, objective=self.objective.condition(positions, outputs, noise_ratios), bounded=bounded)
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
-        """Constrained maxima near some positions, (k, d), within the cube and along the free axes of each, (k, d): by
-        sequential least squares (Kraft 1988)."""
+        """Constrained maxima near some positions, (k, d), within the cube and along the free axes of each, (k, d)."""
         return np.array([self._maximum(*each, beta) for each in zip(starts[:STARTS], free, strict=False)])
 
     def _maximum(self, start: Array, free: Bools, beta: float) -> Array:
-        ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
-        found = minimize(
-            lambda x: _negative(self.objective.ucb_and_gradient(x[None], beta)),
-            start,
-            jac=True,
-            bounds=ends,
-            constraints=_inequality(self._margins),
-            method="SLSQP",
-            options={"maxiter": ITERATIONS, "ftol": PRECISION},
-        )
-        return np.clip(found.x, 0.0, 1.0) if np.isfinite(found.x).all() else start
+        def value(x: Array) -> tuple[float, Array]:
+            return slsqp.first(self.objective.ucb_and_gradient(x[None], beta))
+
+        return slsqp.maximum(value, start, free, self._margins)
 
     def _margins(self, position: Array) -> tuple[Array, Array]:
         """Of all bounds, (m,), and their gradients, (m, d)."""
@@ -130,29 +118,34 @@ class Constrained:
         return np.array(values), np.array(gradients)
 
 
-View = Surrogate | Tilted | PerCost | Constrained
+View = Surrogate | Tilted | PerCost | Scalarised | Constrained
 """What the search sees."""
 
 
-def in_turn(view: View, step: int) -> View:
-    """The view as a step of the search has it: with the width whose turn it is, and the prior as far as it counts."""
+def in_turn(view: View, seed: int, step: int) -> View:
+    """The view as a step of the search has it: with the width whose turn it is, with directions of its own, and with
+    the prior as far as it counts."""
     match view:
         case Constrained():
-            objective = in_turn(view.objective, step)
+            objective = in_turn(view.objective, seed, step)
             assert not isinstance(objective, Constrained | PerCost)
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
         case PerCost():
-            objective = in_turn(view.objective, step)
-            assert not isinstance(objective, Constrained | PerCost)
-            return replace(view, objective=objective)
+            own = in_turn(view.objective, seed, step)
+            assert isinstance(own, Surrogate | Tilted)
+            return replace(view, objective=own)
         case Tilted():
             return view.of_step(step)
+        case Scalarised():
+            return view.towards(seed, step)
     return view
 
 
-def objective_of(view: View) -> Surrogate:
-    """The posterior of the objective alone."""
+def objective_of(view: View) -> Surrogate | None:
+    """The posterior of the objective alone; None if there are several."""
     own = view.objective if isinstance(view, Constrained | PerCost) else view
+    if isinstance(own, Scalarised):
+        return None
     return own.posterior if isinstance(own, Tilted) else own
 
 
@@ -166,7 +159,7 @@ def favoured(view: View, draw: tuple[int, int]) -> list[Array]:
 class IndexBound:
     """The index as a refinement needs it; see ``refine.Bound``."""
 
-    view: Tilted | PerCost | Constrained
+    view: Tilted | PerCost | Scalarised | Constrained
     beta: float
 
     def value(self, x: Array) -> float:
@@ -193,23 +186,3 @@ class IndexBound:
         one = np.eye(len(x), dtype=bool)[axes]
         values = self.view.ucb(np.concatenate([np.where(one, x, centroid), np.where(one, centroid, x)]), self.beta)
         return int(axes[np.argmax(values[: len(axes)] - values[len(axes) :])])
-
-
-def _negative(found: tuple[Array, Array]) -> tuple[float, Array]:
-    value, gradient = found
-    return -float(value[0]), -gradient[0]
-
-
-def _inequality(margins: Callable[[Array], tuple[Array, Array]]) -> dict[str, Any]:
-    """Margins that must not be negative, in the form of scipy, which asks for values and gradients one after the
-    other."""
-    known: dict[bytes, tuple[Array, Array]] = {}
-
-    def at(x: Array) -> tuple[Array, Array]:
-        key = x.tobytes()
-        if key not in known:
-            known.clear()
-            known[key] = margins(x)
-        return known[key]
-
-    return {"type": "ineq", "fun": lambda x: at(x)[0], "jac": lambda x: at(x)[1]}

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox
-from adabkb_service.engine.auto import restarts
+from adabkb_service.engine.auto import betas, restarts
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
-from adabkb_service.engine.auto.feasible_results import frontrunners
+from adabkb_service.engine.auto.front import front
 from adabkb_service.engine.auto.handed_out import (
     HandedOut,
     Imagined,
@@ -39,13 +39,23 @@ from adabkb_service.engine.auto.handed_out import (
 )
 from adabkb_service.engine.auto.learning import learn, learns_next, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
+from adabkb_service.engine.auto.objectives import best_row, contenders
 from adabkb_service.engine.auto.outcomes import IndexBound, View, in_turn
 from adabkb_service.engine.auto.refine import TOLERANCE, UpperBound, cells_changed, refine
-from adabkb_service.engine.auto.report import cell_indices, dictionary, learned, mean, predict, recommend, report
+from adabkb_service.engine.auto.report import (
+    cell_indices,
+    dictionary,
+    learned,
+    mean,
+    of_metric,
+    predict,
+    recommend,
+    report,
+)
 from adabkb_service.engine.auto.restarts import FIRST, PERIOD, Restart, fails, is_apart
 from adabkb_service.engine.auto.restore import edited, marks_changed, rebuild, restore, start
 from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
-from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent
+from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.metrics import Measured
@@ -56,14 +66,6 @@ from adabkb_service.engine.slices import Slice
 __all__ = ["Config", "State", "auto"]
 
 Array = NDArray[np.float64]
-
-EARLY_BETA, EARLY_STEPS = 1.5, 20
-"""Confidence width of the first steps: with a small budget, exploration at larger widths costs too much."""
-BETAS = (0.5, 1.5, 1.5, 3.0)
-"""Confidence widths of the search from then on, in turn: from greedy to curious."""
-THINNED_BETA = 2.0
-"""Confidence width of the curious steps once the search has stalled, which use the model of thinned data (revision 2
-and earlier)."""
 
 
 def suggestions(
@@ -104,9 +106,11 @@ def suggestions_within(
     search = imagined(state, state.surrogate, state.warp, state.record.values, out)
     while not exhausted(state, out.positions, within):
         step = _step(state, out)
-        beta, best = _beta(step), _best_within(state, search.view, within)
-        point = within.exact(_largest(state, in_turn(search.view, step), beta, best, out, within))
-        yield Suggestion(state, point, None, 0, {}, capped=False, phase=_phase(state, point, beta))
+        seen = in_turn(search.view, state.problem.seed, step)
+        beta = betas.beta(step, several=state.problem.has_several)
+        point = within.exact(_largest(state, seen, beta, _best_within(state, seen, within), out, within))
+        phase = _phase(state, best_row(state, seen), point, beta)
+        yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase)
         out = out.pending_too(point)
         search = search.pending_too(state, out.pending)
 
@@ -157,32 +161,35 @@ def cell_box(state: State, key: str) -> CellBox:
 def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of the search."""
     step, record = _step(state, out), state.record
-    view = in_turn(view, step)
-    beta = _beta(step) if state.restarted_at is None else BETAS[step // PERIOD % len(BETAS)]
+    view = in_turn(view, state.problem.seed, step)
+    beta = (
+        betas.beta(step, several=state.problem.has_several)
+        if state.restarted_at is None
+        else betas.BETAS[step // PERIOD % len(betas.BETAS)]
+    )
     thinned = state.checkpoint.thinned
-    if thinned is not None and beta == max(BETAS):
-        beta, view = THINNED_BETA, aware(state, *thinned.surrogate(state.problem, record), record.values, out)
-    best = incumbent(state)
+    if thinned is not None and beta == max(betas.BETAS):
+        beta, view = betas.THINNED, aware(state, *thinned.surrogate(state.problem, record), record.values, out)
+    best = best_row(state, view)
     target = _largest(state, view, beta, None if best is None else record.positions[best], out)
     found = _refined(state, view, beta, target, out)
-    return replace(found, phase=_phase(state, found.point, beta))
+    return replace(found, phase=_phase(state, best, found.point, beta))
 
 
-def _phase(state: State, point: Array, beta: float) -> Phase:
-    """What a point, (d,), that the search has chosen with this confidence width is for."""
-    best = incumbent(state)
+def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
+    """What a point, (d,), that the search has chosen with this confidence width is for, beside the best row."""
     if best is None or state.record.size < FEWEST:
         return "start"
     if not is_apart(point[None], state.record.positions[best], state.problem.domain.categorical)[0]:
         return "polish"
-    return "explore" if beta >= THINNED_BETA else "search"
+    return "explore" if beta >= betas.THINNED else "search"
 
 
 def _decide_elsewhere(state: State, restart: Restart, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of a restart: where its bound is largest, or a random one."""
-    view, categorical = in_turn(view, _step(state, out)), state.problem.domain.categorical
+    view, categorical = in_turn(view, state.problem.seed, _step(state, out)), state.problem.domain.categorical
     size = restart.size(out.pending, categorical)
-    beta = _beta(size)
+    beta = betas.beta(size, several=state.problem.has_several)
     at_edges = bool(state.problem.space.constraints) and state.problem.config.restarts_at_edges
     tolerance = 0.0 if at_edges else TOLERANCE  # a centroid is never at an edge
     if size >= FIRST:
@@ -217,11 +224,6 @@ def _step(state: State, out: HandedOut) -> int:
     return state.record.size + len(out.pending) + len(out.failed)
 
 
-def _beta(step: int) -> float:
-    """Confidence width of a step of the search, or of a restart."""
-    return EARLY_BETA if step < EARLY_STEPS else BETAS[step % len(BETAS)]
-
-
 def _largest(
     state: State, view: View, beta: float, around: Array | None, out: HandedOut, within: Slice | None = None
 ) -> Array:
@@ -229,7 +231,7 @@ def _largest(
     question. In the whole space, the first steps go where conditions make a branch that is untried."""
     problem, record = state.problem, state.record
     barred = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
-    early = within is None and _step(state, out) < EARLY_STEPS
+    early = within is None and _step(state, out) < betas.EARLY_STEPS
     untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
     out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
     draw = (problem.seed, _step(state, out))
@@ -240,7 +242,7 @@ def _largest(
 def _best_within(state: State, view: View, within: Slice) -> Array | None:
     """The position (d,) of best posterior mean among the best results moved into a slice; None before the first
     result."""
-    rows = frontrunners(state.problem.config.metrics, state.record, CONTENDERS)
+    rows = contenders(state)
     if not len(rows):
         return None
     moved = within.put(state.record.positions[rows])
@@ -284,6 +286,8 @@ class Auto(Policy[Config, State]):
     predict = staticmethod(predict)
     mean = staticmethod(mean)
     recommend = staticmethod(recommend)
+    front = staticmethod(front)
+    of_metric = staticmethod(of_metric)
     cell_box = staticmethod(cell_box)
     cell_indices = staticmethod(cell_indices)
 

@@ -13,7 +13,8 @@ from adabkb_service.engine.answers import Prediction, Recommendation, Report
 from adabkb_service.engine.auto.calibration import Calibration, calibrate
 from adabkb_service.engine.auto.certificate import best_lower, upper_bounds
 from adabkb_service.engine.auto.feasible_results import probability
-from adabkb_service.engine.auto.state import CHUNK, State, incumbent, mean_and_std
+from adabkb_service.engine.auto.objectives import middle
+from adabkb_service.engine.auto.state import CHUNK, State, incumbent, mean_and_std, within_reach
 from adabkb_service.engine.auto.tree import LEAF, box_of
 from adabkb_service.engine.auto.warp import HIGHEST
 from adabkb_service.engine.metrics import FEASIBLE
@@ -22,15 +23,14 @@ Array = NDArray[np.float64]
 
 INTERVAL = 1.6448536269514722
 """Standard deviations to either end of the 90% interval."""
-BEYOND = 0.9
-"""How far beyond the worst result predictions go, as a share of the way to where the warp's range ends."""
 
 
 def report(state: State) -> Report:
     """The numbers of the current model."""
     tree, warp, members = state.tree, state.warp, len(dictionary(state))
     checkpoint, lower, gap = state.checkpoint, None, None
-    output = best_lower(state, checkpoint.beta)[0] if state.record.size else -math.inf
+    is_certified = state.record.size and not state.problem.has_several
+    output = best_lower(state, checkpoint.beta)[0] if is_certified else -math.inf
     if output > -math.inf:
         lower = float(warp.inverse(np.array(output)))
         gap = max(checkpoint.upper - lower, 0.0)
@@ -102,6 +102,11 @@ def mean(state: State, points: Array) -> Array:
     return _in_user_units(state, np.concatenate(parts))
 
 
+def of_metric(state: State, index: int) -> State:
+    """The state that models a metric."""
+    return state.metrics[index]
+
+
 def cell_indices(state: State, keys: Sequence[str]) -> Array:
     """U of cells (``certificate``), (k,): what decides on pruning them. NaN before anything is certified."""
     if not state.checkpoint.beta:
@@ -112,8 +117,11 @@ def cell_indices(state: State, keys: Sequence[str]) -> Array:
 def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:
     """The evaluated point of best posterior mean, ties to the first observed; None before the first result. Where
     metrics have bounds, only a point that keeps them with this probability comes into question, or else the likeliest
-    one."""
-    row = _likely_incumbent(state, feasible) if state.metrics else incumbent(state)
+    one. Of several objectives, the middle of the front."""
+    if state.problem.has_several:
+        row = middle(state)
+    else:
+        row = _likely_incumbent(state, feasible) if state.metrics else incumbent(state)
     if row is None:
         return None
     point = state.record.positions[row]
@@ -134,11 +142,7 @@ def _likely_incumbent(state: State, feasible: float) -> int | None:
 
 
 def _in_user_units(state: State, outputs: Array) -> Array:
-    """Model outputs -> values, within what the warp can give: its range may end beyond the worst (or best) result."""
+    """Model outputs -> values, within what the warp can give."""
     if not state.record.size:
         return outputs
-    values, (low, high) = state.record.values, state.warp.range()
-    worst, best = state.warp.forward(np.array([values.min(), values.max()]))
-    lowest, highest = worst - BEYOND * (worst - low), best + BEYOND * (high - best)
-    found: Array = np.clip(state.warp.inverse(np.clip(outputs, lowest, highest)), -HIGHEST, HIGHEST)
-    return found
+    return np.clip(state.warp.inverse(np.clip(outputs, *within_reach(state))), -HIGHEST, HIGHEST)

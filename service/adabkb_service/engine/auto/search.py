@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted, spread
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.outcomes import Constrained, View, favoured, objective_of
+from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.compiled import compiled, inlined
@@ -87,7 +88,8 @@ def maximize_ucb(search: Search) -> Array:
     if domain.activity.conditional:  # many differ in inactive axes only
         found = distinct(found)
     starts = search.best(found, STARTS)
-    if not isinstance(view, Constrained) and (objective := objective_of(view)).kernel.additive:
+    objective = None if isinstance(view, Constrained) else objective_of(view)
+    if objective is not None and objective.kernel.additive:
         starts = np.vstack([starts, axis_by_axis(search, objective, starts[0])])
     movable = within.free & domain.movable(starts)
     ends = np.concatenate([domain.snap(ascend(view, starts, search.beta, movable)), starts])
@@ -103,11 +105,13 @@ def maximize_ucb(search: Search) -> Array:
 def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     """As ``maximize_ucb``, among the points that satisfy the constraints."""
     domain, within, view = search.domain, search.within, search.view
-    assert not isinstance(view, Constrained), "a study has constraints on its parameters or on outcomes"
+    assert not isinstance(view, Constrained | Scalarised), "a study has constraints on its parameters or on outcomes"
     scattered = within.put(_all_candidates(search))
     found = feasible_candidates(feasible, scattered, search.around, search.draw)
     starts = search.best(found, STARTS)
-    if (objective := objective_of(view)).kernel.additive:
+    objective = objective_of(view)
+    assert objective is not None, "a study has constraints on its parameters or several objectives"
+    if objective.kernel.additive:
         along = axis_by_axis(search, objective, starts[0])
         starts = np.vstack([starts, along[feasible.mask(along)]])
     ascended = domain.snap(ascend(view, starts, search.beta, within.free))

@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 
 CONTENDERS = 256
 """Best results among which the best by the model is looked for."""
+BEYOND = 0.9
+"""How far beyond the worst result predictions go, as a share of the way to where the warp's range ends."""
 CHUNK = 2048
 """Positions whose moments are computed at a time."""
 
@@ -118,7 +120,9 @@ def fitted(
 def restarted_at(state: State, record: Record) -> int | None:
     """``State.restarted_at`` as of a record of more results."""
     config, together = state.problem.config, state.problem.domain.together
-    return start_after(state.restarted_at, ranked(config.metrics, record), together) if config.restarts else None
+    if not config.restarts or config.objective is not None:  # along a front the search never stands still
+        return None
+    return start_after(state.restarted_at, ranked(config.metrics, record), together)
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
@@ -134,6 +138,16 @@ def incumbent(state: State) -> int | None:
     if not len(rows):
         return None
     return int(rows[np.argmax(state.surrogate.mean(state.record.positions[rows]))])
+
+
+def within_reach(state: State) -> tuple[float, float]:
+    """The least and the largest model output that is taken for a value: the warp's range may end beyond the worst (or
+    best) result."""
+    if not state.record.size:
+        return -np.inf, np.inf
+    values, (low, high) = state.record.values, state.warp.range()
+    worst, best = state.warp.forward(np.array([values.min(), values.max()])).tolist()
+    return worst - BEYOND * (worst - low), best + BEYOND * (high - best)
 
 
 def _conditioned(state: State, record: Record) -> State:

@@ -28,8 +28,22 @@ export class StudyData {
     return this.kept.get(name);
   }
 
-  study() {
-    return this.once("study", () => call("GET", this.api));
+  /** The study; of several objectives, as if the one that is shown were the only one. */
+  async study() {
+    const study = await this.once("study", () => call("GET", this.api));
+    const objective = study.objectives?.find((each) => each.metric === this.shown());
+    return objective ? { ...study, direction: objective.direction } : study;
+  }
+
+  /** The objective that the charts show; none if there are not several. */
+  shown() {
+    return document.getElementById("objective")?.value;
+  }
+
+  /** The same where a query has it, from this separator on. */
+  ofMetric(separator) {
+    const name = this.shown();
+    return name === undefined ? "" : `${separator}metric=${encodeURIComponent(name)}`;
   }
 
   /** The scales of the parameters that vary. */
@@ -38,8 +52,24 @@ export class StudyData {
     return parameters.filter((each) => each.kind !== "fixed").map((each) => new Scale(each));
   }
 
-  history() {
-    return this.once("history", () => call("GET", `${this.page}/history.json`));
+  async history() {
+    const history = await this.once("history", () => call("GET", `${this.page}/history.json`));
+    const name = this.shown();
+    if (name === undefined) return history;
+    const results = history.results.map((each) => ({
+      ...each, value: each.metrics[name], std_error: each.std_errors?.[name] ?? null, expected: each.expected?.metrics[name],
+    }));
+    const { direction } = await this.study();
+    const records = [];
+    for (const { seq, value, excluded } of results) {
+      const best = records.at(-1)?.[1];
+      if (!excluded && (best === undefined || (direction === "minimize" ? value < best : value > best))) records.push([seq, value]);
+    }
+    return { ...history, results, records };
+  }
+
+  front() {
+    return this.once("front", () => call("GET", `${this.api}/front`));
   }
 
   timeline() {
@@ -55,16 +85,18 @@ export class StudyData {
   }
 
   importance() {
-    return this.once("importance", () => call("GET", `${this.api}/importance`));
+    return this.once(`importance ${this.shown()}`, () => call("GET", `${this.api}/importance${this.ofMetric("?")}`));
   }
 
   cells() {
-    return this.once("cells", () => listed(`${this.api}/partition`, MOST_CELLS));
+    return this.once(`cells ${this.shown()}`, () => listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS));
   }
 
-  slice(names) {
+  async slice(names) {
     const query = names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
-    return this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
+    const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
+    const name = this.shown();
+    return name === undefined ? slice : { ...slice, predictions: slice.predictions.map((each) => each.metrics[name]) };
   }
 
   trialPage(number) {

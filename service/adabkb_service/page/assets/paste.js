@@ -21,14 +21,15 @@ const more = (count) => (count > 0 ? [`… and ${count} more`] : []);
 const reason = (item) => item.errors.map((fault) => `${fault.pointer.split("/").at(-1)} ${fault.detail}`).join("; ") || item.detail;
 
 /** The results that a table holds; its first line names the columns. */
-function results(text, { parameters, metrics = [] }) {
+function results(text, { parameters, metrics: others = [], objectives = [] }) {
+  const metrics = [...objectives.map((each) => each.metric), ...others];
   const [header, ...rows] = cells(text);
   const known = new Map(parameters.map((each) => [each.name, each]));
   if (!rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
-  const others = ["value", "std_error", ...metrics];
-  const strange = header.filter((name) => !known.has(name) && !others.includes(name));
-  if (strange.length) throw new Error(`There is no parameter ${strange.join(", ")}. Columns are ${[...known.keys(), ...others].join(", ")}.`);
-  if (!header.includes("value")) throw new Error("A column must be named value.");
+  const told = [...(objectives.length ? [] : ["value", "std_error"]), ...metrics];
+  const strange = header.filter((name) => !known.has(name) && !told.includes(name));
+  if (strange.length) throw new Error(`There is no parameter ${strange.join(", ")}. Columns are ${[...known.keys(), ...told].join(", ")}.`);
+  if (!objectives.length && !header.includes("value")) throw new Error("A column must be named value.");
   return rows.map((row) => {
     const item = { parameters: Object.create(null) };
     header.forEach((name, i) => {

@@ -3,6 +3,7 @@
 import { curvesChart } from "./curves.js";
 import { StudyData } from "./data.js";
 import { follow } from "./feed.js";
+import { frontChart, volumeChart } from "./front.js";
 import { historyChart } from "./history.js";
 import { contourChart, importanceChart, parallelChart, slicesChart } from "./learned.js";
 import { partitionChart } from "./partition.js";
@@ -53,8 +54,10 @@ async function recommend() {
 }
 
 await offerParameters();
-const charts = [historyChart, ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
-recommend().catch(() => {});
+const objective = document.getElementById("objective"); // there if there are several
+const charts = [historyChart, ...(objective ? [frontChart, volumeChart] : []), ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+if (!objective) recommend().catch(() => {});
+objective?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
 const pasted = document.getElementById("paste-form");
 if (pasted) takeTables(pasted, data); // who may only read has none
 
@@ -76,7 +79,7 @@ function changed() {
     settling = null;
     data.changed();
     for (const chart of charts) chart.changed();
-    recommend().catch(() => {});
+    if (!objective) recommend().catch(() => {});
     document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
     listAgain();
   }, SETTLE_MILLISECONDS);

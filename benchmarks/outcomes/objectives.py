@@ -1,0 +1,144 @@
+"""Several objectives: the hypervolume that each method finds. ``python -m benchmarks.outcomes.objectives``
+
+A run resumes where it was stopped; one that is done is not done again. Results are in
+``benchmarks/results/outcomes-objectives.json``. Hypervolumes are relative to that of the best peer, median over seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.auto import pareto
+from adabkb_service.engine.auto.policy import Config, auto
+from adabkb_service.engine.metrics import Measured
+from benchmarks.functions import Array
+from benchmarks.outcomes import runs
+from benchmarks.outcomes.objective_problems import PROBLEMS, Traded
+from benchmarks.output import RESULTS, print_table
+from benchmarks.pool import keep_all
+
+BUDGETS = (50, 100, 200)
+SEEDS = 10
+OUT = RESULTS / "outcomes-objectives.json"
+
+
+def ours(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
+    """The ``auto`` profile, as a study runs it; the reference point is learned."""
+    (first, *others), space = problem.objectives, problem.space
+    state = auto.start(space, Config(objective=first, metrics=tuple(others)), seed)
+    found = []
+    for _ in range(budget):
+        suggestion = auto.suggest(state, np.zeros((0, space.dimension)))
+        found.append(problem.evaluate(space.decode(suggestion.point)))
+        value, *rest = (-each for each in found[-1])
+        measured = [Measured(each, 0.0) for each in rest]
+        state = auto.observe(suggestion.state, suggestion.point, value, 0.0, measured).state
+    return found
+
+
+def _optuna(make: Callable[[Any, int], Any]) -> Callable[[Traded, int, int], list[tuple[float, ...]]]:
+    def run(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
+        import optuna  # noqa: PLC0415 (only where it runs)
+
+        from benchmarks.quality.methods.optuna_samplers import distribution  # noqa: PLC0415 (as above)
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sampler = make(optuna.samplers, seed)
+            study = optuna.create_study(directions=["minimize"] * len(problem.reference), sampler=sampler)
+            distributions = {axis.name: distribution(axis) for axis in problem.axes}
+            found = []
+            for _ in range(budget):
+                trial = study.ask(distributions)
+                found.append(problem.evaluate(trial.params))
+                study.tell(trial, found[-1])
+        return found
+
+    return run
+
+
+METHODS: dict[str, Callable[[Traded, int, int], list[tuple[float, ...]]]] = {
+    "auto": ours,
+    "gpsampler": _optuna(lambda samplers, seed: samplers.GPSampler(seed=seed)),
+    "tpe": _optuna(lambda samplers, seed: samplers.TPESampler(multivariate=True, seed=seed)),
+    "nsga2": _optuna(lambda samplers, seed: samplers.NSGAIISampler(seed=seed, population_size=20)),
+    "random": _optuna(lambda samplers, seed: samplers.RandomSampler(seed=seed)),
+}
+PACKAGES = {"gpsampler": ("optuna", "torch"), "tpe": ("optuna",), "nsga2": ("optuna",), "random": ("optuna",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the hypervolume after each evaluation, and the seconds that it took."""
+        problem, before = PROBLEMS[self.problem], time.process_time()
+        found: Array = -np.array(METHODS[self.method](problem, self.seed, self.budget))
+        seconds = time.process_time() - before
+        volumes = pareto.growth(found, -np.array(problem.reference))
+        return {"seconds": round(seconds, 2), "volumes": [float(f"{volume:.7g}") for volume in volumes]}
+
+
+def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
+    """Add a run to a file."""
+    runs.keep(path, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.objectives", PACKAGES)
+
+
+def table(path: Path) -> None:
+    """Print the median hypervolume per problem, as a share of the best peer's, at each budget."""
+    found = runs.load(path, "problem")
+    methods = [name for name in METHODS if any(method == name for _, method, _ in found)]
+    problems = [name for name in PROBLEMS if all((name, method, 0) in found for method in methods)]
+    seeds = [seed for seed in range(SEEDS) if all((p, m, seed) in found for p in problems for m in methods)]
+    for budget in BUDGETS:
+        if any(len(run["volumes"]) < budget for run in found.values()):
+            continue
+        volumes = [[[found[p, m, s]["volumes"][budget - 1] for s in seeds] for m in methods] for p in problems]
+        medians = np.median(np.array(volumes), axis=2)
+        peers = medians[:, [name != "auto" for name in methods]].max(axis=1, keepdims=True)
+        shares = medians / np.maximum(peers, 1e-300)
+        rows = [[name, *(f"{share:.3f}" for share in row)] for name, row in zip(problems, shares, strict=True)]
+        print(f"\nat {budget} evaluations, {len(seeds)} seeds: hypervolume over that of the best peer")
+        print_table(["problem", *methods], rows)
+
+
+def main() -> int:
+    """Run what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
+    parser.add_argument("--methods", type=lambda text: text.split(","), default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--budget", type=int, default=max(BUDGETS))
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    done = runs.load(given.out, "problem")
+    jobs = [
+        Job(problem, method, seed, given.budget)
+        for problem in given.problems
+        for seed in range(given.seeds)
+        for method in given.methods
+        if (problem, method, seed) not in done
+    ]
+    failed = keep_all(jobs, given.workers, lambda job, run: keep(given.out, job, run))
+    table(given.out)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

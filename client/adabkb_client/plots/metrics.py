@@ -1,0 +1,41 @@
+"""A metric in the place of the value: how figures show one of several objectives."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adabkb_client.analysis import Slice
+from adabkb_client.models import Observation, StudyInfo
+
+
+def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
+    """Return a study as if a metric were its only objective; without one, the study itself.
+
+    Raises:
+        ValueError: it has several objectives and none is named, or it has no such metric.
+    """
+    objectives = {each["metric"]: each["direction"] for each in info.objectives}
+    known = [*objectives, *info.metrics]
+    if metric is None:
+        if objectives:
+            raise ValueError(f"study {info.id!r} has several objectives; name the one to draw: metric= one of {known}")
+        return info
+    if metric not in known:
+        raise ValueError(f"{metric!r} is no metric of study {info.id!r}; these are: {known}")
+    return replace(info, direction=objectives.get(metric, "minimize"))
+
+
+def valued(observations: Sequence[Observation], metric: str | None) -> list[Observation]:
+    """Return results whose values are those of a metric."""
+    if metric is None:
+        return list(observations)
+    return [
+        replace(each, value=(each.metrics or {})[metric], std_error=(each.std_errors or {}).get(metric))
+        for each in observations
+    ]
+
+
+def predicted(cut: Slice, metric: str | None) -> Slice:
+    """Return a slice whose predictions are those of a metric."""
+    if metric is None:
+        return cut
+    return replace(cut, predictions=tuple((each.metrics or {})[metric] for each in cut.predictions))

@@ -1,0 +1,84 @@
+"""Several objectives of a study, and what does not go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.parameters import Body, Name, Number
+
+FEWEST_OBJECTIVES, MOST_OBJECTIVES = 2, 4
+
+Direction = Literal["minimize", "maximize"]
+
+ALONE: Mapping[str, str] = {
+    "direction": "is told by each objective; leave it out here",
+    "constraints": "cannot go with several objectives yet; measure what they compare as a metric and bound it "
+    "(outcome_constraints), or keep one objective",
+    "noise_std": "is of one objective; bring the standard errors of each result instead (std_errors)",
+    "tolerance": "cannot go with several objectives, which have no gap; use a budget",
+    "stop": "cannot go with several objectives yet, as there is no best result; use a budget",
+    "prior": "cannot go with several objectives yet, which have a front and no single optimum; leave it out",
+    "cost": "cannot go with several objectives yet; record it as a metric",
+    "per_cost": "cannot go with several objectives yet; leave it out",
+    "early_stopping": "cannot go with several objectives yet, as reports have a value alone; keep one of the two",
+}
+"""Fields of a study that are of no use with several objectives, and why."""
+
+
+class Objective(Body):
+    """One of several objectives: a metric of the results."""
+
+    metric: Name
+    direction: Direction
+    reference: Annotated[
+        Number | None,
+        Field(
+            description="a value that a result has to be better than, to count in the hypervolume; by default the "
+            "worst result so far",
+            exclude_if=lambda value: value is None,
+        ),
+    ] = None
+
+
+def _distinct(objectives: list[Objective]) -> list[Objective]:
+    names = [each.metric for each in objectives]
+    if twice := next((name for index, name in enumerate(names) if name in names[:index]), None):
+        sentence = "has {name} twice; name each objective once"
+        raise PydanticCustomError("duplicate", sentence, {"name": repr(twice)})
+    return objectives
+
+
+Objectives = Annotated[
+    list[Objective],
+    Field(min_length=FEWEST_OBJECTIVES, max_length=MOST_OBJECTIVES),
+    AfterValidator(_distinct),
+    SPARING,
+]
+"""Of one study, each of another metric."""
+
+
+def check_alone(field: str, value: Any, objectives: Sequence[Objective] | None) -> None:
+    """Refuse a field that does not go with several objectives.
+
+    Raises:
+        PydanticCustomError: it is given, and there are some.
+    """
+    if objectives and value and field in ALONE:
+        raise PydanticCustomError("objectives", ALONE[field])
+
+
+def check_apart(names: Sequence[str], objectives: Sequence[Objective] | None) -> None:
+    """Refuse metrics, or bounds of metrics, that are objectives.
+
+    Raises:
+        PydanticCustomError: one is.
+    """
+    for each in objectives or ():
+        if each.metric in names:
+            sentence = "has {name}, which is an objective; leave it out here (a bound of it is its reference)"
+            raise PydanticCustomError("objectives", sentence, {"name": repr(each.metric)})

@@ -1,0 +1,24 @@
+"""Confidence widths of the search, in turn: from greedy to curious."""
+
+from __future__ import annotations
+
+EARLY, EARLY_STEPS = 1.5, 20
+"""Of the first steps: with a small budget, exploration at larger widths costs too much."""
+BETAS = (0.5, 1.5, 1.5, 3.0)
+"""From then on."""
+THINNED = 2.0
+"""Of the curious steps once the search has stalled, which use the model of thinned data (revision 2 and earlier)."""
+OF_SEVERAL = 0.5
+"""Where there are several objectives: it is rare that all of them are as good as their bounds."""
+
+
+def beta(step: int, *, several: bool) -> float:
+    """Of a step of the search, or of a restart.
+
+    Args:
+        step: its number.
+        several: whether there are several objectives.
+    """
+    if several:
+        return OF_SEVERAL
+    return EARLY if step < EARLY_STEPS else BETAS[step % len(BETAS)]

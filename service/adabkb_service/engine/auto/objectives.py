@@ -1,0 +1,121 @@
+"""Several objectives of a study: what its results say of them, and how the search sees them.
+
+The state of a study is that of its first objective; the others are among the states of its metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.auto import pareto
+from adabkb_service.engine.auto.feasible_results import frontrunners, violations
+from adabkb_service.engine.auto.outcomes import View
+from adabkb_service.engine.auto.scalarised import Objective, Scalarised
+from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent, within_reach
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.record import Record
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Aims(NamedTuple):
+    """What the results have come to, in the units of the objectives and with their signs."""
+
+    reference: Array
+    """(K,) given, or learned."""
+    front: Array
+    """(n, K) the results on it."""
+
+    @property
+    def best(self) -> Array:
+        """(K,) of the front; 1 above the reference before the first result."""
+        found: Array = self.front.max(axis=0) if len(self.front) else self.reference + 1.0
+        return found
+
+
+def objectives(state: State) -> list[tuple[State, Metric]]:
+    """The objectives of a study, in order, each with the state that models it; none of a study with a single one."""
+    first, metrics = state.problem.config.objective, state.problem.config.metrics
+    if first is None:
+        return []
+    others = [(each, metric) for each, metric in zip(state.metrics, metrics, strict=True) if metric.goal]
+    return [(state, first), *others]
+
+
+def results(state: State) -> Array:
+    """What the results say of the objectives, (n, K)."""
+    return np.column_stack([each.record.values for each, _ in objectives(state)])
+
+
+def front_rows(metrics: tuple[Metric, ...], record: Record, values: Array) -> Ints:
+    """Rows of the results, (n, K), that no other one dominates, rising: of those that keep the bounds of metrics or, if
+    there is none, the one that violates them least."""
+    if not len(values):
+        return np.zeros(0, dtype=np.int64)
+    beyond = violations(metrics, record)
+    rows = np.flatnonzero(beyond == 0.0)
+    if not len(rows):
+        return np.array([np.argmin(beyond)])
+    return rows[pareto.front(values[rows])]
+
+
+def contenders(state: State) -> Ints:
+    """Rows of the best results, rising: the front, where there are several objectives."""
+    metrics = state.problem.config.metrics
+    if not state.problem.has_several:
+        return frontrunners(metrics, state.record, CONTENDERS)
+    return front_rows(metrics, state.record, results(state))
+
+
+def best_row(state: State, view: View) -> int | None:
+    """As ``incumbent``; where there are several objectives, the row of the front that is best by what the search sees
+    in this step."""
+    if not state.problem.has_several:
+        return incumbent(state)
+    rows = contenders(state)
+    return int(rows[np.argmax(view.mean(state.record.positions[rows]))]) if len(rows) else None
+
+
+def aims(state: State) -> Aims:
+    """Of a study with several objectives. Where no reference is given, it is the worst result so far: that of the front
+    alone would shut out the rest of the front as soon as one point dominates all others."""
+    values = results(state)
+    rows = front_rows(state.problem.config.metrics, state.record, values)
+    learned = values.min(axis=0) if len(values) else np.zeros(values.shape[1])
+    given = zip((metric for _, metric in objectives(state)), learned, strict=True)
+    reference = [own if metric.reference is None else metric.sign * metric.reference for metric, own in given]
+    return Aims(np.array(reference), values[rows])
+
+
+def middle(state: State) -> int | None:
+    """The row of the front whose worst objective is best, as a share of the way from the reference to the best results;
+    None before the first result."""
+    rows = contenders(state)
+    if not len(rows):
+        return None
+    found = aims(state)
+    span = found.best - found.reference
+    shares = (found.front - found.reference) / np.where(span > 0.0, span, 1.0)
+    return int(rows[np.argmax(shares.min(axis=1))])
+
+
+def scalarised(state: State, view: Callable[[State], Surrogate]) -> Scalarised:
+    """The objectives as the search sees them, each through a view of its state; its directions are still to be
+    drawn."""
+    found = aims(state)
+    pairs = zip(objectives(state), found.reference.tolist(), found.best.tolist(), strict=True)
+    each = tuple(_objective(measured, view(measured), *ends) for (measured, _), *ends in pairs)
+    shares = (found.front - found.reference) / np.array([objective.span for objective in each])
+    return Scalarised(each, shares, np.ones((1, len(each))), np.zeros(1))
+
+
+def _objective(state: State, view: Surrogate, reference: float, best: float) -> Objective:
+    span = best - reference if best > reference else 1.0  # nothing is better than the reference yet
+    noise_ratio = state.checkpoint.hyperparameters.noise_ratio
+    return Objective(view, state.warp, within_reach(state), reference, span, noise_ratio)

@@ -1,0 +1,44 @@
+"""The benchmark of several objectives: a small run ends in a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.outcomes import objectives
+from benchmarks.outcomes.objective_problems import PROBLEMS
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "values"),
+    [
+        ("zdt1", {f"x{k}": 0.25 if k == 1 else 0.0 for k in range(1, 7)}, (0.25, 0.5)),
+        ("zdt2", {f"x{k}": 0.5 if k == 1 else 0.0 for k in range(1, 7)}, (0.5, 0.75)),
+        ("dtlz2", {f"x{k}": 0.0 if k < 3 else 0.5 for k in range(1, 7)}, (1.0, 0.0, 0.0)),
+        ("branin_currin", {"x1": 0.0, "x2": 0.0}, (308.129, 3.0)),
+        ("vehicle_safety", dict.fromkeys("abcde", 1.0), (1661.7078, 8.3046, 0.0708)),
+    ],
+)
+def test_a_problem_has_known_values(name: str, point: dict[str, float], values: tuple[float, ...]) -> None:
+    problem = PROBLEMS[name]
+    assert problem.evaluate(point) == pytest.approx(values, rel=1e-5, abs=1e-6)
+    assert len(problem.objectives) == len(values)
+
+
+def test_a_small_run_ends_in_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, methods = tmp_path / "runs.json", ("auto", "tpe", "nsga2", "random")
+    monkeypatch.setattr(objectives, "BUDGETS", (12,))
+    monkeypatch.setattr(objectives, "METHODS", {name: objectives.METHODS[name] for name in methods})
+    for method in methods:
+        job = objectives.Job("branin_currin", method, 0, 12)
+        run = job.run()
+        assert run["volumes"] == sorted(run["volumes"])
+        assert len(run["volumes"]) == 12
+        objectives.keep(file, job, run)
+    monkeypatch.setattr(sys, "argv", ["objectives", "--problems", "branin_currin", "--seeds", "1", "--out", str(file)])
+    assert objectives.main() == 0, "everything is done already"
+    assert "over that of the best peer" in capsys.readouterr().out
