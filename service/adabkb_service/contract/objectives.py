@@ -56,8 +56,8 @@ def _distinct(objectives: list[Objective]) -> list[Objective]:
 Objectives = Annotated[
     list[Objective],
     Field(min_length=FEWEST_OBJECTIVES, max_length=MOST_OBJECTIVES),
-    AfterValidator(_distinct),
     SPARING,
+    AfterValidator(_distinct),
 ]
 """Of one study, each of another metric."""
 
