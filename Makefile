@@ -75,9 +75,10 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.reports
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 
-bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, and what studies do to each other; writes benchmarks/results/service.json and neighbours.json
+bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs; writes benchmarks/results/{service,neighbours,sizing}.json
 	@$(BIN)/python -m benchmarks.service
 	@$(BIN)/python -m benchmarks.service.neighbours
+	@$(BIN)/python -m benchmarks.service.sizing
 
 chaos: $(STAMP)  ## servers killed under 64 clients (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json

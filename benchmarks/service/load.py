@@ -65,6 +65,16 @@ class Worker:
         self._post(f"{study}/observe", result)
         return Pair(asked, suggested, told, time.perf_counter())
 
+    def leased(self, study: str) -> Json:
+        """A trial that is not evaluated."""
+        trial: Json
+        (trial,) = self._post(f"/v1/studies/{study}/suggest", {"count": 1})["trials"]
+        return trial
+
+    def renew(self, study: str, trial: Json) -> None:
+        """A heartbeat."""
+        self._post(f"/v1/studies/{study}/trials/{trial['number']}/heartbeat", {"attempt": trial["attempt"]})
+
     def tell(self, study: str, points: Sequence[Json]) -> None:
         """Results of points of one's own."""
         items = [{"parameters": point, "value": value(point)} for point in points]

@@ -27,10 +27,8 @@ from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
-import psutil
 import sqlalchemy as sa
 
 from benchmarks.output import RESULTS, print_table, provenance, write
@@ -39,7 +37,7 @@ from benchmarks.service.databases import BACKENDS, Fresh
 from benchmarks.service.load import Worker
 from benchmarks.service.measured import Pair
 from benchmarks.service.methods import DEFAULT
-from benchmarks.service.processes import SERVE, module, serving, text
+from benchmarks.service.processes import SERVE, megabytes, module, serving, text
 from benchmarks.service.workload import BOUNDS
 
 Json = dict[str, Any]
@@ -155,10 +153,10 @@ def many(fresh: Fresh, share: float) -> Answer:
             worker.create(name, 0, DEFAULT)
             _tell(worker, name, points)
             worker.pair(name)
-        memory = _megabytes(address)
+        memory = megabytes(address)
         chosen = random.Random(0).sample(names, len(names))
         warm = _milliseconds([worker.pair(name) for name in chosen])
-        memory = max(memory, _megabytes(address))
+        memory = max(memory, megabytes(address))
     with _server(url) as address:
         worker = Worker(0, 1, [address])
         worker.pair(names[0])  # connections, imports and caches are not measured
@@ -253,18 +251,6 @@ def _keep_busy(address: str, studies: Sequence[str], over: Event) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-
-
-def _megabytes(address: str) -> float:
-    """Memory of a server's processes, shared pages counted once."""
-    port = urlsplit(address).port
-    (server,) = (
-        process
-        for process in psutil.Process().children()
-        if any(held.laddr.port == port for held in process.net_connections() if held.status == psutil.CONN_LISTEN)
-    )
-    processes = [server, *server.children(recursive=True)]
-    return float(sum(process.memory_full_info().pss for process in processes)) / 2**20
 
 
 if __name__ == "__main__":

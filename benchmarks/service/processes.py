@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psutil
 import sqlalchemy as sa
 
 SERVE = [str(Path(sys.executable).with_name("adabkb")), "serve", "--port", "0", "--database"]
@@ -51,3 +53,15 @@ def measured(command: Sequence[str]) -> dict[str, Any]:
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
+
+
+def megabytes(address: str) -> float:
+    """Memory of a server's processes, shared pages counted once."""
+    port = urlsplit(address).port
+    (server,) = (
+        process
+        for process in psutil.Process().children()
+        if any(held.laddr.port == port for held in process.net_connections() if held.status == psutil.CONN_LISTEN)
+    )
+    processes = [server, *server.children(recursive=True)]
+    return float(sum(process.memory_full_info().pss for process in processes)) / 2**20

@@ -29,6 +29,7 @@ from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.quality import store as quality_store
 from benchmarks.service import neighbours as neighbours_benchmark
 from benchmarks.service import report as service_report
+from benchmarks.service import sizing as sizing_benchmark
 from tests.chaos import __main__ as chaos_run
 from tests.docs import http_reference as http_calls
 
@@ -195,6 +196,18 @@ def neighbours() -> str:
     return markdown(neighbours_benchmark.HEADER, neighbours_benchmark.rows(results["situations"]))
 
 
+def sizing() -> str:
+    """What a server costs."""
+    measured = json.loads((RESULTS / "sizing.json").read_text())["measured"]
+    return markdown(sizing_benchmark.HEADER, sizing_benchmark.rows(measured))
+
+
+def laboratories() -> str:
+    """What laboratories of some sizes need."""
+    measured = json.loads((RESULTS / "sizing.json").read_text())["measured"]
+    return markdown(sizing_benchmark.NEEDS, sizing_benchmark.needs(measured["postgresql"]))
+
+
 def _first_line(call: dict[str, str]) -> str:
     return call.get("description", "").splitlines()[0]
 
@@ -213,6 +226,8 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calls": ("benchmarks.md", calls),
     "processor": ("benchmarks.md", processor),
     "neighbours": ("benchmarks.md", neighbours),
+    "sizing": ("sizing.md", sizing),
+    "laboratories": ("sizing.md", laboratories),
     "chaos": ("reliability.md", chaos),
     "gain": ("quality.md", gain),
     "stopping": ("quality.md", stopping),

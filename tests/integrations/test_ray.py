@@ -152,7 +152,7 @@ def test_a_restored_search_goes_on_with_the_trials_that_were_open(
     for name, loss in (("a", 3.0), ("b", 2.0), ("c", 4.0)):
         restored.on_trial_complete(name, {"loss": loss})
     assert [trial.value for trial in client.study("s").trials()] == [1.0, 2.0, 4.0]
-    assert "it cannot have 3.0" in caplog.text
+    assert "it cannot have the value 3.0 too" in caplog.text
     assert isinstance(restored.suggest("d"), dict)
 
 
