@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
+from adabkb_service.engine.auto import lbfgs
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted
 from adabkb_service.engine.auto.warp import Warp
@@ -24,8 +24,6 @@ from adabkb_service.engine.auto.warp import Warp
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-STARTS = 3
-"""Of the search for the largest index: the best of those that are given."""
 ITERATIONS = 20
 DIFFERENCE = 1e-6
 """Of a position, for the slope of the index."""
@@ -89,19 +87,8 @@ class PerCost:
         return replace(self, objective=self.objective.condition(positions, outputs, noise_ratios))
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
-        """Maxima near the first of some positions, (k, d), within the cube and along the free axes of each, (k, d), by
-        L-BFGS-B; the other positions as they are."""
-        maxima = [self._maximum(*each, beta) for each in zip(starts[:STARTS], free, strict=False)]
-        return np.array([*maxima, *starts[STARTS:]])
-
-    def _maximum(self, start: Array, free: Bools, beta: float) -> Array:
-        def falling(x: Array) -> tuple[float, Array]:
-            value, gradient = self.ucb_and_gradient(x[None], beta)
-            return -float(value[0]), -gradient[0]
-
-        ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
-        end = minimize(falling, start, jac=True, bounds=ends, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
-        return np.clip(end, 0.0, 1.0) if np.isfinite(end).all() else start
+        """Maxima near some positions, (k, d), along the free axes of each, (k, d): see ``lbfgs.maxima``."""
+        return lbfgs.maxima(lambda positions: self.ucb_and_gradient(positions, beta), starts, free, ITERATIONS)
 
     def _weight(self, positions: Array) -> Array:
         weight: Array = self.cost.relative(positions) ** -self.share

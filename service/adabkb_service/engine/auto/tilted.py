@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
+from adabkb_service.engine.auto import lbfgs
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.randomness import uniforms
@@ -40,8 +40,6 @@ DRAWN = 50
 """Candidates that are drawn from the prior."""
 STREAM = 1 << 32
 """Added to steps, so that these draws are not those of the other candidates."""
-STARTS = 3
-"""Of the search for the largest index: the best of those that are given."""
 ITERATIONS = 40
 
 
@@ -88,19 +86,8 @@ class Tilted:
         return self.prior.drawn(uniforms(draw[0], STREAM + draw[1], DRAWN * d).reshape(DRAWN, d))
 
     def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
-        """Maxima near the first of some positions, (k, d), within the cube and along the free axes of each, (k, d), by
-        L-BFGS-B; the other positions as they are."""
-        maxima = [self._maximum(*each, beta) for each in zip(starts[:STARTS], free, strict=False)]
-        return np.array([*maxima, *starts[STARTS:]])
-
-    def _maximum(self, start: Array, free: Bools, beta: float) -> Array:
-        def falling(x: Array) -> tuple[float, Array]:
-            value, gradient = self.ucb_and_gradient(x[None], beta)
-            return -float(value[0]), -gradient[0]
-
-        ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]
-        end = minimize(falling, start, jac=True, bounds=ends, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
-        return np.clip(end, 0.0, 1.0) if np.isfinite(end).all() else start
+        """Maxima near some positions, (k, d), along the free axes of each, (k, d): see ``lbfgs.maxima``."""
+        return lbfgs.maxima(lambda positions: self.ucb_and_gradient(positions, beta), starts, free, ITERATIONS)
 
     @property
     def _scale(self) -> float:
