@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,8 +99,17 @@ def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
     runs.keep(path, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.objectives", PACKAGES)
 
 
-def table(path: Path) -> None:
-    """Print the median hypervolume per problem, as a share of the best peer's, at each budget."""
+class Shares(NamedTuple):
+    """Median hypervolumes, as shares of the best peer's, after so many evaluations."""
+
+    budget: int
+    seeds: int
+    header: list[str]
+    rows: list[list[str]]
+
+
+def shares(path: Path) -> Iterator[Shares]:
+    """For each budget that all runs of a file have, of the seeds that all methods have on all problems."""
     found = runs.load(path, "problem")
     methods = [name for name in METHODS if any(method == name for _, method, _ in found)]
     problems = [name for name in PROBLEMS if all((name, method, 0) in found for method in methods)]
@@ -111,10 +120,16 @@ def table(path: Path) -> None:
         volumes = [[[found[p, m, s]["volumes"][budget - 1] for s in seeds] for m in methods] for p in problems]
         medians = np.median(np.array(volumes), axis=2)
         peers = medians[:, [name != "auto" for name in methods]].max(axis=1, keepdims=True)
-        shares = medians / np.maximum(peers, 1e-300)
-        rows = [[name, *(f"{share:.3f}" for share in row)] for name, row in zip(problems, shares, strict=True)]
-        print(f"\nat {budget} evaluations, {len(seeds)} seeds: hypervolume over that of the best peer")
-        print_table(["problem", *methods], rows)
+        parts = medians / np.maximum(peers, 1e-300)
+        rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(problems, parts, strict=True)]
+        yield Shares(budget, len(seeds), ["problem", *methods], rows)
+
+
+def table(path: Path) -> None:
+    """Print them."""
+    for each in shares(path):
+        print(f"\nat {each.budget} evaluations, {each.seeds} seeds: hypervolume over that of the best peer")
+        print_table(each.header, each.rows)
 
 
 def main() -> int:
