@@ -7,7 +7,6 @@ smallest regret when a share of it is spent, and how much each has to spend to g
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.priors import FLOOR, PROBLEMS, SEEDS, point, typical_regret
 from benchmarks.output import RESULTS, print_table
-from benchmarks.pool import keep_all
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator, shifted
 
@@ -99,33 +97,20 @@ def _course(run: dict[str, Any], grid: Array) -> Array:
     return found
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.outcomes.costs", description=__doc__)
-    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--budget", type=float, default=BUDGET)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args(arguments)
-    done = runs.load(given.out, "problem")
-    jobs = [
-        Job(problem, method, seed, given.budget)
-        for seed in range(given.seeds)
-        for problem in given.problems
-        for method in METHODS
-        if (problem, method, seed) not in done
-    ]
-    failed = keep_all(
-        jobs,
-        given.workers,
-        lambda job, run: runs.keep(
-            given.out, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.costs", {}
-        ),
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.costs",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        table,
+        budget=BUDGET,
     )
-    table(given.out)
-    return int(failed > 0)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(benchmark().main())

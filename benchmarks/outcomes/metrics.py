@@ -6,7 +6,6 @@ not done again. Results are in ``benchmarks/results/outcomes-metrics.json``.
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 import warnings
@@ -26,7 +25,6 @@ from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.metric_problems import PROBLEMS, Constrained
 from benchmarks.output import RESULTS, print_table
-from benchmarks.pool import keep_all
 from benchmarks.quality.problems import generator
 
 BUDGETS = (25, 50, 100)
@@ -183,11 +181,6 @@ class Job:
         return {"seconds": round(seconds, 2), "best": best}
 
 
-def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
-    """Add a run to a file."""
-    runs.keep(path, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.metrics", PACKAGES)
-
-
 def table(path: Path) -> None:
     """Print the median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
     found = runs.load(path, "problem")
@@ -212,28 +205,21 @@ def _best(run: Mapping[str, Any], budget: int) -> float:
     return math.inf if value is None else float(value)
 
 
-def main() -> int:
-    """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
-    parser.add_argument("--methods", type=lambda text: text.split(","), default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--budget", type=int, default=max(BUDGETS))
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
-    done = runs.load(given.out, "problem")
-    jobs = [
-        Job(problem, method, seed, given.budget)
-        for problem in given.problems
-        for seed in range(given.seeds)
-        for method in given.methods
-        if (problem, method, seed) not in done
-    ]
-    failed = keep_all(jobs, given.workers, lambda job, run: keep(given.out, job, run))
-    table(given.out)
-    return int(failed > 0)
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.metrics",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        table,
+        budget=max(BUDGETS),
+        packages=PACKAGES,
+    )
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(benchmark().main())

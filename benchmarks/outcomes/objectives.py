@@ -6,10 +6,9 @@ A run resumes where it was stopped; one that is done is not done again. Results 
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.objective_problems import PROBLEMS, Traded
 from benchmarks.output import RESULTS, print_table
-from benchmarks.pool import keep_all
 
 BUDGETS = (50, 100, 200)
 SEEDS = 10
@@ -94,11 +92,6 @@ class Job:
         return {"seconds": round(seconds, 2), "volumes": [float(f"{volume:.7g}") for volume in volumes]}
 
 
-def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
-    """Add a run to a file."""
-    runs.keep(path, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.objectives", PACKAGES)
-
-
 class Shares(NamedTuple):
     """Median hypervolumes, as shares of the best peer's, after so many evaluations."""
 
@@ -132,28 +125,21 @@ def table(path: Path) -> None:
         print_table(each.header, each.rows)
 
 
-def main() -> int:
-    """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
-    parser.add_argument("--methods", type=lambda text: text.split(","), default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--budget", type=int, default=max(BUDGETS))
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
-    done = runs.load(given.out, "problem")
-    jobs = [
-        Job(problem, method, seed, given.budget)
-        for problem in given.problems
-        for seed in range(given.seeds)
-        for method in given.methods
-        if (problem, method, seed) not in done
-    ]
-    failed = keep_all(jobs, given.workers, lambda job, run: keep(given.out, job, run))
-    table(given.out)
-    return int(failed > 0)
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.objectives",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        table,
+        budget=max(BUDGETS),
+        packages=PACKAGES,
+    )
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(benchmark().main())

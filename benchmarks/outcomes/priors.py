@@ -8,7 +8,6 @@ target; what counts is how many evaluations take the others there.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from adabkb_service.engine.space import Space
 from benchmarks.functions import Array, Function
 from benchmarks.outcomes import runs
 from benchmarks.output import RESULTS, print_table
-from benchmarks.pool import keep_all
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator, shifted
 
@@ -126,33 +124,20 @@ def point(space: Space, position: Array) -> Array:
     return np.array([found[axis.name] for axis in space.axes], dtype=np.float64)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run what is missing, and print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.outcomes.priors", description=__doc__)
-    parser.add_argument("--problems", type=lambda text: text.split(","), default=list(PROBLEMS))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--budget", type=int, default=BUDGET)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args(arguments)
-    done = runs.load(given.out, "problem")
-    jobs = [
-        Job(problem, method, seed, given.budget)
-        for seed in range(given.seeds)
-        for problem in given.problems
-        for method in METHODS
-        if (problem, method, seed) not in done
-    ]
-    failed = keep_all(
-        jobs,
-        given.workers,
-        lambda job, run: runs.keep(
-            given.out, "problem", (job.problem, job.method, job.seed), run, "benchmarks.outcomes.priors", {}
-        ),
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.priors",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        table,
+        budget=BUDGET,
     )
-    table(given.out)
-    return int(failed > 0)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(benchmark().main())

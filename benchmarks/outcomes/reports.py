@@ -8,7 +8,6 @@ estimates of stopped trials. A run that is done is not done again. Results are i
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 import warnings
@@ -29,7 +28,6 @@ from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.curves import MAX_STEPS, TASKS, Parameters, Task
 from benchmarks.output import RESULTS, print_table
-from benchmarks.pool import keep_all
 
 EVALUATIONS = 40
 """Full evaluations that the total number of steps is worth."""
@@ -177,11 +175,6 @@ class Job:
         return {"seconds": round(seconds, 2), "best": shown}
 
 
-def keep(path: Path, job: Job, run: Mapping[str, Any]) -> None:
-    """Add a run to a file."""
-    runs.keep(path, "task", (job.task, job.method, job.seed), run, "benchmarks.outcomes.reports", PACKAGES)
-
-
 def table(path: Path) -> None:
     """Print how far each method is from the best value that any has found, at shares of the total number of steps."""
     kept = runs.load(path, "task")
@@ -220,27 +213,22 @@ def _regrets(found: Array) -> Array:
     return regrets
 
 
-def main() -> int:
-    """Run what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", type=lambda text: text.split(";"), default=list(TASKS))
-    parser.add_argument("--methods", type=lambda text: text.split(";"), default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
-    done = runs.load(given.out, "task")
-    jobs = [
-        Job(task, method, seed)
-        for seed in range(given.seeds)
-        for task in given.tasks
-        for method in given.methods
-        if (task, method, seed) not in done
-    ]
-    failed = keep_all(jobs, given.workers, lambda job, run: keep(given.out, job, run))
-    table(given.out)
-    return int(failed > 0)
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.reports",
+        __doc__,
+        Job,
+        list(TASKS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        table,
+        packages=PACKAGES,
+        solved="task",
+        between=";",
+    )
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(benchmark().main())

@@ -1,43 +1,87 @@
-"""The runs of a benchmark in its file, where each is kept as soon as it is done."""
+"""The runs of a benchmark in its file, where each is kept as soon as it is done, and the command that does them."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks.output import provenance
-from benchmarks.pool import rewriting
+from benchmarks.pool import Runnable, keep_all, rewriting
 
 Key = tuple[str, str, int]
 """What was solved, the method, the seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """Methods that solve problems, so many times each, and a table of what came of it."""
+
+    module: str
+    """That is run to repeat it."""
+    about: str | None
+    """What its command says of it."""
+    job: Callable[..., Runnable]
+    """Makes a run of what is to be solved, the method, the seed and, if there is one, the budget."""
+    problems: Sequence[str]
+    methods: Sequence[str]
+    seeds: int
+    out: Path
+    """The file of its runs."""
+    table: Callable[[Path], None]
+    """Prints the table of a file."""
+    budget: float | None = None
+    """Of a run, unless the command has another one; None without any."""
+    packages: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    """By method, those whose versions matter."""
+    solved: str = "problem"
+    """What is solved, as runs and the command call it."""
+    between: str = ","
+    """What names in the command are separated by."""
+
+    def keep(self, path: Path, key: Key, run: Mapping[str, Any]) -> None:
+        """Add a run to a file."""
+        with rewriting(path) as partial:
+            runs = load(path, self.solved)
+            runs[key] = {**dict(zip((self.solved, "method", "seed"), key, strict=True)), **run}
+            needed = {package for _, method, _ in runs for package in self.packages.get(method, ())}
+            head = {**provenance(self.module), "packages": {each: version(each) for each in sorted(needed)}}
+            lines = ",\n".join(f"  {json.dumps(each, separators=(',', ':'))}" for _, each in sorted(runs.items()))
+            partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Do the runs that are missing, as the arguments of the command say, and print the table; 1 if any failed."""
+        given = self._parser().parse_args(arguments)
+        budget = () if self.budget is None else (given.budget,)
+        done = load(given.out, self.solved)
+        keys = [
+            (name, method, seed) for seed in range(given.seeds) for name in given.problems for method in given.methods
+        ]
+        jobs = {self.job(*key, *budget): key for key in keys if key not in done}
+        failed = keep_all(list(jobs), given.workers, lambda job, run: self.keep(given.out, jobs[job], run))
+        self.table(given.out)
+        return int(failed > 0)
+
+    def _parser(self) -> argparse.ArgumentParser:
+        def names(text: str) -> list[str]:
+            return text.split(self.between)
+
+        parser = argparse.ArgumentParser(prog=f"python -m {self.module}", description=self.about)
+        parser.add_argument(f"--{self.solved}s", dest="problems", type=names, default=list(self.problems))
+        parser.add_argument("--methods", type=names, default=list(self.methods))
+        parser.add_argument("--seeds", type=int, default=self.seeds)
+        if self.budget is not None:
+            parser.add_argument("--budget", type=type(self.budget), default=self.budget)
+        parser.add_argument("--workers", type=int, default=1)
+        parser.add_argument("--out", type=Path, default=self.out)
+        return parser
 
 
 def load(path: Path, solved: str) -> dict[Key, dict[str, Any]]:
     """The runs of a file, of which the field ``solved`` says what was solved; none if there is no file."""
     runs = json.loads(path.read_text())["runs"] if path.exists() else []
     return {(run[solved], run["method"], run["seed"]): run for run in runs}
-
-
-def keep(
-    path: Path, solved: str, key: Key, run: Mapping[str, Any], module: str, packages: Mapping[str, Iterable[str]]
-) -> None:
-    """Add a run to a file.
-
-    Args:
-        path: of the file.
-        solved: as in ``load``.
-        key: of the run.
-        run: what it has found.
-        module: that is run to repeat it.
-        packages: by method, those whose versions matter.
-    """
-    with rewriting(path) as partial:
-        runs = load(path, solved)
-        runs[key] = {**dict(zip((solved, "method", "seed"), key, strict=True)), **run}
-        needed = {package for _, method, _ in runs for package in packages.get(method, ())}
-        head = {**provenance(module), "packages": {each: version(each) for each in sorted(needed)}}
-        lines = ",\n".join(f"  {json.dumps(each, separators=(',', ':'))}" for _, each in sorted(runs.items()))
-        partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')

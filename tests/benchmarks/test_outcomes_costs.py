@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.outcomes.costs import costs, main
+from benchmarks.outcomes.costs import benchmark, costs
 
 
 def test_costs_vary_ten_times() -> None:
@@ -18,5 +18,5 @@ def test_costs_vary_ten_times() -> None:
 
 def test_a_short_run_compares_the_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "Branin", "--seeds", "1", "--budget", "20", "--out", str(tmp_path / "out.json")]
-    assert main(arguments) == 0
+    assert benchmark().main(arguments) == 0
     assert "geometric mean of the shares spent" in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +38,10 @@ def test_a_small_run_ends_in_a_table(
             job = metrics.Job("gramacy", method, seed, 25)
             run = job.run()
             assert len(run["best"]) == 25
-            metrics.keep(file, job, run)
-    monkeypatch.setattr(sys, "argv", ["metrics", "--problems", "gramacy", "--seeds", "1", "--out", str(file)])
+            metrics.benchmark().keep(file, ("gramacy", method, seed), run)
     monkeypatch.setattr(
         metrics, "METHODS", {name: metrics.METHODS[name] for name in ("auto", "cobyla", "tpe", "random")}
     )
-    assert metrics.main() == 0, "everything is done already"
+    arguments = ["--problems", "gramacy", "--seeds", "1", "--out", str(file)]
+    assert metrics.benchmark().main(arguments) == 0, "everything is done already"
     assert "mean rank" in capsys.readouterr().out

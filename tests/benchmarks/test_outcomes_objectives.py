@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,7 @@ def test_a_small_run_ends_in_a_table(
         run = job.run()
         assert run["volumes"] == sorted(run["volumes"])
         assert len(run["volumes"]) == 12
-        objectives.keep(file, job, run)
-    monkeypatch.setattr(sys, "argv", ["objectives", "--problems", "branin_currin", "--seeds", "1", "--out", str(file)])
-    assert objectives.main() == 0, "everything is done already"
+        objectives.benchmark().keep(file, ("branin_currin", method, 0), run)
+    arguments = ["--problems", "branin_currin", "--seeds", "1", "--out", str(file)]
+    assert objectives.benchmark().main(arguments) == 0, "everything is done already"
     assert "over that of the best peer" in capsys.readouterr().out

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.outcomes.priors import main
+from benchmarks.outcomes.priors import benchmark
 
 
 def test_a_short_run_compares_the_priors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "Hartmann_6", "--seeds", "1", "--budget", "10", "--out", str(tmp_path / "out.json")]
-    assert main(arguments) == 0
+    assert benchmark().main(arguments) == 0
     assert "without a prior at 10, medians of 1 seeds" in capsys.readouterr().out

@@ -24,6 +24,6 @@ def test_every_method_spends_the_steps_and_stopped_trials_cost_what_they_took(
         job = reports.Job(task, method, 0)
         run = job.run()
         assert len(run["best"]) == 3
-        reports.keep(out, job, run)
+        reports.benchmark().keep(out, (task, method, 0), run)
     reports.table(out)
     assert "1 tasks, 1 seeds" in capsys.readouterr().out

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.contract.answers import Observed
-from adabkb_service.contract.requests import PointValueBody, TrialValueBody
+from adabkb_service.contract.requests import PatchStudyBody, PointValueBody, TrialValueBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid, ResultConflict
 from adabkb_service.operations import analysis, export, front, predict, read
@@ -202,3 +202,15 @@ def test_rules_to_end_are_refused_later_too_and_one_objective_has_no_front(runni
         observe(running, "one", PointValueBody.model_validate({"parameters": {"x": 0, "y": 1}, "metrics": {"a": 1}}))
     with pytest.raises(ValidationError, match="is required"):
         PointValueBody.model_validate({"parameters": {"x": 0, "y": 1}})
+
+
+def test_a_result_that_an_edit_leaves_outside_is_on_no_front(running: Service) -> None:
+    create(running, several())
+    for x in (0.0, 0.5, 1.0):
+        tell(running, None, measured({"x": x}), parameters={"x": x, "y": 1.0})
+    assert [each.observation for each in front.front(running, "s").observed] == [1, 2, 3]
+    narrowed = {"name": "x", "kind": "float", "low": 0.25, "high": 2}
+    change(running, "s", PatchStudyBody.model_validate({"parameters": [narrowed]}).changes())
+    found = front.front(running, "s")
+    assert [each.observation for each in found.observed] == [2, 3]
+    assert found.results == 2

@@ -139,9 +139,13 @@ class Dataset:
         """All three: what was handed out and has no result."""
         return np.concatenate([self.pending(), self.failed_points(), self.moved_points()])
 
+    def counting(self) -> dict[int, Result]:
+        """The results that count, in log order: those that are not excluded, of points of the space."""
+        return {key: each for key, each in self.results.items() if not each.excluded and each.position is not None}
+
     def record(self) -> Record:
         """The results that count, in log order."""
-        counted = [each for each in self.results.values() if not each.excluded and each.position is not None]
+        counted = self.counting().values()
         return record.of(
             self._stack([result.position for result in counted]),
             np.array([result.value for result in counted]),

@@ -96,7 +96,7 @@ def front(model: Model, feasible: float) -> FrontFound:
     """The Pareto front of a study with several objectives."""
     found, dataset = model.policy.front(model.state, feasible), model.dataset
     objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
-    counting = [seq for seq, result in dataset.results.items() if not result.excluded]
+    counting = list(dataset.counting())
     signed = zip(objectives, found.reference.tolist(), strict=True)
     predictions = model.predict(found.points) if len(found.points) else []
     return FrontFound(

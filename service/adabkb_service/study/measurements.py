@@ -16,8 +16,6 @@ OF_METRICS = ("metrics", "std_errors")
 """Fields of a result that only studies with metrics have."""
 SEVERAL = "is of no use: the study has several objectives ({names}), which go into {field}; leave it out"
 NONE = "is of no use: the study has no metrics, which are declared when a study is created; leave it out"
-
-
 NO_COST = (
     'is of no use: the study has no cost, which is declared when a study is created ("cost": "told"); leave it out'
 )

@@ -12,7 +12,7 @@ OF_SEVERAL = 0.5
 """Where there are several objectives: it is rare that all of them are as good as their bounds."""
 
 
-def beta(step: int, *, several: bool) -> float:
+def beta(step: int, *, several: bool = False) -> float:
     """Of a step of the search, or of a restart.
 
     Args:

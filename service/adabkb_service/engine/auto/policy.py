@@ -189,7 +189,7 @@ def _decide_elsewhere(state: State, restart: Restart, view: View, out: HandedOut
     """The next point of a restart: where its bound is largest, or a random one."""
     view, categorical = in_turn(view, state.problem.seed, _step(state, out)), state.problem.domain.categorical
     size = restart.size(out.pending, categorical)
-    beta = betas.beta(size, several=state.problem.has_several)
+    beta = betas.beta(size)
     at_edges = bool(state.problem.space.constraints) and state.problem.config.restarts_at_edges
     tolerance = 0.0 if at_edges else TOLERANCE  # a centroid is never at an edge
     if size >= FIRST:
