@@ -78,7 +78,7 @@ class Progress:
         self.show(standing)
         total = "" if self._budget is None else f"/{self._budget}"
         if value is None:
-            told = ", ".join(f"{name} {number:.6g}" for name, number in (metrics or {}).items())
+            told = ", ".join(f"{name} {each:.6g}" for name, each in (metrics or {}).items())
             log.info("trial %d: %s, %d%s", number, told, standing.finished, total)
         else:
             log.info("trial %d: %.6g, best %s, %d%s", number, value, _best(standing), standing.finished, total)

@@ -192,3 +192,5 @@ def test_a_deletion_whose_answer_was_lost_is_a_success(study: Study, faulty: Pro
         await aclient.delete_study(study.id)
 
     in_a_loop(faulty.url, work)
+    with pytest.raises(NotFound):
+        study.info()

@@ -54,7 +54,7 @@ def list_events(
 
 
 async def _stream(
-    streams: Streams, service: Service, study_id: str, found: Page[history.Event], after: int, limit: int
+    streams: Streams, service: Service, study_id: str, found: Page[history.Event, int], after: int, limit: int
 ) -> AsyncIterator[str]:
     """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq.
 

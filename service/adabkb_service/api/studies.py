@@ -41,7 +41,7 @@ def create_study(body: StudyDefinition, service: ServiceDep, key: KeyDep, caller
 def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listing[views.Study]:
     """Studies, newest first: one's own, and those shared with one."""
     found = manage.page(service, page.after_study, page.limit, caller)
-    return Listing(items=found.items, next_cursor=encoded_time(found.last))
+    return Listing(items=found.items, next_cursor=encoded_time(found.after))
 
 
 @router.get(

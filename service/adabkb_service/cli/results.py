@@ -23,6 +23,10 @@ SHORTCOMINGS = {
 }
 COMPLETED = "completed"
 """The kind of the event that ends a study."""
+FeasibleProbability = Annotated[
+    float | None,
+    typer.Option(help="of keeping the outcome constraints, by the model; 0.95 if not given", show_default=False),
+]
 Reason = Annotated[str | None, typer.Option(help="why, for the log", show_default=False)]
 
 
@@ -71,10 +75,7 @@ def include(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_
 def recommend(
     server: Server,
     study: StudyId,
-    feasible_probability: Annotated[
-        float | None,
-        typer.Option(help="of keeping the outcome constraints, by the model; 0.95 if not given", show_default=False),
-    ] = None,
+    feasible_probability: FeasibleProbability = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the best point by the model, and the best observed one; of several objectives the front by the model."""
@@ -96,10 +97,7 @@ def recommend(
 def front(
     server: Server,
     study: StudyId,
-    feasible_probability: Annotated[
-        float | None,
-        typer.Option(help="of keeping the outcome constraints, by the model; 0.95 if not given", show_default=False),
-    ] = None,
+    feasible_probability: FeasibleProbability = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the Pareto front of a study with several objectives: by results, by the model, and its hypervolume.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -31,6 +30,7 @@ from adabkb_service.errors import (
     shown,
 )
 from adabkb_service.operations.edit import edit
+from adabkb_service.operations.read import Page
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, grants, idempotency, studies
 from adabkb_service.storage.model import write_cells
@@ -45,15 +45,8 @@ MOST_DIFFERENCES = 10
 """Fields that are named where a study exists with another definition."""
 ABSENT = object()
 
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some studies, and where the next page starts: (created_at, id) of the last."""
-
-    items: list[answers.Study]
-    last: tuple[datetime, str] | None
-
-
+Position = tuple[datetime, str]
+"""Of a study in the list: (created_at, id)."""
 FIXED_BUDGET = (
     "is a cost in this study, on which suggestions may depend, so it cannot be changed; create another study with the "
     "budget you want, and import the results of this one"
@@ -187,7 +180,9 @@ def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
     return Outcome(lifecycle.full(draft.study))
 
 
-def page(service: Service, after: tuple[datetime, str] | None, limit: int, caller: Caller = ANYBODY) -> Page:
+def page(
+    service: Service, after: Position | None, limit: int, caller: Caller = ANYBODY
+) -> Page[answers.Study, Position]:
     """Studies that the caller may read, newest first. There are fewer than ``limit`` if their definitions are large."""
     conditions = readable(caller)
     with service.database.reading() as connection:

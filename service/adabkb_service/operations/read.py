@@ -17,16 +17,17 @@ from adabkb_service.storage.rows import TrialRow, TrialState
 from adabkb_service.study import render
 
 Item = TypeVar("Item")
+Position = TypeVar("Position")
 LONGEST_LOOKED_FOR = 200
 """Characters of a value that the database looks for; databases limit patterns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
+class Page(Generic[Item, Position]):
     """A part of a list. It has fewer items than were asked for where they are large."""
 
     items: list[Item]
-    after: int | None
+    after: Position | None
     """What the next page comes after; None where there is none."""
 
 
@@ -49,7 +50,7 @@ def list_trials(
     attributes: Collection[tuple[str, str]],
     after: int,
     limit: int,
-) -> Page[answers.Trial]:
+) -> Page[answers.Trial, int]:
     """Trials by number, those after one number that have all of some attributes (their values as texts)."""
     texts = [_texts(name, value) for name, value in attributes]
     with service.database.reading() as connection:
@@ -80,7 +81,7 @@ def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
     return all(name in row.attributes and as_text(row.attributes[name]) == sought(value) for name, value in attributes)
 
 
-def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation]:
+def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation, int]:
     """Observations by seq, those after one seq."""
     with service.database.reading() as connection:
         space = definition_of(studies.get(connection, study_id).definition).space()
@@ -110,7 +111,7 @@ def heads(service: Service, study_ids: Collection[str]) -> dict[str, int]:
         return studies.heads(connection, study_ids)
 
 
-def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event]:
+def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event, int]:
     """The log in order, after one seq."""
     with service.database.reading() as connection:
         studies.get(connection, study_id)
