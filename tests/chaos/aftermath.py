@@ -26,15 +26,17 @@ def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]
     """End the studies with the trials that they have, and read them.
 
     A study without a budget left hands out what is unfinished, once the leases have run out, and then is complete;
-    whether it is, is for the check to say.
+    whether it is, is for the check to say. Trials that were stopped have left some of the budget, for which there are
+    new ones.
     """
     ledger = Ledger(f"worker-{FINISHER}")
     session, values = Session(client, ledger), distinct_values(FINISHER)
     studies = {plan.id: client.study(plan.id) for plan in plans}
-    for study in studies.values():
+    for plan in plans:
+        study = studies[plan.id]
         info = study.info()
         if info.state != "complete":
-            study.update(state="running", budget=max(info.counts.trials, 1))
+            study.update(state="running", budget=max(min(info.counts.trials, plan.budget), 1))
     unfinished, deadline = dict(studies), time.monotonic() + PATIENCE
     while unfinished and time.monotonic() < deadline:
         for name, study in list(unfinished.items()):

@@ -21,6 +21,15 @@ SPACES: list[dict[str, Parameter]] = [
     {"x": Float(0, 1), "kind": Categorical(["a", "b", "c"]), "y": Float(-1, 1)},
 ]
 """All continuous: no two suggestions of one study need ever be the same point."""
+MAX_STEPS = 9
+"""Of an evaluation."""
+EDITED = "x"
+"""The parameter of each space whose bounds are edited."""
+WIDER = (0.0, 0.5, 1.0, 2.0)
+"""How far beyond its first upper bound it may go."""
+
+ASHA = {"rule": "asha", "max_steps": MAX_STEPS}
+PATIENCE = {"rule": "patience", "max_steps": MAX_STEPS, "no_gain_for": 4, "min_gain": 1e-6}
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,7 @@ class Plan:
     budget: int
     seed: int
     profile: Literal["auto", "paper"]
+    early_stopping: dict[str, Any] | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -44,6 +54,7 @@ class Plan:
             "algorithm": {"profile": self.profile},
             "lease_seconds": LEASE_SECONDS,
             "max_attempts": MAX_ATTEMPTS,
+            "early_stopping": self.early_stopping,
         }
 
     @property
@@ -51,8 +62,19 @@ class Plan:
         """Whether a point may be suggested again once its result is known."""
         return self.profile == "paper"
 
+    @property
+    def may_be_edited(self) -> bool:
+        """Whether the space may be edited."""
+        return self.profile == "auto" and self.early_stopping != ASHA
+
+    def edit(self, dice: random.Random) -> Float:
+        """Other bounds of the parameter that is edited. Every point of the first space stays one."""
+        first = self.parameters[EDITED]
+        assert isinstance(first, Float)
+        return Float(first.low, first.high + dice.choice(WIDER))
+
     def point(self, dice: random.Random) -> Parameters:
-        """Some point of the space."""
+        """Some point of the space as it was first."""
         return {name: _draw(parameter, dice) for name, parameter in self.parameters.items()}
 
 
@@ -80,6 +102,7 @@ class Board:
 
     def _plan(self, slot: int, generation: int) -> Plan:
         dice = random.Random(f"{self._seed} {slot} {generation}")
+        profile: Literal["auto", "paper"] = "auto" if slot % 4 == 3 else "paper"
         return Plan(
             id=f"slot{slot}-{generation}",
             slot=slot,
@@ -87,7 +110,8 @@ class Board:
             direction="maximize" if dice.random() < 0.5 else "minimize",
             budget=dice.choice(self._budgets),
             seed=dice.randrange(1 << 31),
-            profile="auto" if slot % 4 == 3 else "paper",
+            profile=profile,
+            early_stopping=dice.choice([None, PATIENCE, ASHA] if profile == "auto" else [None, PATIENCE]),
         )
 
 

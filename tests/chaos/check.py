@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
 from datetime import timedelta
 
 from tests.chaos.board import Plan
+from tests.chaos.curves import refusals, reports, share
+from tests.chaos.edits import edits
 from tests.chaos.ledger import Entry, Kind
 from tests.chaos.log import Log
 from tests.chaos.record import Record
@@ -35,6 +38,9 @@ def check(record: Record, entries: Sequence[Entry], plan: Plan) -> list[str]:
         *_retries(log, entries),
         *_renewals(log, entries, lease),
         *_queued_points(log, entries),
+        *refusals(log, entries),
+        *reports(record, log, entries),
+        *edits(record, log, entries),
     ]
     return [f"{plan.id}: {violation}" for violation in found]
 
@@ -91,21 +97,22 @@ def _on_one_side(name: str, stored: Set[int], logged: Set[int]) -> Iterator[str]
 def _end(record: Record, plan: Plan) -> Iterator[str]:
     """The study came to its end, within its budget, and what it says of itself is so."""
     info = record.info
-    if len(record.trials) > plan.budget:
-        yield f"{len(record.trials)} trials overshoot the budget of {plan.budget}"
+    used = sum(share(trial) for trial in record.trials)
+    if used > plan.budget:
+        yield f"{len(record.trials)} trials, worth {used}, overshoot the budget of {plan.budget}"
     if info.state != "complete":
         yield f"the study is {info.state} ({info.reason}), not complete"
     states = Counter(trial.state for trial in record.trials)
     if info.reason != "converged":
         for trial in record.trials:
-            if trial.state not in ("completed", "failed"):
+            if trial.state not in ("completed", "failed", "stopped"):
                 yield f"trial {trial.number} is still {trial.state}"
     counted = {state: getattr(info.counts, state) for state in states}
     if counted != states or info.counts.trials != len(record.trials):
         yield f"the counts are {info.counts}, the trials {dict(states)}"
     if info.counts.observations != len(record.observations):
         yield f"{info.counts.observations} observations are counted, {len(record.observations)} are there"
-    values = [observation.value for observation in record.observations if not observation.excluded]
+    values = [observation.value for observation in record.observations if observation.counts]
     best = (max if plan.direction == "maximize" else min)(values, default=None)
     if best != (info.best.value if info.best else None):
         yield f"the best observation is {best!r}, told is {info.best}"
@@ -116,6 +123,9 @@ def _results(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
     tellers: defaultdict[Result, list[Entry]] = defaultdict(list)
     for entry in _of(entries, "observe", "point"):
         tellers[entry.value, entry.trial, entry.attempt].append(entry)
+    for entry in _of(entries, "report"):  # the last value of a trial that is stopped may be its result
+        for _, value in entry.reports:
+            tellers[value, entry.trial, entry.attempt].append(replace(entry, fate="unknown"))
     stored: defaultdict[Result, list[int]] = defaultdict(list)
     for seq, observation in log.observations.items():
         result: Result = (observation.told, observation.trial, observation.attempt)
@@ -230,7 +240,7 @@ def _retries(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
 
 def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[str]:
     """A lease that was renewed did not run out before its time."""
-    for entry in _of(entries, "heartbeat"):
+    for entry in _of(entries, "heartbeat", "report"):
         if entry.fate == "acknowledged" and (logged := log.trials.get(entry.trial or 0)):
             for attempt, moment in logged.expiries:
                 if attempt == entry.attempt and entry.ended < moment < entry.started + lease:

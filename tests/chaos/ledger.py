@@ -9,11 +9,12 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
+from adabkb_client import Parameter
 from adabkb_client.models import Parameters
 
 Kind = Literal[
     "create", "suggest", "observe", "point", "fail", "release", "heartbeat", "queue", "correct", "exclude", "pause",
-    "resume", "read", "retry",
+    "resume", "read", "retry", "report", "edit",
 ]  # fmt: skip
 Fate = Literal["acknowledged", "nothing", "refused", "unknown"]
 """What became of a call: an answer; the answer that there is no trial; a refusal; or the client gave up, and it may
@@ -41,6 +42,12 @@ class Entry:
     parameters: Parameters | None = None
     count: int = 0
     """Trials asked for, by a suggestion that brought none."""
+    reports: tuple[tuple[int, float], ...] = ()
+    """Steps and values."""
+    stopped: bool = False
+    """Whether the answer to a report was to stop."""
+    edited: Parameter | None = None
+    """What an edit of the space makes of a parameter."""
 
     def __str__(self) -> str:
         facts = {"trial": self.trial, "attempt": self.attempt, "observation": self.observation, "value": self.value}

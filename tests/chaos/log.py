@@ -32,6 +32,12 @@ class LoggedTrial:
     """Attempts that had failed."""
     releases: list[int] = field(default_factory=list)
     expiries: list[tuple[int, datetime]] = field(default_factory=list)
+    curves: dict[int, dict[int, float]] = field(default_factory=dict)
+    """Attempt -> step -> value."""
+    requests: list[tuple[int, tuple[tuple[int, float], ...]]] = field(default_factory=list)
+    """Attempt and reports, of each request that brought some."""
+    withdrawn: bool = False
+    """Whether an edit left it outside of the space before a worker had it."""
 
 
 @dataclass
@@ -58,6 +64,8 @@ class Log:
         self.queued: dict[int, Parameters] = {}
         """By trial: the points that users queued."""
         self.observations: dict[int, LoggedObservation] = {}
+        self.edits: list[list[dict[str, Any]]] = []
+        """The parameters of the space after each edit."""
         self.faults: list[str] = []
         self._lease = lease
         self._may_repeat_points = may_repeat_points
@@ -71,12 +79,16 @@ class Log:
         match event.kind:
             case "suggested" | "queued":
                 self._begin(event)
-            case "leased" | "expired" | "released" | "failed" | "retried":
+            case "leased" | "expired" | "released" | "failed" | "retried" | "stopped":
                 self._move(event)
             case "observed":
                 self._observe(event)
             case "corrected":
                 self._correct(event)
+            case "reported":
+                self._report(event)
+            case "edited":
+                self._edit(event)
             case "paused" | "resumed":
                 self._check(self._paused == (event.kind == "resumed"), event, "it was so already")
                 self._paused = event.kind == "paused"
@@ -99,8 +111,10 @@ class Log:
         self.trials[number] = LoggedTrial(point, "active", 1, event.created_at, holders={1: worker})
 
     def _may_come_again(self, trial: LoggedTrial) -> bool:
-        """Whether a trial has results, and either none of them counts or the study repeats points."""
+        """Whether a trial was withdrawn, or has results, and either none of them counts or the study repeats points."""
         results = [self.observations[seq] for seq in trial.results.values()]
+        if trial.withdrawn:
+            return True
         return bool(results) and (self._may_repeat_points or all(result.excluded for result in results))
 
     def _move(self, event: Event) -> None:
@@ -128,10 +142,17 @@ class Log:
                 trial.state = "released"
                 trial.releases.append(trial.attempt)
             case "failed":
-                self._check(trial.state not in ("completed", "failed"), event, was)
+                self._check(trial.state not in ("completed", "failed", "stopped"), event, was)
                 self._check(attempt in (None, trial.attempt), event, was)
+                trial.withdrawn = "withdrawn" in event.payload
+                self._check(not trial.withdrawn or trial.state in WAITING, event, was)
                 trial.state = "failed"
                 trial.failures.append(attempt)
+            case "stopped":
+                last = list(trial.curves.get(attempt or 0, {}).items())[-1:]
+                self._check(trial.state == "active" and attempt == trial.attempt, event, was)
+                self._check(last == [(event.payload["step"], event.payload["value"])], event, f"it had reported {last}")
+                trial.state = "stopped"
             case "retried":
                 self._check(trial.state == "failed" and attempt == trial.attempt, event, was)
                 trial.state = "released"
@@ -147,8 +168,32 @@ class Log:
         if event.trial is not None and (trial := self._trial(event)):
             self._check(0 < attempt <= trial.attempt, event, f"the trial had {trial.attempt} attempts")
             self._check(attempt not in trial.results, event, f"it is the second result of attempt {attempt}")
+            self._check(trial.state != "stopped" or self._is_last_of(trial, event), event, "the trial was stopped")
             trial.results[attempt] = seq
-            trial.state = "completed"
+            trial.state = "stopped" if trial.state == "stopped" else "completed"
+
+    def _is_last_of(self, trial: LoggedTrial, event: Event) -> bool:
+        """Whether a result is the value at which the trial was stopped."""
+        last: float = list(trial.curves[trial.attempt].values())[-1]
+        return bool(event.payload["attempt"] == trial.attempt and event.payload["value"] == last)
+
+    def _report(self, event: Event) -> None:
+        trial, attempt = self._trial(event), event.payload["attempt"]
+        if trial is None:
+            return
+        was = f"the trial was {trial.state} at attempt {trial.attempt}"
+        self._check(trial.state == "active" and attempt == trial.attempt, event, was)
+        reports = tuple((step, value) for step, value in event.payload["reports"])
+        curve = trial.curves.setdefault(attempt, {})
+        steps = [*curve, *(step for step, _ in reports)]
+        self._check(steps == sorted(set(steps)), event, f"the steps are {steps}")
+        curve.update(reports)
+        trial.requests.append((attempt, reports))
+
+    def _edit(self, event: Event) -> None:
+        version = len(self.edits) + 2
+        self._check(event.payload["version"] == version, event, f"it is not version {version} of the space")
+        self.edits.append(event.payload["parameters"])
 
     def _correct(self, event: Event) -> None:
         told = event.payload

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adabkb_client import Event, Observation, Study, StudyInfo, Trial
+from adabkb_client import CurvePoint, Event, Observation, Study, StudyInfo, Trial
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,12 @@ class Record:
     trials: list[Trial]
     observations: list[Observation]
     events: list[Event]
+    curves: Mapping[int, Sequence[CurvePoint]]
+    """By trial: what the current attempt has reported."""
 
 
 def read(study: Study) -> Record:
     """Read a study that nobody works on any more."""
-    return Record(study.info(), list(study.trials()), list(study.observations()), list(study.events()))
+    trials = list(study.trials())
+    curves = {trial.number: list(study.curve(trial)) for trial in trials if trial.curve is not None}
+    return Record(study.info(), trials, list(study.observations()), list(study.events()), curves)

@@ -15,6 +15,8 @@ from adabkb_client import (
     Conflict,
     ConnectionFailed,
     NoTrialAvailable,
+    Parameter,
+    Reported,
     Study,
     StudyComplete,
     Trial,
@@ -58,14 +60,14 @@ class Session:
         self._client = client
 
     def create(self, plan: Plan) -> Study | None:
-        """Create a study or open it; None if the client gave up."""
+        """Create a study or open it; None if the client gave up. One that was edited since is another one by now."""
 
         def action() -> Study:
             return self._client.create_study(plan.id, plan.parameters, direction=plan.direction, **plan.settings)
 
-        made = self._call("create", plan.id, action)
+        made = self._call("create", plan.id, action, DONE_OR_REFUSED if plan.may_be_edited else DONE)
         self._enter(made)
-        return made.answer
+        return self._client.study(plan.id) if made.fate == "refused" else made.answer
 
     def suggest(self, study: Study, count: int) -> Made[list[Trial]]:
         """Ask for trials."""
@@ -78,8 +80,8 @@ class Session:
         return made
 
     def observe(self, study: Study, trial: Trial, value: float) -> Answer | None:
-        """Tell a trial's result, for the first time or again; None if the client gave up."""
-        made = self._call("observe", study.id, lambda: study.observe(trial, value))
+        """Tell a trial's result, for the first time or again; None if the client gave up, or the trial was stopped."""
+        made = self._call("observe", study.id, lambda: study.observe(trial, value), DONE_OR_REFUSED)
         self._enter(made, trial=trial.number, attempt=trial.attempt, value=value, observation=_seq(made.answer))
         return made.answer
 
@@ -131,6 +133,18 @@ class Session:
         made = self._call("heartbeat", study.id, lambda: study.heartbeat(trial), DONE_OR_REFUSED)
         self._enter(made, trial=trial.number, attempt=trial.attempt)
         return made.fate
+
+    def report(self, study: Study, trial: Trial, reports: tuple[tuple[int, float], ...]) -> Made[Reported]:
+        """Report values on the way."""
+        made = self._call("report", study.id, lambda: study.report_many(trial, reports), DONE_OR_REFUSED)
+        stopped = made.answer is not None and made.answer.stop
+        self._enter(made, trial=trial.number, attempt=trial.attempt, reports=reports, stopped=stopped)
+        return made
+
+    def edit(self, study: Study, name: str, parameter: Parameter) -> None:
+        """Edit the space."""
+        made = self._call("edit", study.id, lambda: study.update(parameters={name: parameter}))
+        self._enter(made, edited=parameter)
 
     def queue(self, study: Study, parameters: Parameters) -> None:
         """Queue a point."""

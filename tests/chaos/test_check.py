@@ -9,9 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from adabkb_client import Client, Event
+from adabkb_client import Client, Event, Float
 from tests.chaos.aftermath import finish
-from tests.chaos.board import Board, Plan
+from tests.chaos.board import EDITED, PATIENCE, SPACES, Plan
 from tests.chaos.check import check
 from tests.chaos.ledger import Entry, Ledger
 from tests.chaos.record import Record
@@ -51,16 +51,16 @@ class Story:
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """One worker's use of every call, on a real server."""
-    dice, board = random.Random(1), Board(1, seed=1, budgets=range(20, 21))
-    plan, ledger = board.pick(dice), Ledger("worker-0")
+    dice, ledger = random.Random(1), Ledger("worker-0")
+    plan = Plan("story", 0, SPACES[0], "maximize", budget=20, seed=1, profile="auto", early_stopping=PATIENCE)
     database = f"sqlite:///{tmp_path_factory.mktemp('check')}/adabkb.db"
     with server_on(database) as address, Client(address) as client:
         session = Session(client, ledger)
         study = session.create(plan)
         assert study is not None
-        handed_out = session.suggest(study, 4).answer
+        handed_out = session.suggest(study, 5).answer
         assert handed_out is not None
-        told, failed, released, kept = handed_out
+        told, failed, released, kept, stopped = handed_out
         session.observe(study, told, 0.25)
         session.observe(study, told, 0.25)
         session.contradict(study, told, 0.5)
@@ -69,10 +69,16 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session.retry(study, failed)  # as of another worker that was told of the failure too
         session.release(study, released)
         session.heartbeat(study, kept)
+        session.report(study, kept, ((1, 0.3125), (2, 0.375)))
+        session.report(study, stopped, tuple((step, 0.5 + step * 1e-9) for step in range(1, 6)))
+        session.observe(study, stopped, 0.625)
+        session.edit(study, EDITED, Float(0, 2))
+        session.observe_point(study, {**plan.point(dice), EDITED: 1.5}, 0.875)
+        session.edit(study, EDITED, plan.parameters[EDITED])
         session.queue(study, plan.point(dice))
         session.observe_point(study, plan.point(dice), 0.75)
         session.correct(study, 1, 0.125)
-        session.exclude(study, 2)
+        session.exclude(study, 4)
         session.pause(study)
         session.resume(study)
         finisher, (record,) = finish(client, [plan])
@@ -89,6 +95,9 @@ def test_a_true_record_passes(story: Story) -> None:
         "retried",
         "corrected",
         "leased",
+        "reported",
+        "stopped",
+        "edited",
     }
 
 
@@ -192,6 +201,53 @@ def wrong_best(story: Story) -> Story:
     return replace(story, record=replace(story.record, info=replace(story.record.info, best=None)))
 
 
+def report_lost(story: Story) -> Story:
+    (number, points), *_ = story.record.curves.items()
+    record = replace(story.record, curves={**story.record.curves, number: points[:-1]})
+    return replace(story, record=record)
+
+
+def report_invented(story: Story) -> Story:
+    return replace(story, entries=[entry for entry in story.entries if entry.kind != "report"])
+
+
+def part_of_a_request(story: Story) -> Story:
+    first = story.first("reported")
+    part = replace(first, payload={**first.payload, "reports": first.payload["reports"][:1]})
+    return story.with_events(lambda event: part if event is first else event)
+
+
+def backwards(story: Story) -> Story:
+    first = story.first("reported")
+    turned = replace(first, payload={**first.payload, "reports": first.payload["reports"][::-1]})
+    return story.with_events(lambda event: turned if event is first else event)
+
+
+def stopped_at_another_value(story: Story) -> Story:
+    stop = story.first("stopped")
+    return story.with_events(
+        lambda event: replace(event, payload={**event.payload, "value": 9.0}) if event is stop else event
+    )
+
+
+def refused_for_nothing(story: Story) -> Story:
+    told = story.entry("observe")
+    return replace(story, entries=[*story.entries, replace(told, fate="refused")])
+
+
+def counted_though_outside(story: Story) -> Story:
+    inside = [replace(observation, outside=False) for observation in story.record.observations]
+    return replace(story, record=replace(story.record, observations=inside))
+
+
+def edit_invented(story: Story) -> Story:
+    return replace(story, entries=[entry for entry in story.entries if entry.kind != "edit"])
+
+
+def edit_lost(story: Story) -> Story:
+    return replace(story, entries=[*story.entries, replace(story.entry("edit"), edited=Float(0, 3))])
+
+
 @pytest.mark.parametrize(
     ("falsify", "named"),
     [
@@ -219,6 +275,17 @@ def wrong_best(story: Story) -> Story:
         (lambda story: story.without("retried"), "an acknowledged retry is not in the log"),
         (lambda story: story.without("queued"), "an acknowledged point is not in the queue"),
         (lambda story: story.without("leased"), "by the log it is"),
+        (report_lost, "has the curve"),
+        (report_invented, "which nobody sent"),
+        (part_of_a_request, "acknowledged reports are lost"),
+        (backwards, "the steps are [2, 1]"),
+        (stopped_at_another_value, "it had reported"),
+        (lambda story: story.without("stopped"), "was told to stop, and is"),
+        (refused_for_nothing, "a result was refused without a reason"),
+        (counted_though_outside, "counts at"),
+        (edit_invented, "which nobody asked for"),
+        (edit_lost, "an acknowledged edit is lost"),
+        (lambda story: story.without("edited"), "it is not version 2 of the space"),
     ],
 )
 def test_a_falsified_record_is_named(story: Story, falsify: Callable[[Story], Story], named: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from adabkb_client import Answer, Client, Study, Trial
 from adabkb_client.models import Parameters
-from tests.chaos.board import Board, Plan, objective
+from tests.chaos.board import EDITED, MAX_STEPS, Board, Plan, objective
 from tests.chaos.ledger import Ledger
 from tests.chaos.session import Session
 
@@ -30,6 +30,8 @@ class Job:
     plan: Plan
     study: Study
     trial: Trial
+    step: int = 0
+    """The last one that was reported, or tried to be."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Worker:
             self._tell_again: 5,
             self._contradict: 4,
             self._tell_of_a_point: 4,
-            self._renew: 10,
+            self._renew: 8,
+            self._report: 12,
             self._fail: 2,
             self._retry: 1,
             self._release: 3,
@@ -74,6 +77,7 @@ class Worker:
             self._exclude: 1,
             self._queue: 2,
             self._pause: 0.2,
+            self._edit: 2,
             self._look: 4,
         }
         actions, weights = list(mix), list(mix.values())
@@ -106,6 +110,16 @@ class Worker:
             job = self._held[-1]
             if self._session.heartbeat(job.study, job.trial) == "refused" and self._dice.random() < 0.5:
                 self._held.remove(job)  # the other half brings its result all the same
+
+    def _report(self) -> None:
+        """Up to three values at once. A step that was tried is not tried again with another value."""
+        if self._held and (job := self._held[-1]).step < MAX_STEPS:
+            last = min(job.step + self._dice.randint(1, 3), MAX_STEPS)
+            steps, job.step = range(job.step + 1, last + 1), last
+            reports = tuple((step, self._value(job.trial.parameters)) for step in steps)
+            made = self._session.report(job.study, job.trial, reports)
+            if (made.answer and made.answer.stop) or (made.fate == "refused" and self._dice.random() < 0.5):
+                self._held.remove(job)
 
     def _fail(self) -> None:
         if (job := self._take()) and self._session.fail(job.study, job.trial) == "acknowledged":
@@ -180,6 +194,12 @@ class Worker:
             _, study = chosen
             self._session.pause(study)
             self._session.resume(study)
+
+    def _edit(self) -> None:
+        if chosen := self._choose():
+            plan, study = chosen
+            if plan.may_be_edited:
+                self._session.edit(study, EDITED, plan.edit(self._dice))
 
     def _look(self) -> None:
         if chosen := self._choose():
