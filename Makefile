@@ -74,6 +74,7 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.objectives
 	@$(BIN)/python -m benchmarks.outcomes.reports
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
+	@$(BIN)/python -m benchmarks.outcomes.report
 
 bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs; writes benchmarks/results/{service,neighbours,sizing}.json
 	@$(BIN)/python -m benchmarks.service

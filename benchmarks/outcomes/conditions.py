@@ -7,6 +7,7 @@ models. Ranks are by the median over the seeds.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,7 @@ from optuna.samplers import TPESampler
 
 from adabkb_service.engine.space import Space
 from benchmarks.outcomes.conditional_problems import REAL, SYNTHETIC
+from benchmarks.outcomes.runs import Table
 from benchmarks.output import RESULTS, print_table
 from benchmarks.pool import keep_all
 from benchmarks.quality import store
@@ -95,19 +97,22 @@ def run(
     if failed := keep_all(missing, jobs, partial(store.add, out, module=COMMAND)):
         typer.echo(f"{failed} of {len(missing)} runs failed", err=True)
         raise typer.Exit(1)
-    show(store.load(out), [problem.name for problem in chosen], budget)
+    for each in tables(out, [problem.name for problem in chosen], budget):
+        typer.echo(f"\n{each.title}")
+        print_table(each.header, each.rows)
 
 
-def show(results: store.Results, problems: list[str], budget: int) -> None:
-    """Medians, and mean ranks, at each number of evaluations."""
+def tables(path: Path, problems: Sequence[str] = tuple(GROUPS["all"]), budget: int = max(BUDGETS)) -> Iterator[Table]:
+    """The median score per problem, and the mean rank of these, at each number of evaluations."""
+    results = store.load(path)
+    solved = [name for name in problems if any(name == problem for problem, *_ in results.runs)]
     for count in (each for each in BUDGETS if each <= budget):
-        scores = merged(results, problems, count)
-        print_table(
-            [f"{count} evaluations", *scores],
-            [[name, *(f"{np.median(each[name]):.4g}" for each in scores.values())] for name in problems],
-        )
+        scores, seeds = merged(results, solved, count), {seed for *_, seed in results.runs}
+        rows = [[name, *(f"{np.median(each[name]):.4g}" for each in scores.values())] for name in solved]
         ranks = standings(scores, ours=["auto"])
-        typer.echo("mean rank: " + ", ".join(f"{name} {each.rank:.2f}" for name, each in ranks.items()) + "\n")
+        rows.append(["mean rank", *(f"{ranks[method].rank:.2f}" for method in scores)])
+        title = f"Regret or validation loss after {count} evaluations, median of {len(seeds)} seeds"
+        yield Table(title, ["problem", *scores], rows)
 
 
 def merged(results: store.Results, problems: list[str], count: int) -> Scores:

@@ -8,30 +8,31 @@ an evaluation; ``auto`` and the random search know them and have none.
 
 from __future__ import annotations
 
-import argparse
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, GPSampler, TPESampler
-from threadpoolctl import threadpool_limits
+from scipy.stats import rankdata
 
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
-from benchmarks.output import RESULTS, print_table, provenance, write
+from benchmarks.outcomes import runs
+from benchmarks.output import RESULTS
 from benchmarks.quality.methods.base import Method, Parameters
 from benchmarks.quality.methods.policy import Policy
 
 SEEDS, BUDGETS = 10, (50, 100)
+OUT = RESULTS / "outcomes-constraints.json"
 DRAWN = 4096
 SMALLEST = 1e-6
 """Regret, in units of the problem, below which runs are equally good."""
@@ -186,72 +187,74 @@ METHODS: dict[str, Callable[[Space, int], Method]] = {
     "tpe": tpe,
     "gpsampler": gpsampler,
 }
+PACKAGES = {"gpsampler": ("optuna", "torch"), "tpe": ("optuna",)}
 
 
-def run(problem: Problem, method: str, seed: int, budget: int) -> dict[str, Any]:
-    """The regret, in units of the problem, of the best feasible evaluation after each one; null before the first."""
-    space, best = problem.space, math.inf
-    chosen, regrets, violations, started = METHODS[method](space, seed), [], 0, perf_counter()
-    for _ in range(budget):
-        parameters = chosen.ask()
-        value = problem.function(**parameters)
-        if space.violated(parameters):
-            violations += 1
-        else:
-            best = min(best, value)
-        chosen.tell(parameters, value)
-        regrets.append(None if best == math.inf else max((best - problem.optimum) / problem.unit, 0.0))
-    return {"regrets": regrets, "violations": violations, "seconds": round(perf_counter() - started, 2)}
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the regret, in units of the problem, of the best feasible evaluation after each one (null before the
+        first), the infeasible ones, and the seconds of the method."""
+        problem, best = PROBLEMS[self.problem], math.inf
+        method, regrets, violations, before = METHODS[self.method](problem.space, self.seed), [], 0, process_time()
+        for _ in range(self.budget):
+            parameters = method.ask()
+            value = problem.function(**parameters)
+            if problem.space.violated(parameters):
+                violations += 1
+            else:
+                best = min(best, value)
+            method.tell(parameters, value)
+            regret = max((best - problem.optimum) / problem.unit, 0.0)
+            regrets.append(None if math.isinf(regret) else float(f"{regret:.4g}"))
+        return {"seconds": round(process_time() - before, 2), "violations": violations, "regrets": regrets}
 
 
-def ranks(found: Mapping[str, Mapping[str, list[dict[str, Any]]]], budget: int) -> dict[str, float]:
-    """Mean rank of each method over problems and seeds: 1 is the best; ties share the mean of their ranks."""
-    ordered: dict[str, list[float]] = {}
-    for runs in found.values():
-        for seed in range(len(next(iter(runs.values())))):
-            finals = {name: _final(each[seed], budget) for name, each in runs.items()}
-            for name, final in finals.items():
-                better = sum(other < final for other in finals.values())
-                equal = sum(other == final for other in finals.values())
-                ordered.setdefault(name, []).append(better + (equal + 1) / 2)
-    return {name: round(float(np.mean(each)), 3) for name, each in ordered.items()}
+def tables(path: Path) -> Iterator[runs.Table]:
+    """The median regret per problem, and the mean rank over problems and seeds, at each budget; ties share a rank."""
+    found = runs.comparable(path, PROBLEMS, METHODS)
+    for budget in BUDGETS:
+        if any(len(run["regrets"]) < budget for run in found.runs.values()):
+            continue
+        regrets = np.array(
+            [[[_regret(run, budget) for run in found.of(p, m)] for m in found.methods] for p in found.problems]
+        )
+        medians = np.median(regrets, axis=2)
+        rows = [[name, *(f"{value:.2g}" for value in row)] for name, row in zip(found.problems, medians, strict=True)]
+        ranks = rankdata(regrets, axis=1).mean(axis=(0, 2))
+        rows.append(["mean rank", *(f"{rank:.2f}" for rank in ranks)])
+        title = f"Regret of the best feasible evaluation after {budget}, median of {len(found.seeds)} seeds"
+        yield runs.Table(title, ["problem", *found.methods], rows)
 
 
-def _final(run: Mapping[str, Any], budget: int) -> float:
+def _regret(run: Mapping[str, Any], budget: int) -> float:
     regret = run["regrets"][budget - 1]
-    return math.inf if regret is None else max(regret, SMALLEST)
+    return math.inf if regret is None else max(float(regret), SMALLEST)
 
 
-def compared(
-    problems: Mapping[str, Problem], methods: tuple[str, ...], seeds: int, budget: int
-) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """By problem and method, a run for each seed."""
-    with threadpool_limits(1):
-        return {
-            name: {method: [run(problem, method, seed, budget) for seed in range(seeds)] for method in methods}
-            for name, problem in problems.items()
-        }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.outcomes.constraints", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--out", type=Path, default=RESULTS / "outcomes-constraints.json")
-    options = parser.parse_args()
-    found = compared(PROBLEMS, tuple(options.methods), options.seeds, max(BUDGETS))
-    mean_ranks = {str(budget): ranks(found, budget) for budget in BUDGETS}
-    rows = [
-        [name, method, *(f"{np.median([_final(each, budget) for each in runs]):.2g}" for budget in BUDGETS),
-         f"{np.mean([each['violations'] for each in runs]):.0f}", f"{np.mean([each['seconds'] for each in runs]):.1f}"]
-        for name, methods in found.items() for method, runs in methods.items()
-    ]  # fmt: skip
-    print_table(["problem", "method", *(f"regret at {budget}" for budget in BUDGETS), "infeasible", "seconds"], rows)
-    print_table(["mean rank", *options.methods], [
-        [budget, *(f"{ranked[method]:.2f}" for method in options.methods)] for budget, ranked in mean_ranks.items()
-    ])  # fmt: skip
-    write(options.out, {**provenance("benchmarks.outcomes.constraints"), "mean_ranks": mean_ranks, "runs": found})
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.constraints",
+        __doc__,
+        Job,
+        list(PROBLEMS),
+        list(METHODS),
+        SEEDS,
+        OUT,
+        tables,
+        runs.Axes("regrets", "regret", y_scale="log"),
+        budget=max(BUDGETS),
+        packages=PACKAGES,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(benchmark().main())

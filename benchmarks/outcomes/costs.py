@@ -7,7 +7,7 @@ smallest regret when a share of it is spent, and how much each has to spend to g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from adabkb_service.engine.metrics import Measured, Metric
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.priors import FLOOR, PROBLEMS, SEEDS, point, typical_regret
-from benchmarks.output import RESULTS, print_table
+from benchmarks.output import RESULTS
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator, shifted
 
@@ -70,27 +70,28 @@ class Job:
         return {"spent": [round(each, 3) for each in spent], "best": [float(f"{each:.4g}") for each in best]}
 
 
-def table(path: Path) -> None:
-    """Print the median regret at shares of the budget, and what is spent until the other's last regret is reached."""
-    kept = runs.load(path, "problem")
-    problems = [name for name in PROBLEMS if all((name, method, 0) in kept for method in METHODS)]
-    seeds = [s for s in range(SEEDS) if all((p, m, s) in kept for p in problems for m in METHODS)]
+def tables(path: Path) -> Iterator[runs.Table]:
+    """The median regret at shares of the budget, and what is spent until the other's last regret is reached."""
+    found = runs.comparable(path, PROBLEMS, METHODS)
     grid = np.linspace(1.0, BUDGET, 150)
     rows, ratios = [], []
-    for problem in problems:
-        course = {m: np.median([_course(kept[problem, m, s], grid) for s in seeds], axis=0) for m in METHODS}
+    for problem in found.problems:
+        course = {m: np.median([_course(run, grid) for run in found.of(problem, m)], axis=0) for m in METHODS}
         shown = [f"{course[m][round(share * len(grid)) - 1]:.2g}" for share in SHARES for m in METHODS]
         target = max(course[METHODS[1]][-1], FLOOR)
         spent = [grid[np.argmax(course[m] <= target)] if (course[m] <= target).any() else BUDGET for m in METHODS]
         ratios.append(spent[0] / spent[1])
         rows.append([problem, *shown, f"{ratios[-1]:.2f}"])
-    print(f"median regret of {len(seeds)} seeds, and spent until the regret that ignoring costs ends with")
     head = [f"{share:.0%} {method}" for share in SHARES for method in METHODS]
-    print_table(["problem", *head, "share spent"], rows)
-    print(f"geometric mean of the shares spent: {np.exp(np.log(ratios).mean()):.2f}")
+    rows.append(["geometric mean", *("" for _ in head), f"{np.exp(np.log(ratios).mean()):.2f}"])
+    title = (
+        f"Median regret of {len(found.seeds)} seeds at shares of the budget, and the share spent until the regret that "
+        "ignoring costs ends with"
+    )
+    yield runs.Table(title, ["problem", *head, "share spent"], rows)
 
 
-def _course(run: dict[str, Any], grid: Array) -> Array:
+def _course(run: Mapping[str, Any], grid: Array) -> Array:
     """The smallest regret when so much is spent: of evaluations that are done by then; 1 before the first."""
     done = np.searchsorted(run["spent"], grid, side="right")
     found: Array = np.array([1.0, *run["best"]])[done]
@@ -107,7 +108,8 @@ def benchmark() -> runs.Benchmark:
         list(METHODS),
         SEEDS,
         OUT,
-        table,
+        tables,
+        runs.Axes("best", "regret", x="spent", x_label="spent", y_scale="log"),
         budget=BUDGET,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from adabkb_service.engine.metrics import Measured
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.metric_problems import PROBLEMS, Constrained
-from benchmarks.output import RESULTS, print_table
+from benchmarks.output import RESULTS
 from benchmarks.quality.problems import generator
 
 BUDGETS = (25, 50, 100)
@@ -181,23 +181,20 @@ class Job:
         return {"seconds": round(seconds, 2), "best": best}
 
 
-def table(path: Path) -> None:
-    """Print the median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
-    found = runs.load(path, "problem")
-    methods = [name for name in METHODS if any(method == name for _, method, _ in found)]
-    problems = [name for name in PROBLEMS if all((name, method, 0) in found for method in methods)]
-    seeds = [seed for seed in range(SEEDS) if all((p, m, seed) in found for p in problems for m in methods)]
+def tables(path: Path) -> Iterator[runs.Table]:
+    """The median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for budget in BUDGETS:
-        if any(len(run["best"]) < budget for run in found.values()):
+        if any(len(run["best"]) < budget for run in found.runs.values()):
             continue
-        scores = np.array([[[_best(found[p, m, s], budget) for s in seeds] for m in methods] for p in problems])
+        scores = np.array([[[_best(r, budget) for r in found.of(p, m)] for m in found.methods] for p in found.problems])
         medians = np.median(scores, axis=2)
-        rows = [[name, *(f"{value:.6g}" for value in row)] for name, row in zip(problems, medians, strict=True)]
+        rows = [[name, *(f"{value:.6g}" for value in row)] for name, row in zip(found.problems, medians, strict=True)]
         ranks = rankdata(scores, axis=1).mean(axis=(0, 2))
         infeasible = np.isinf(scores).sum(axis=(0, 2))
         rows += [["mean rank", *(f"{rank:.2f}" for rank in ranks)], ["nothing feasible", *map(str, infeasible)]]
-        print(f"\nat {budget} evaluations, {len(seeds)} seeds")
-        print_table(["problem", *methods], rows)
+        title = f"Best feasible value after {budget} evaluations, median of {len(found.seeds)} seeds"
+        yield runs.Table(title, ["problem", *found.methods], rows)
 
 
 def _best(run: Mapping[str, Any], budget: int) -> float:
@@ -215,7 +212,8 @@ def benchmark() -> runs.Benchmark:
         list(METHODS),
         SEEDS,
         OUT,
-        table,
+        tables,
+        runs.Axes("best", "best feasible value"),
         budget=max(BUDGETS),
         packages=PACKAGES,
     )

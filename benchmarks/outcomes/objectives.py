@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from adabkb_service.engine.metrics import Measured
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.objective_problems import PROBLEMS, Traded
-from benchmarks.output import RESULTS, print_table
+from benchmarks.output import RESULTS
 
 BUDGETS = (50, 100, 200)
 SEEDS = 10
@@ -92,37 +92,19 @@ class Job:
         return {"seconds": round(seconds, 2), "volumes": [float(f"{volume:.7g}") for volume in volumes]}
 
 
-class Shares(NamedTuple):
-    """Median hypervolumes, as shares of the best peer's, after so many evaluations."""
-
-    budget: int
-    seeds: int
-    header: list[str]
-    rows: list[list[str]]
-
-
-def shares(path: Path) -> Iterator[Shares]:
-    """For each budget that all runs of a file have, of the seeds that all methods have on all problems."""
-    found = runs.load(path, "problem")
-    methods = [name for name in METHODS if any(method == name for _, method, _ in found)]
-    problems = [name for name in PROBLEMS if all((name, method, 0) in found for method in methods)]
-    seeds = [seed for seed in range(SEEDS) if all((p, m, seed) in found for p in problems for m in methods)]
+def tables(path: Path) -> Iterator[runs.Table]:
+    """Median hypervolumes as shares of the best peer's, at each budget that all runs have."""
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for budget in BUDGETS:
-        if any(len(run["volumes"]) < budget for run in found.values()):
+        if any(len(run["volumes"]) < budget for run in found.runs.values()):
             continue
-        volumes = [[[found[p, m, s]["volumes"][budget - 1] for s in seeds] for m in methods] for p in problems]
+        volumes = [[[r["volumes"][budget - 1] for r in found.of(p, m)] for m in found.methods] for p in found.problems]
         medians = np.median(np.array(volumes), axis=2)
-        peers = medians[:, [name != "auto" for name in methods]].max(axis=1, keepdims=True)
+        peers = medians[:, [name != "auto" for name in found.methods]].max(axis=1, keepdims=True)
         parts = medians / np.maximum(peers, 1e-300)
-        rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(problems, parts, strict=True)]
-        yield Shares(budget, len(seeds), ["problem", *methods], rows)
-
-
-def table(path: Path) -> None:
-    """Print them."""
-    for each in shares(path):
-        print(f"\nat {each.budget} evaluations, {each.seeds} seeds: hypervolume over that of the best peer")
-        print_table(each.header, each.rows)
+        rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(found.problems, parts, strict=True)]
+        title = f"Hypervolume over that of the best peer after {budget} evaluations, {len(found.seeds)} seeds"
+        yield runs.Table(title, ["problem", *found.methods], rows)
 
 
 def benchmark() -> runs.Benchmark:
@@ -135,7 +117,8 @@ def benchmark() -> runs.Benchmark:
         list(METHODS),
         SEEDS,
         OUT,
-        table,
+        tables,
+        runs.Axes("volumes", "hypervolume"),
         budget=max(BUDGETS),
         packages=PACKAGES,
     )

@@ -8,7 +8,7 @@ target; what counts is how many evaluations take the others there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from adabkb_service.engine.prior import Around, Prior
 from adabkb_service.engine.space import Space
 from benchmarks.functions import Array, Function
 from benchmarks.outcomes import runs
-from benchmarks.output import RESULTS, print_table
+from benchmarks.output import RESULTS
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator, shifted
 
@@ -79,16 +79,14 @@ class Job:
         return {"best": [float(f"{value:.4g}") for value in best]}
 
 
-def table(path: Path) -> None:
-    """Print how many evaluations take each method to what ``auto`` reaches without a prior, as a share of those that it
+def tables(path: Path) -> Iterator[runs.Table]:
+    """How many evaluations take each method to what ``auto`` reaches without a prior, as a share of those that it
     takes; a problem that a method does not solve within the budget counts as its whole budget."""
-    kept = runs.load(path, "problem")
-    problems = [name for name in PROBLEMS if all((name, method, 0) in kept for method in METHODS)]
-    seeds = [s for s in range(SEEDS) if all((p, m, s) in kept for p in problems for m in METHODS)]
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for count in COUNTS:
         rows, shares = [], []
-        for problem in problems:
-            median = {m: _median([kept[problem, m, seed] for seed in seeds]) for m in METHODS}
+        for problem in found.problems:
+            median = {m: _median(found.of(problem, m)) for m in METHODS}
             if count > len(median["none"]):
                 continue
             target = max(float(median["none"][count - 1]), FLOOR)
@@ -96,9 +94,10 @@ def table(path: Path) -> None:
             shares.append([each / taken[0] for each in taken])
             rows.append([problem, f"{target:.2g}", *map(str, taken)])
         if rows:
-            print(f"\nevaluations to the regret without a prior at {count}, medians of {len(seeds)} seeds")
+            title = f"Evaluations to the regret without a prior at {count}, medians of {len(found.seeds)} seeds"
             means = np.exp(np.log(shares).mean(axis=0))
-            print_table(["problem", "regret", *METHODS], [*rows, ["share", "", *(f"{each:.2f}" for each in means)]])
+            last = ["share", "", *(f"{each:.2f}" for each in means)]
+            yield runs.Table(title, ["problem", "regret", *METHODS], [*rows, last])
 
 
 def _median(found: list[Mapping[str, Any]]) -> Array:
@@ -134,7 +133,8 @@ def benchmark() -> runs.Benchmark:
         list(METHODS),
         SEEDS,
         OUT,
-        table,
+        tables,
+        runs.Axes("best", "regret", y_scale="log"),
         budget=BUDGET,
     )
 

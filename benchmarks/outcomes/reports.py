@@ -27,7 +27,7 @@ from adabkb_service.study.curves import extrapolated
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.curves import MAX_STEPS, TASKS, Parameters, Task
-from benchmarks.output import RESULTS, print_table
+from benchmarks.output import RESULTS
 
 EVALUATIONS = 40
 """Full evaluations that the total number of steps is worth."""
@@ -175,19 +175,17 @@ class Job:
         return {"seconds": round(seconds, 2), "best": shown}
 
 
-def table(path: Path) -> None:
-    """Print how far each method is from the best value that any has found, at shares of the total number of steps."""
-    kept = runs.load(path, "task")
-    methods = [name for name in METHODS if any(method == name for _, method, _ in kept)]
-    tasks = [name for name in TASKS if all((name, method, 0) in kept for method in methods)]
-    seeds = [seed for seed in range(SEEDS) if all((t, m, seed) in kept for t in tasks for m in methods)]
-    if not seeds:
+def tables(path: Path) -> Iterator[runs.Table]:
+    """How far each method is from the best value that any has found, at shares of the total number of steps."""
+    found = runs.comparable(path, TASKS, METHODS, solved="task")
+    if not found.seeds:
         return
-    found = np.array([[[_values(kept[t, m, s]) for s in seeds] for m in methods] for t in tasks])
-    regrets = _regrets(found)
+    methods = found.methods
+    values = np.array([[[_values(run) for run in found.of(t, m)] for m in methods] for t in found.problems])
+    regrets = _regrets(values)
     at = [max(round(share * EVALUATIONS) - 1, 0) for share in SHARES]
-    header = ["mean regret, mean rank at", *(f"{share:.0%}" for share in SHARES), "steps to the end of auto"]
-    ranks = rankdata(found, axis=1).mean(axis=(0, 2))
+    header = ["method", *(f"{share:.0%}" for share in SHARES), "steps to the end of auto"]
+    ranks = rankdata(values, axis=1).mean(axis=(0, 2))
     means = regrets.mean(axis=(0, 2))
     rows = []
     for index, method in enumerate(methods):
@@ -195,8 +193,7 @@ def table(path: Path) -> None:
         end = means[methods.index("auto"), -1] if "auto" in methods else -math.inf
         reached = np.flatnonzero(means[index] <= end).tolist()
         rows.append([method, *shown, f"{(reached[0] + 1) / EVALUATIONS:.0%}" if len(reached) else "not"])
-    print(f"{len(tasks)} tasks, {len(seeds)} seeds")
-    print_table(header, rows)
+    yield runs.Table(f"Mean regret and mean rank at shares of the steps, {found.among}", header, rows)
 
 
 def _values(run: Mapping[str, Any]) -> Array:
@@ -223,7 +220,8 @@ def benchmark() -> runs.Benchmark:
         list(METHODS),
         SEEDS,
         OUT,
-        table,
+        tables,
+        runs.Axes("best", "validation error", x_label="steps, in full evaluations"),
         packages=PACKAGES,
         solved="task",
         between=";",

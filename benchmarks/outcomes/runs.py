@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.output import provenance
+from benchmarks.output import print_table, provenance
 from benchmarks.pool import Runnable, keep_all, rewriting
 
 Key = tuple[str, str, int]
@@ -18,8 +18,29 @@ Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """What runs came to."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """How the course of runs is drawn: the fields of a run, and what they are."""
+
+    y: str
+    y_label: str
+    x: str | None = None
+    """None: the evaluations are counted."""
+    x_label: str = "evaluations"
+    y_scale: str = "linear"
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Methods that solve problems, so many times each, and a table of what came of it."""
+    """Methods that solve problems, so many times each, and tables of what came of it."""
 
     module: str
     """That is run to repeat it."""
@@ -32,8 +53,9 @@ class Benchmark:
     seeds: int
     out: Path
     """The file of its runs."""
-    table: Callable[[Path], None]
-    """Prints the table of a file."""
+    tables: Callable[[Path], Iterable[Table]]
+    """Of the runs of a file."""
+    axes: Axes
     budget: float | None = None
     """Of a run, unless the command has another one; None without any."""
     packages: Mapping[str, Iterable[str]] = field(default_factory=dict)
@@ -63,7 +85,9 @@ class Benchmark:
         ]
         jobs = {self.job(*key, *budget): key for key in keys if key not in done}
         failed = keep_all(list(jobs), given.workers, lambda job, run: self.keep(given.out, jobs[job], run))
-        self.table(given.out)
+        for each in self.tables(given.out):
+            print(f"\n{each.title}")
+            print_table(each.header, each.rows)
         return int(failed > 0)
 
     def _parser(self) -> argparse.ArgumentParser:
@@ -79,6 +103,36 @@ class Benchmark:
         parser.add_argument("--workers", type=int, default=1)
         parser.add_argument("--out", type=Path, default=self.out)
         return parser
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Runs that can be compared: of each method on each problem with each seed."""
+
+    runs: Mapping[Key, Mapping[str, Any]]
+    problems: Sequence[str]
+    methods: Sequence[str]
+    seeds: Sequence[int]
+
+    def of(self, problem: str, method: str) -> list[Mapping[str, Any]]:
+        """One for each seed."""
+        return [self.runs[problem, method, seed] for seed in self.seeds]
+
+    @property
+    def among(self) -> str:
+        """How many they are, in words."""
+        return f"{len(self.problems)} problems, {len(self.seeds)} seeds"
+
+
+def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], solved: str = "problem") -> Found:
+    """The runs of a file that can be compared: those of the methods that it has, on the problems that all of these
+    have solved, with the seeds that all have."""
+    found = load(path, solved)
+    used = [name for name in methods if any(method == name for _, method, _ in found)]
+    both = [name for name in problems if used and all((name, method, 0) in found for method in used)]
+    seeds = sorted({seed for *_, seed in found})
+    shared = [seed for seed in seeds if both and all((name, method, seed) in found for name in both for method in used)]
+    return Found(found, both, used, shared)
 
 
 def load(path: Path, solved: str) -> dict[Key, dict[str, Any]]:

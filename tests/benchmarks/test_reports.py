@@ -11,7 +11,7 @@ from benchmarks.outcomes.curves import MAX_STEPS, TASKS
 
 
 def test_every_method_spends_the_steps_and_stopped_trials_cost_what_they_took(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reports, "EVALUATIONS", 3)
     monkeypatch.setattr(reports, "SEEDS", 1)
@@ -25,5 +25,6 @@ def test_every_method_spends_the_steps_and_stopped_trials_cost_what_they_took(
         run = job.run()
         assert len(run["best"]) == 3
         reports.benchmark().keep(out, (task, method, 0), run)
-    reports.table(out)
-    assert "1 tasks, 1 seeds" in capsys.readouterr().out
+    (table,) = reports.tables(out)
+    assert table.title.endswith("1 problems, 1 seeds")
+    assert [row[0] for row in table.rows] == ["auto", "auto, asha", "tpe, hyperband"]

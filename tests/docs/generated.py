@@ -19,7 +19,7 @@ from adabkb_service.operations.study_figures import of_studies
 from adabkb_service.settings import Settings, table
 from benchmarks import calibration as calibration_benchmark
 from benchmarks import scaling as scaling_benchmark
-from benchmarks.outcomes import objectives as objectives_benchmark
+from benchmarks.outcomes import report as outcomes_report
 from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
@@ -209,12 +209,9 @@ def laboratories() -> str:
     return markdown(sizing_benchmark.NEEDS, sizing_benchmark.needs(measured["postgresql"]))
 
 
-def objectives() -> str:
-    """What several objectives come to, beside other libraries."""
-    found = objectives_benchmark.shares(objectives_benchmark.OUT)
-    return "\n\n".join(
-        f"After {each.budget} evaluations, {each.seeds} seeds:\n\n{markdown(each.header, each.rows)}" for each in found
-    )
+def outcomes(name: str) -> str:
+    """What studies as labs have them come to, from the committed results."""
+    return "\n\n".join(f"{each.title}:\n\n{markdown(each.header, each.rows)}" for each in outcomes_report.tables(name))
 
 
 def _first_line(call: dict[str, str]) -> str:
@@ -235,7 +232,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calls": ("benchmarks.md", calls),
     "processor": ("benchmarks.md", processor),
     "neighbours": ("benchmarks.md", neighbours),
-    "objectives": ("guides/objectives.md", objectives),
+    **{f"outcomes-{name}": ("outcomes.md", partial(outcomes, name)) for name in outcomes_report.MEASURED},
     "sizing": ("sizing.md", sizing),
     "laboratories": ("sizing.md", laboratories),
     "chaos": ("reliability.md", chaos),

@@ -1,0 +1,104 @@
+"""``python -m benchmarks.outcomes.report``: the figures of docs/outcomes.md, from the committed results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from benchmarks.functions import Array
+from benchmarks.outcomes import conditions, constraints, costs, metrics, objectives, priors, reports, runs
+from benchmarks.quality import plots, store
+
+IMAGES = plots.IMAGES
+COLUMNS = 4
+BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
+    "constraints": constraints.benchmark,
+    "metrics": metrics.benchmark,
+    "objectives": objectives.benchmark,
+    "reports": reports.benchmark,
+    "priors": priors.benchmark,
+    "costs": costs.benchmark,
+}
+
+
+MEASURED = ("conditions", *BENCHMARKS)
+
+
+def tables(name: str) -> Iterable[runs.Table]:
+    """What a benchmark came to, by the committed results."""
+    if name == "conditions":
+        return conditions.tables(conditions.OUT)
+    benchmark = BENCHMARKS[name]()
+    return benchmark.tables(benchmark.out)
+
+
+def draw(folder: Path = IMAGES) -> list[Path]:
+    """A figure of each benchmark that has results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    conditional = sorted({problem for problem, *_ in store.load(conditions.OUT).runs})
+    drawn = [
+        plots.figure(
+            store.load(conditions.OUT),
+            conditional,
+            "regret or loss",
+            folder / "outcomes-conditions.png",
+            conditions.FLOOR,
+        )
+    ]
+    for name, make in BENCHMARKS.items():
+        benchmark = make()
+        found = runs.comparable(benchmark.out, benchmark.problems, benchmark.methods, benchmark.solved)
+        if found.seeds:
+            drawn.append(figure(found, benchmark.axes, folder / f"outcomes-{name}.png"))
+    return drawn
+
+
+def figure(found: runs.Found, axes: runs.Axes, path: Path) -> Path:
+    """One panel per problem, a line per method: the median over the seeds, and the quartiles."""
+    rows = -(-len(found.problems) // COLUMNS)
+    colours = {name: "black" if name == found.methods[0] else f"C{i}" for i, name in enumerate(found.methods)}
+    with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
+        whole = Figure(figsize=(2.5 * COLUMNS, 1.9 * rows), layout="constrained")
+        panels = whole.subplots(rows, COLUMNS, squeeze=False).ravel()
+        for panel, problem in zip(panels, found.problems, strict=False):
+            for method in found.methods:
+                _line(panel, found.of(problem, method), axes, colours[method])
+            panel.set(title=problem, yscale=axes.y_scale)
+        for panel in panels[len(found.problems) :]:
+            panel.axis("off")
+        handles = [mpl.lines.Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+        whole.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
+        whole.supxlabel(axes.x_label, fontsize=8)
+        whole.supylabel(axes.y_label, fontsize=8)
+        whole.savefig(path, dpi=110)
+    return path
+
+
+def _line(panel: Any, found: Sequence[Mapping[str, Any]], axes: runs.Axes, colour: str) -> None:
+    """Infinite values, where nothing is found yet, are not drawn."""
+    courses = [_course(run, axes) for run in found]
+    grid = np.unique(np.concatenate([x for x, _ in courses]))
+    grid = grid[(grid >= max(x[0] for x, _ in courses)) & (grid <= min(x[-1] for x, _ in courses))]
+    values = np.array([y[np.searchsorted(x, grid, side="right") - 1] for x, y in courses])
+    lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
+    shown = np.isfinite(median)
+    panel.plot(grid[shown], median[shown], color=colour, linewidth=1.2)
+    shown &= np.isfinite(upper)
+    panel.fill_between(grid[shown], lower[shown], upper[shown], color=colour, alpha=0.12, linewidth=0)
+
+
+def _course(run: Mapping[str, Any], axes: runs.Axes) -> tuple[Array, Array]:
+    """Where a run was, and what it had: (n,) each."""
+    y = np.array([math.inf if value is None else value for value in run[axes.y]], dtype=np.float64)
+    return (np.arange(1.0, len(y) + 1) if axes.x is None else np.array(run[axes.x], dtype=np.float64)), y
+
+
+if __name__ == "__main__":
+    for path in draw():
+        print(path)
