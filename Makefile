@@ -70,6 +70,7 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.constraints
 	@$(BIN)/python -m benchmarks.outcomes.metrics
 	@$(BIN)/python -m benchmarks.outcomes.priors
+	@$(BIN)/python -m benchmarks.outcomes.transfer
 	@$(BIN)/python -m benchmarks.outcomes.costs
 	@$(BIN)/python -m benchmarks.outcomes.objectives
 	@$(BIN)/python -m benchmarks.outcomes.reports

@@ -19,7 +19,8 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.metrics import Measured, Metric
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
-from benchmarks.outcomes.priors import FLOOR, PROBLEMS, SEEDS, point, typical_regret
+from benchmarks.outcomes.priors import PROBLEMS, SEEDS, point, typical_regret
+from benchmarks.outcomes.shares import FLOOR
 from benchmarks.output import RESULTS
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator, shifted

@@ -8,7 +8,7 @@ target; what counts is how many evaluations take the others there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.prior import Around, Prior
 from adabkb_service.engine.space import Space
 from benchmarks.functions import Array, Function
-from benchmarks.outcomes import runs
+from benchmarks.outcomes import runs, shares
 from benchmarks.output import RESULTS
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator, shifted
@@ -38,8 +38,6 @@ COUNTS = (10, 20, 40)
 """Evaluations without a prior whose regret is a target."""
 BUDGET = 2 * max(COUNTS)
 SEEDS = 10
-FLOOR = 1e-3
-"""Of the range of the function on random points: regrets below are alike."""
 SCATTERED = 1000
 """Random points whose median regret is the range."""
 
@@ -80,34 +78,8 @@ class Job:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """How many evaluations take each method to what ``auto`` reaches without a prior, as a share of those that it
-    takes; a problem that a method does not solve within the budget counts as its whole budget."""
-    found = runs.comparable(path, PROBLEMS, METHODS)
-    for count in COUNTS:
-        rows, shares = [], []
-        for problem in found.problems:
-            median = {m: _median(found.of(problem, m)) for m in METHODS}
-            if count > len(median["none"]):
-                continue
-            target = max(float(median["none"][count - 1]), FLOOR)
-            taken = [_evaluations(median[m], target) for m in METHODS]
-            shares.append([each / taken[0] for each in taken])
-            rows.append([problem, f"{target:.2g}", *map(str, taken)])
-        if rows:
-            title = f"Evaluations to the regret without a prior at {count}, medians of {len(found.seeds)} seeds"
-            means = np.exp(np.log(shares).mean(axis=0))
-            last = ["share", "", *(f"{each:.2f}" for each in means)]
-            yield runs.Table(title, ["problem", "regret", *METHODS], [*rows, last])
-
-
-def _median(found: list[Mapping[str, Any]]) -> Array:
-    median: Array = np.median([run["best"] for run in found], axis=0)
-    return median
-
-
-def _evaluations(median: Array, target: float) -> int:
-    reached = np.flatnonzero(median <= target)
-    return int(reached[0]) + 1 if len(reached) else len(median)
+    """How many evaluations take each method to what ``auto`` reaches without a prior."""
+    yield from shares.tables(path, PROBLEMS, METHODS, COUNTS, "without a prior")
 
 
 def typical_regret(function: Function) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.functions import Array
-from benchmarks.outcomes import conditions, constraints, costs, metrics, objectives, priors, reports, runs
+from benchmarks.outcomes import conditions, constraints, costs, metrics, objectives, priors, reports, runs, transfer
 from benchmarks.quality import plots, store
 
 IMAGES = plots.IMAGES
@@ -23,6 +23,7 @@ BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
     "objectives": objectives.benchmark,
     "reports": reports.benchmark,
     "priors": priors.benchmark,
+    "transfer": transfer.benchmark,
     "costs": costs.benchmark,
 }
 

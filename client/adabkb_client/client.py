@@ -127,7 +127,7 @@ class Client:
             options: ``constraints``, ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``,
                 ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``,
                 ``early_stopping``, ``algorithm``, ``tags``, ``metrics``, ``outcome_constraints``, ``objectives``,
-                ``prior``, ``cost``, ``per_cost``: see docs/http.md. None is no limit.
+                ``prior``, ``transfer_from``, ``cost``, ``per_cost``: see docs/http.md. None is no limit.
 
         Returns:
             The study.

@@ -188,6 +188,7 @@ class StudyInfo(StudySummary):
     space_version: int = 1
     defaults: Parameters = field(default_factory=dict)
     prior: dict[str, dict[str, Any]] = field(default_factory=dict)
+    transfer_from: tuple[str, ...] = ()
     cost: str | None = None
     per_cost: bool = False
     cost_spent: float | None = None

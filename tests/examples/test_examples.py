@@ -158,6 +158,12 @@ def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(serv
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.8
 
 
+def test_the_example_with_two_sets_of_images_begins_the_second_study_from_the_first(server: str) -> None:
+    output = finish(start("examples/next_data_set.py", "8", ADABKB_URL=server))
+    assert "The older study first-half counted with a trust of 1 " in output
+    assert float(re.findall(r"best: (\S+)", output)[0]) > 0.9
+
+
 def test_the_example_with_a_budget_of_seconds_ends_when_they_are_spent(server: str) -> None:
     output = finish(start("examples/cheap_first.py", "3", ADABKB_URL=server))
     costs = [float(cost) for cost in re.findall(r"in (\S+) s,", output)]

@@ -113,6 +113,7 @@ CONDITIONS = [
     Defined("Conditions under another profile", {"parameters": CONDITIONAL, "algorithm": {"profile": "paper"}}),
 ]
 
+PRIOR = {"lr": {"around": 0.1, "factor": 2}}
 PRIORS = [
     Defined("A prior on a misspelt parameter", {"prior": {"layer": {"around": 2, "width": 1}}}),
     Defined("A prior without its width", {"prior": {"layers": {"around": 2}}}),
@@ -130,6 +131,18 @@ PRIORS = [
         "A prior under another profile",
         {"prior": {"lr": {"around": 0.1, "factor": 2}}, "algorithm": {"profile": "paper"}},
     ),
+]
+
+OLDER: list[Mistake] = [
+    Defined("An older study that does not exist", {"transfer_from": ["swm"]}),
+    Defined("An older study with too few results", {"transfer_from": ["svm"]}),
+    Defined("An older study of other parameters", {"transfer_from": ["net"]}),
+    Defined("An older study with several objectives", {"transfer_from": ["trade"]}),
+    Defined("An older study twice", {"transfer_from": ["svm", "svm"]}),
+    Defined("Six older studies", {"transfer_from": ["a", "b", "c", "d", "e", "f"]}),
+    Defined("An older study that is no list", {"transfer_from": "svm"}),
+    Defined("An older study together with a prior", {"transfer_from": ["svm"], "prior": PRIOR}),
+    Defined("An older study under another profile", {"transfer_from": ["svm"], "algorithm": {"profile": "paper"}}),
 ]
 
 COSTS: list[Mistake] = [
@@ -254,6 +267,7 @@ SECTIONS: list[Section] = [
     ("Definitions: constraints", "Again only the wrong fields are shown.", CONSTRAINTS),
     ("Definitions: conditions", "The same again.", CONDITIONS),
     ("Definitions: a prior on the optimum", "The same again.", PRIORS),
+    ("Definitions: older studies", "The same again.", OLDER),
     ("Definitions: cost", "The same again.", COSTS),
     ("Definitions: settings and algorithm", "Again only the wrong fields are shown.", SETTINGS),
     ("Definitions: studies that exist", "The limits of a study can be changed, and its space edited.", CHANGES),

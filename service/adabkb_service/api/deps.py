@@ -19,9 +19,8 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 
 from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import SMALL
-from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
+from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, STUDY_ID
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
-from adabkb_service.contract.study import STUDY_ID
 from adabkb_service.errors import FieldError, Invalid, StudyNotFound
 from adabkb_service.operations.service import Service
 from adabkb_service.study.request import Answer, Key, Outcome

@@ -21,6 +21,12 @@ def create_study(
     definition: Annotated[
         Path, typer.Argument(help="JSON file with the definition, - for stdin", allow_dash=True, show_default=False)
     ],
+    transfer_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STUDY", help="an older study whose results it begins from; may be repeated", show_default=False
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a study from its definition, the body of POST /v1/studies.
@@ -36,6 +42,8 @@ def create_study(
         fail(f"cannot read the definition from {source} ({error.strerror}); give a file, or - for standard input")
     except ValueError as error:
         fail(f"cannot read the definition from {source}, which is no JSON ({error}); see adabkb study create --help")
+    if transfer_from is not None and isinstance(body, dict):
+        body["transfer_from"] = transfer_from
     study = server.post("/studies", body)
     show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 
@@ -55,6 +63,8 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
             f"of comparable runs, {probability:.0%} still gained more than 1% of the range of results within as many "
             "further evaluations"
         )
+    if older := found.get("transfer_from"):
+        lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:
         lines.append(f"constraints: {', '.join(found['constraints'])}")
     show(found, "\n".join(lines), as_json=as_json)

@@ -17,6 +17,7 @@ from adabkb_service.contract.objectives import Objective
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.stop import Stop
+from adabkb_service.contract.transfer import OlderStudies
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, StudyState, TrialState
 
@@ -226,6 +227,7 @@ class Study(StudySummary):
     metrics: Annotated[list[str], Field(exclude_if=not_, description="what each result measures beside its value")] = []
     outcome_constraints: Annotated[list[OutcomeConstraint], Field(exclude_if=not_)] = []
     prior: Annotated[Beliefs, Field(exclude_if=not_)] = {}
+    transfer_from: OlderStudies = []
     model: ModelSummary
     created_at: datetime
     updated_at: datetime

@@ -54,6 +54,14 @@ class Decision(Answer):
             "times the probability that the point keeps them, and null while no result does"
         ),
     ]
+    trust: Annotated[
+        dict[str, float] | None,
+        Field(
+            exclude_if=lambda value: value is None,
+            description="how much each older study counted, by its id: 0 for not at all, 1 if differences are as large "
+            "as there; only in studies with transfer_from",
+        ),
+    ] = None
     in_words: Annotated[str, Field(description="why this point, in a sentence or two")]
 
 

@@ -38,6 +38,7 @@ MOST_CHOICES = 1000
 FEWEST_ULPS = 16
 """Least step of a float, in units in the last place of its bounds: with smaller ones values would fall together."""
 LONGEST_TEXT = 1000
+STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 LONGEST_CHOICE = 16
 """Largest length of a choice that is a list."""
 MOST_TAGS = 64
@@ -73,6 +74,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+StudyId = Annotated[str, StringConstraints(pattern=STUDY_ID)]
 Constant = Annotated[float, Field(ge=1e-30, le=1e30)]
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
 Scalar = Annotated[bool | SafeInteger | Number | Text | None, Field(union_mode="smart")]

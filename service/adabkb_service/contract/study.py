@@ -10,7 +10,6 @@ from typing import Annotated, Any, Self
 from pydantic import (
     MISSING,
     Field,
-    StringConstraints,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -36,12 +35,14 @@ from adabkb_service.contract.parameters import (
     Name,
     Parameter,
     Positive,
+    StudyId,
     Tags,
     Whole,
 )
 from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
 from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
 from adabkb_service.contract.stop import Stop
+from adabkb_service.contract.transfer import OlderStudies, check_transfer
 from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Metric
@@ -73,15 +74,12 @@ CANNOT_COMBINE = (
 CANNOT_CONSTRAIN = "cannot be kept by this algorithm; the profile auto can keep them"
 CANNOT_BOUND = "cannot go with constraints on parameters; measure what those compare as a metric and bound it here"
 CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alone; keep one of the two"
-STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
 class StudyDefinition(Body):
     """A study as its creator describes it."""
 
-    id: (
-        Annotated[str, StringConstraints(pattern=STUDY_ID), Field(description="drawn by the server if absent")] | None
-    ) = None
+    id: Annotated[StudyId, Field(description="drawn by the server if absent")] | None = None
     objectives: Annotated[
         Objectives,
         Field(description="several objectives in place of a direction: metrics of the results", exclude_if=not_),
@@ -135,6 +133,7 @@ class StudyDefinition(Body):
 
     cost: Annotated[CostSource, Field(exclude_if=not_)] = None
     per_cost: Annotated[bool, Field(description="suggest by the gain per cost", exclude_if=not_)] = False
+    transfer_from: OlderStudies = Field(default_factory=list)
 
     @field_validator(*ALONE)
     @classmethod
@@ -234,6 +233,12 @@ class StudyDefinition(Body):
                 raise PydanticCustomError("prior", PRIOR_NEEDS_AUTO)
             check_prior(prior, parameters)
         return prior
+
+    @field_validator("transfer_from")
+    @classmethod
+    def _can_transfer(cls, studies: list[str], info: ValidationInfo) -> list[str]:
+        check_transfer(studies, info.data)
+        return studies
 
     @model_validator(mode="after")
     def _cost_fits(self) -> Self:

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 from adabkb_service.contract.early_stopping import EarlyStopping
-from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.parameters import STUDY_ID, Parameter
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
-from adabkb_service.contract.study import STUDY_ID
 from adabkb_service.engine.wording import nearest
 from adabkb_service.errors import LONGEST_VALUE, shortened, shown
 

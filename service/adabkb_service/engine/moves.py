@@ -37,6 +37,8 @@ class Suggestion(Generic[S]):
     capped: bool
     """Whether the refinement ended at a limit on its steps, and not by its own rule."""
     phase: Phase = "search"
+    trust: tuple[float, ...] = ()
+    """In each older study that the search begins from; empty if none counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,7 @@ class Model:
                 suggestion.phase,
                 self._expected(suggestion.point),
                 self.fixed,
+                self._trust(suggestion.trust),
             )
             self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
             if time.monotonic() > until:
@@ -161,6 +162,11 @@ class Model:
             return None
         (found,) = self.predict(point[None])
         return found if found.is_finite else None
+
+    def _trust(self, trust: Sequence[float]) -> dict[str, float] | None:
+        """By older study; None of a study without any."""
+        older = self.definition.transfer_from
+        return dict(zip(older, trust or [0.0] * len(older), strict=True)) if older else None
 
     def prepare(self) -> None:
         """Do the work ahead that the next result needs, for the present state and for those after the decisions."""

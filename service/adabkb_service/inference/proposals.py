@@ -107,6 +107,8 @@ class Proposal:
     """What the model predicted there, by the results alone; None where it cannot."""
     fixed: dict[str, Any] | None = None
     """Values that some parameters had to have."""
+    trust: dict[str, float] | None = None
+    """In each older study that the search begins from; None without any."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.contract.transfer import snapshots_of
+from adabkb_service.engine.auto import config as auto
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
@@ -20,7 +24,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
         created: the event of its creation, which has its space as it was then; None where it was not edited.
     """
     definition = definition_of(study.definition if created is None else created.payload["definition"])
-    space, config = definition.space(), definition.config(study.engine_revision)
+    space, config = definition.space(), _config(definition, study, created)
     policy = policy_of(config)
     state = policy.start(space, config, study.seed)
     counts_moved = study.engine_revision >= COUNTS_MOVED_SINCE
@@ -50,7 +54,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     model = start(study, log[0])
     model.accept(log[: study.folded])
     model.cells = cells
-    space, config = model.dataset.space, model.definition.config(study.engine_revision)
+    space, config = model.dataset.space, _config(model.definition, study, log[0])
     record = model.dataset.record()
     model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
     model.saved_seq, model.saved_dictionary = study.folded, frozenset(dictionary)
@@ -58,3 +62,13 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     model.has_moved = study.model is None or study.model.get("position", model.position) != model.position
     model.prepared = False
     return model
+
+
+def _config(definition: StoredDefinition, study: StudyRow, created: EventRow | None) -> Any:
+    """The configuration of the engine, with what the event of a study's creation says of older ones."""
+    config = definition.config(study.engine_revision)
+    older = [] if created is None else snapshots_of(created.payload)
+    if not older or not isinstance(config, auto.Config):
+        return config
+    names = [axis.name for axis in definition.space().axes]
+    return replace(config, older=tuple(each.older(names) for each in older))

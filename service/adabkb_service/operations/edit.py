@@ -39,6 +39,10 @@ HAS_PRIOR = (
     f"cannot be edited with a prior, which is about the space as it was; {INSTEAD} (a study without a prior could be "
     "edited)"
 )
+HAS_OLDER = (
+    f"cannot be edited with transfer_from, as what was taken over is about the space as it was; {INSTEAD} (a study "
+    "without transfer_from could be edited)"
+)
 NO_DEFAULT = (
     "is missing: the value that the new parameter {name} had in the trials so far, with which their results count on"
 )
@@ -104,6 +108,8 @@ def _check_study(definition: StoredDefinition) -> None:
         detail = COMPARES.format(rule=rule.rule)
     elif definition.prior:
         detail = HAS_PRIOR
+    elif definition.transfer_from:
+        detail = HAS_OLDER
     if detail is not None:
         raise Invalid([FieldError("/parameters", detail, "cannot_edit")])
 

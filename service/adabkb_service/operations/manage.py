@@ -19,8 +19,10 @@ from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.transfer import Snapshot
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.errors import (
+    Contention,
     FieldError,
     Forbidden,
     Invalid,
@@ -32,6 +34,7 @@ from adabkb_service.errors import (
 from adabkb_service.operations.edit import edit
 from adabkb_service.operations.read import Page
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.transfer import snapshots
 from adabkb_service.storage import events, grants, idempotency, studies
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import EventRow, StudyRow
@@ -62,11 +65,13 @@ def create(
         StudyExists: the id is taken by another definition; the message says what differs, if the caller may know.
         Forbidden: the caller's token is for studies of other ids.
         QuotaExceeded: the caller has as many studies as the token allows, or as much in them.
+        Invalid: it cannot begin from the older studies that it names.
     """
     return again(_create, service, definition, key, caller)
 
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
+    older = snapshots(service, definition, key, caller)
     with service.database.writing() as connection:
         if known := recall(connection, key, answers.Study):
             return known
@@ -75,30 +80,42 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
         if existing is not None:
             _check_visible(connection, existing, caller)
             _check_same(existing, definition)
-        study = existing or _new(definition, now)
-        if existing is None:
-            _check_reached(study.id, caller)
-            check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
-            studies.create(connection, study)
-            if caller.user is not None:
-                grants.replace(connection, study.id, {caller.user: "own"})
-            payload = {"definition": study.definition, "seed": study.seed}
-            events.add(connection, [EventRow(study.id, 1, "created", None, payload, now)])
-            write_cells(connection, study.id, NEW_TREE)
+        study = existing or _add(connection, _created(definition, older, now), caller)
         outcome = Outcome(lifecycle.full(study), created=existing is None)
         if key is not None:
             idempotency.add(connection, [kept(key, study.id, outcome, now)])
     return outcome
 
 
-def _new(definition: StudyDefinition, now: datetime) -> StudyRow:
-    """The row of a new study."""
-    payload = {
+def _add(connection: Connection, created: EventRow, caller: Caller) -> StudyRow:
+    """The row of a new study after its first event, stored."""
+    study = log.begin(created.study_id, created)
+    _check_reached(study.id, caller)
+    check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
+    studies.create(connection, study)
+    if caller.user is not None:
+        grants.replace(connection, study.id, {caller.user: "own"})
+    events.add(connection, [created])
+    write_cells(connection, study.id, NEW_TREE)
+    return study
+
+
+def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) -> EventRow:
+    """The first event of a new study.
+
+    Raises:
+        Contention: there are no snapshots, as there was such a study a moment ago.
+    """
+    if definition.transfer_from and not older:
+        raise Contention("The study was deleted meanwhile; try again.")
+    payload: dict[str, Any] = {
         "definition": definition.model_dump(mode="json"),
         "seed": secrets.randbelow(2**31) if definition.seed is None else definition.seed,
     }
+    if older:
+        payload["older"] = [each.model_dump(mode="json") for each in older]
     study_id = definition.id or f"study-{secrets.token_hex(6)}"
-    return log.begin(study_id, EventRow(study_id, 1, "created", None, payload, now))
+    return EventRow(study_id, 1, "created", None, payload, now)
 
 
 def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:

@@ -127,6 +127,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
         "phase": point.phase,
         "expected": None if point.expected is None else point.expected.as_json(),
         "fixed": point.fixed,
+        **({} if point.trust is None else {"trust": point.trust}),
     }
     draft.record("suggested", payload, number)
     return leases.give(draft, number, body.lease_seconds)

@@ -82,6 +82,7 @@ def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.
         capped=event.payload["capped"],
         distance=distance,
         gain=gain,
+        trust=event.payload.get("trust"),
         in_words=_in_words(event, told, distance),
     )
 
@@ -130,9 +131,17 @@ def _in_words(event: EventRow, best: dict[str, Any] | None, distance: float | No
         sentences.append(f"The model expected {expected['mean']:.4g} ± {expected['std']:.2g} there{so_far}.")
         if (probability := expected.get("feasible_probability")) is not None:
             sentences.append(f"The point keeps all outcome constraints with probability {probability:.2g}.")
+    sentences += [_of_older(study, trust) for study, trust in payload.get("trust", {}).items()]
     if distance is not None:
         sentences.append(f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range.")
     return " ".join(sentences)
+
+
+def _of_older(study: str, trust: float) -> str:
+    """How much an older study counted, for people."""
+    if trust == 0.0:
+        return f"The older study {study} did not count."
+    return f"The older study {study} counted with a trust of {trust:.2g} (with 1, differences are as large as there)."
 
 
 def _listed(fixed: Mapping[str, object]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
@@ -73,6 +74,22 @@ def best(connection: Connection, study_id: str, *, maximize: bool, but: Collecti
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else ObservationRow(*row)
+
+
+def best_and_others(connection: Connection, study_id: str, *, maximize: bool, count: int) -> list[ObservationRow]:
+    """By number, observations that are not excluded: the best ones, and about as many others, spread over all; so many
+    of either at most, and fewer where they are large."""
+    query = select(observations).where(observations.c.study_id == study_id, observations.c.excluded.is_(False))
+    last = select(func.coalesce(func.max(observations.c.seq), 0)).where(observations.c.study_id == study_id)
+    every = connection.execute(last).scalar_one() // count + 1
+    value, large = observations.c.value, (observations.c.parameters,)
+    best = (value.desc() if maximize else value, observations.c.seq)
+    portion_of = partial(portions.portion, connection, row=ObservationRow, large=large, limit=count)
+    found = [
+        *portion_of(query, order=best).rows,
+        *portion_of(query.where(observations.c.seq % every == 0), order=(observations.c.seq,)).rows,
+    ]
+    return sorted({row.seq: row for row in found}.values(), key=lambda row: row.seq)
 
 
 def counting_after(connection: Connection, study_id: str, seq: int, *, but: Collection[int]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from adabkb_service.contract import attributes
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.log import apply, begin
@@ -99,6 +100,7 @@ def replayed(study_id: str, log: Collection[EventRow]) -> LoggedStudy:
         raise ValueError("the log does not begin with the creation of the study")
     try:
         logged = LoggedStudy(begin(study_id, first))
+        snapshots_of(first.payload)
     except (KeyError, TypeError) as error:
         raise ValueError(f"event 1 (created) cannot be read: {error}") from error
     for event in list(log)[1:]:

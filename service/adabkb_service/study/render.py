@@ -144,6 +144,7 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
         metrics=[metric.name for metric in definition.metrics_with_bounds if not metric.goal],
         outcome_constraints=definition.outcome_constraints,
         prior=definition.prior,
+        transfer_from=definition.transfer_from,
         model=model_summary(row),
         created_at=row.created_at,
         updated_at=row.updated_at,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.tree import Box, whole
 from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.space import Space
+
+if TYPE_CHECKING:
+    from adabkb_service.engine.auto.transferred import OlderMean
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class Config:
 
     prior: Prior | None = None
     """On the optimum: where the user thinks it is."""
+    older: tuple[Older, ...] = ()
+    """Studies that the search begins from."""
     per_cost: bool = False
     """Whether the search looks for the largest gain per cost, which is one of the metrics."""
     cost_budget: float | None = None
@@ -87,6 +94,14 @@ class Problem:
     def domain(self) -> Domain:
         """The axes by kind."""
         return Domain(self.space)
+
+    @cached_property
+    def older(self) -> tuple[OlderMean, ...]:
+        """The means of older studies, learned when they are first needed."""
+        # Only those who decide need it: not the contract, which needs the configuration.
+        from adabkb_service.engine.auto.transferred import learned  # noqa: PLC0415
+
+        return tuple(learned(each, self.domain) for each in self.config.older)
 
     @property
     def has_several(self) -> bool:

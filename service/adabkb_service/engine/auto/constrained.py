@@ -16,8 +16,7 @@ from scipy.optimize import minimize
 
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.per_cost import PerCost
-from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.tilted import Tilted
+from adabkb_service.engine.auto.transferred import Single
 from adabkb_service.engine.auto.tree import INFEASIBLE, Tree, box_of
 from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.randomness import uniforms
@@ -57,7 +56,7 @@ def feasible_candidates(feasible: Feasible, found: Array, around: Array | None, 
 
 
 def feasible_ends(
-    domain: Domain, view: Surrogate | Tilted | PerCost, beta: float, feasible: Feasible, starts: Array, ends: Array
+    domain: Domain, view: Single | PerCost, beta: float, feasible: Feasible, starts: Array, ends: Array
 ) -> Array:
     """The ends of ascents, (k, d), that are feasible, and those of ascents along the boundary in place of the others.
 
@@ -135,7 +134,7 @@ def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple
     return tree.mark(np.array([tree.cell(key) for key in infeasible], dtype=np.int32), INFEASIBLE), infeasible
 
 
-def _slide(view: Surrogate | Tilted | PerCost, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
+def _slide(view: Single | PerCost, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
     """The end, (d,), of an ascent of f~ from a feasible start along the axes that move, within the constraints up to
     the accuracy of SLSQP."""
     margins = MARGIN * feasible.scales

@@ -23,11 +23,13 @@ from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted, is_trusted
+from adabkb_service.engine.auto.transferred import Single, Transferred, transferred
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.metrics import Metric
 
 Array = NDArray[np.float64]
 V = TypeVar("V", Surrogate, View)
+W = TypeVar("W", Surrogate, Surrogate | Transferred)
 
 FAILED_QUANTILE = 0.25
 """Quantile of the results so far that a failed point counts as."""
@@ -98,11 +100,12 @@ def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out:
         for metric, measured in zip(state.problem.config.metrics, state.metrics, strict=True)
         if metric.is_bounded
     )
-    own: Surrogate | Tilted | Scalarised
+    own: Single | Scalarised
     if state.problem.has_several:
         own = scalarised(state, lambda each: _of_metric(each, out))
     else:
-        own = _believing(state, _with_failures_imputed(objective, warp, values, out.failed))
+        known = _with_older(state) if objective is state.surrogate else objective  # a restart looks elsewhere
+        own = _believing(state, _with_failures_imputed(known, warp, values, out.failed))
     given: View = own
     if bounded:
         given = Constrained(own, bounded)
@@ -111,15 +114,24 @@ def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out:
     return Imagined(given, _imagined(given, state, out.pending))
 
 
-def _believing(state: State, posterior: Surrogate) -> Surrogate | Tilted:
+def _with_older(state: State) -> Surrogate | Transferred:
+    """The posterior of a state with what older studies say, while it is given all rows exactly."""
+    record, older = state.record, state.problem.older
+    if not older or state.checkpoint.dictionary is not None:
+        return state.surrogate
+    return transferred(state.surrogate, record.positions, state.warp.forward(record.values), older)
+
+
+def _believing(state: State, posterior: Single) -> Single:
     """With the prior on the optimum, if there is one and the results speak for it."""
     space, config = state.problem.space, state.problem.config
     if config.prior is None or not is_trusted(space, config.prior, ranked(config.metrics, state.record)):
         return posterior
+    assert isinstance(posterior, Surrogate), "a study has a prior on the optimum or older studies"
     return Tilted(posterior, space, config.prior)
 
 
-def _per_cost(state: State, view: Surrogate | Tilted) -> PerCost:
+def _per_cost(state: State, view: Single) -> PerCost:
     """With what evaluations cost by the results so far, of which there are some."""
     config = state.problem.config
     (measured,) = (each for each, metric in zip(state.metrics, config.metrics, strict=True) if metric.is_cost)
@@ -155,7 +167,7 @@ def _imagined(view: V, state: State, points: Array) -> V:
     return view
 
 
-def _with_failures_imputed(view: Surrogate, warp: Warp, values: Array, failed: Array) -> Surrogate:
+def _with_failures_imputed(view: W, warp: Warp, values: Array, failed: Array) -> W:
     """The posterior with the failed points as vague results on the worse side of these results, (n,)."""
     if not len(failed):
         return view

@@ -27,6 +27,7 @@ from adabkb_service.engine.auto.per_cost import PerCost
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted
+from adabkb_service.engine.auto.transferred import Single, Transferred
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -73,7 +74,7 @@ class Constrained:
     """A posterior of the objective under bounds of metrics. It has the methods of ``Surrogate`` that the search needs:
     mean and deviation are the objective's, the upper confidence bound is the index."""
 
-    objective: Surrogate | Tilted | Scalarised
+    objective: Single | Scalarised
     bounded: tuple[Bounded, ...]
     width: float = WIDTHS[0]
     """w."""
@@ -118,7 +119,7 @@ class Constrained:
         return np.array(values), np.array(gradients)
 
 
-View = Surrogate | Tilted | PerCost | Scalarised | Constrained
+View = Single | PerCost | Scalarised | Constrained
 """What the search sees."""
 
 
@@ -132,9 +133,9 @@ def in_turn(view: View, seed: int, step: int) -> View:
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
         case PerCost():
             own = in_turn(view.objective, seed, step)
-            assert isinstance(own, Surrogate | Tilted)
+            assert isinstance(own, Surrogate | Tilted | Transferred)
             return replace(view, objective=own)
-        case Tilted():
+        case Tilted() | Transferred():
             return view.of_step(step)
         case Scalarised():
             return view.towards(seed, step)
@@ -146,20 +147,26 @@ def objective_of(view: View) -> Surrogate | None:
     own = view.objective if isinstance(view, Constrained | PerCost) else view
     if isinstance(own, Scalarised):
         return None
-    return own.posterior if isinstance(own, Tilted) else own
+    return own.posterior if isinstance(own, Tilted | Transferred) else own
 
 
 def favoured(view: View, draw: tuple[int, int]) -> list[Array]:
     """Positions, (k, d) each, that a prior favours, from draws by (seed, step)."""
     own = view.objective if isinstance(view, Constrained | PerCost) else view
-    return [own.candidates(draw)] if isinstance(own, Tilted) else []
+    return [own.candidates(draw)] if isinstance(own, Tilted | Transferred) else []
+
+
+def trust_of(view: View) -> tuple[float, ...]:
+    """In each older study, (J,); empty if none counts."""
+    own = view.objective if isinstance(view, Constrained | PerCost) else view
+    return tuple(own.trust.tolist()) if isinstance(own, Transferred) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class IndexBound:
     """The index as a refinement needs it; see ``refine.Bound``."""
 
-    view: Tilted | PerCost | Scalarised | Constrained
+    view: Tilted | Transferred | PerCost | Scalarised | Constrained
     beta: float
 
     def value(self, x: Array) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import lbfgs
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.tilted import Tilted
+from adabkb_service.engine.auto.transferred import Single
 from adabkb_service.engine.auto.warp import Warp
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ class PerCost:
     """A posterior whose upper confidence bound is the index per cost. It has the methods of ``Surrogate`` that the
     search needs; the mean is the posterior's, the deviation is divided as the gain is."""
 
-    objective: Surrogate | Tilted
+    objective: Single
     cost: Cost
     share: float
     """a."""

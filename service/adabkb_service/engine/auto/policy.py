@@ -40,7 +40,7 @@ from adabkb_service.engine.auto.handed_out import (
 from adabkb_service.engine.auto.learning import learn, learns_next, prepare, prepared_alike
 from adabkb_service.engine.auto.likelihood import FEWEST
 from adabkb_service.engine.auto.objectives import best_row, contenders
-from adabkb_service.engine.auto.outcomes import IndexBound, View, in_turn
+from adabkb_service.engine.auto.outcomes import IndexBound, View, in_turn, trust_of
 from adabkb_service.engine.auto.refine import TOLERANCE, UpperBound, cells_changed, refine
 from adabkb_service.engine.auto.report import (
     cell_indices,
@@ -110,7 +110,7 @@ def suggestions_within(
         beta = betas.beta(step, several=state.problem.has_several)
         point = within.exact(_largest(state, seen, beta, _best_within(state, seen, within), out, within))
         phase = _phase(state, best_row(state, seen), point, beta)
-        yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase)
+        yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase, trust=trust_of(seen))
         out = out.pending_too(point)
         search = search.pending_too(state, out.pending)
 
@@ -173,7 +173,7 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     best = best_row(state, view)
     target = _largest(state, view, beta, None if best is None else record.positions[best], out)
     found = _refined(state, view, beta, target, out)
-    return replace(found, phase=_phase(state, best, found.point, beta))
+    return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
 
 def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:

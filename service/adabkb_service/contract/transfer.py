@@ -1,0 +1,98 @@
+"""Older studies that a new one learns from, field ``transfer_from``; and what is kept of each: a snapshot in the event
+of the new study's creation, so that the older ones may go on, change or be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import not_
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.faults import SPARING
+from adabkb_service.contract.parameters import MOST_PARAMETERS, Body, Name, Number, StudyId
+from adabkb_service.engine.older import Older
+
+MOST_STUDIES = 5
+MOST_POINTS = 100
+"""Of a snapshot."""
+MOST_NUMBERS = 5000
+"""Coordinates of a snapshot."""
+NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
+WITH_PRIOR = "cannot go with a prior yet; give one of the two"
+TWICE = "has {study} twice; name each study once"
+
+OlderStudies = Annotated[
+    list[StudyId],
+    Field(
+        max_length=MOST_STUDIES,
+        description="studies whose results the search begins from, as far as they agree with the new ones",
+        exclude_if=not_,
+    ),
+    SPARING,
+]
+"""By their ids."""
+Position = Annotated[float, Field(ge=0, le=1)]
+
+
+class Snapshot(Body):
+    """What is kept of an older study: some of its points, as the new study's space has them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    study: StudyId
+    parameters: Annotated[list[Name], Field(min_length=1, max_length=MOST_PARAMETERS)]
+    """That both studies have."""
+    points: Annotated[list[list[Position]], Field(min_length=1, max_length=MOST_POINTS)]
+    """Positions along these parameters' axes."""
+    outputs: Annotated[list[Number], Field(min_length=1, max_length=MOST_POINTS)]
+    """The results there, warped as the model's are: larger is better."""
+
+    def older(self, names: Sequence[str]) -> Older:
+        """As the engine takes it, in a space whose axes have these names.
+
+        Raises:
+            ValueError: it does not go with them, or contradicts itself.
+        """
+        if unknown := set(self.parameters) - set(names):
+            raise ValueError(f"the snapshot of {self.study!r} has parameters that do not vary: {sorted(unknown)}")
+        if len(set(self.parameters)) < len(self.parameters):
+            raise ValueError(f"the snapshot of {self.study!r} has a parameter twice")
+        if len(self.points) != len(self.outputs) or any(len(point) != len(self.parameters) for point in self.points):
+            raise ValueError(f"the snapshot of {self.study!r} lacks numbers")
+        axes = tuple(map(names.index, self.parameters))
+        return Older(self.study, axes, tuple(map(tuple, self.points)), tuple(self.outputs))
+
+
+def check_transfer(studies: Sequence[str], definition: Mapping[str, Any]) -> None:
+    """Refuse what does not go with older studies.
+
+    Args:
+        studies: their ids.
+        definition: the fields of the new one that are sound.
+
+    Raises:
+        PydanticCustomError: it does not.
+    """
+    if not studies:
+        return
+    if twice := next((study for index, study in enumerate(studies) if study in studies[:index]), None):
+        raise PydanticCustomError("duplicate", TWICE, {"study": repr(twice)})
+    if not isinstance(definition.get("algorithm"), AutoProfile | None):
+        raise PydanticCustomError("transfer", NEEDS_AUTO)
+    if definition.get("prior"):
+        raise PydanticCustomError("transfer", WITH_PRIOR)
+
+
+def snapshots_of(created: Mapping[str, Any]) -> list[Snapshot]:
+    """Those in the payload of a ``created`` event; none of a study without older ones.
+
+    Raises:
+        ValueError: they are not those of the definition, or of no use.
+    """
+    found = [Snapshot.model_validate(each) for each in created.get("older", [])]
+    if [each.study for each in found] != created["definition"].get("transfer_from", []):
+        raise ValueError("the snapshots of older studies are not those that the definition names")
+    return found

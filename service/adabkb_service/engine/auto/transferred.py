@@ -1,0 +1,195 @@
+"""The posterior with what older studies say as its prior mean, as the search sees it.
+
+The objective is taken to be
+
+    f(x) = sum over older studies of t_j m_j(x) + g(x),
+
+where m_j is the posterior mean of an older study's results and g what is left, with the kernel and the mean of the new
+study's own model. The *trust* t_j >= 0 is learned from the new results y, (n,), alone. With P = (K + N)^-1 it minimises
+
+    (y - M t)' P (y - M t) + RIDGE |t - 1|^2,
+
+and it is kept if the results predict each other better with it. The error at each one, given the others, is
+e(t) = P (y - M t) / diag P, and with v(t) = sum of e_i^2 P_ii the likelihood of the results left out has to rise,
+(n / 2) log (v(0) / v(t)), by more than one per study with trust (Akaike's criterion); else no study counts. So one that
+misleads is dropped after few results, and one that agrees stays as long as it says more than the results. The variance
+of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") weigh models by errors on results left out, too.
+
+The first point is that of every study, so that there is something to compare with; the second is where the older ones
+expect most. Prediction, certificate and recommendation rest on the study's own results alone, as with a prior on the
+optimum (``tilted``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from adabkb_service.engine.auto import lbfgs, likelihood, surrogate
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.kernel import Kernel
+from adabkb_service.engine.auto.likelihood import Evidence
+from adabkb_service.engine.auto.surrogate import Surrogate
+from adabkb_service.engine.auto.tilted import Tilted
+from adabkb_service.engine.older import Older
+from adabkb_service.engine.randomness import uniforms
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+RIDGE = 0.1
+"""Strength of the belief in a trust of 1, in results."""
+EVIDENCE = 1.0
+"""What each study has to raise the log-likelihood of the results by."""
+SMALLEST = 1e-4
+"""Added to v: below it all errors are alike."""
+PRIOR = 1.0
+"""Added to v, so that a few results do not leave too little of the variance."""
+BEST = 5
+"""Points of an older study that are among the candidates of each search."""
+STREAM = 1 << 33
+"""Added to steps, so that these draws are not those of other candidates."""
+ITERATIONS = 40
+
+
+@dataclass(frozen=True)
+class OlderMean:
+    """The posterior mean of an older study's results along the axes that both studies have."""
+
+    axes: NDArray[np.int64]
+    """(s,) of the new study."""
+    posterior: Surrogate
+    best: Array
+    """(k, s) positions of its best results."""
+
+    def mean(self, positions: Array) -> Array:
+        """m at positions (k, d) of the new space, shape (k,)."""
+        return self.posterior.mean(positions[:, self.axes].copy())
+
+    def mean_and_gradient(self, positions: Array) -> tuple[Array, Array]:
+        """m, (k,), and its gradient in the new space, (k, d)."""
+        value, slope = self.posterior.ucb_and_gradient(positions[:, self.axes].copy(), 0.0)
+        gradient = np.zeros(positions.shape)
+        gradient[:, self.axes] = slope
+        return value, gradient
+
+
+def learned(older: Older, domain: Domain) -> OlderMean:
+    """The posterior mean of an older study, its hyperparameters learned from what is known of it."""
+    axes, positions, outputs = np.array(older.axes), np.array(older.positions), np.array(older.outputs)
+    start, categorical = likelihood.prior(len(axes)), domain.categorical[axes]
+    evidence = Evidence(positions, outputs, np.zeros(len(outputs)), categorical)
+    found = likelihood.learn(evidence, [start]) if len(outputs) >= likelihood.FEWEST else start
+    noises = np.full(len(outputs), found.noise_ratio)
+    kernel = Kernel(found.lengthscales, categorical)
+    posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
+    return OlderMean(axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
+
+
+@dataclass(frozen=True, slots=True)
+class Transferred:
+    """A posterior of what the older studies leave, and these. It has the methods of ``Surrogate`` that the search
+    needs."""
+
+    posterior: Surrogate
+    """Of g."""
+    older: tuple[OlderMean, ...]
+    trust: Array
+    """t, one per older study."""
+
+    def mean(self, positions: Array) -> Array:
+        """As ``Surrogate.mean``."""
+        return self.posterior.mean(positions) + self._expected(positions)
+
+    def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
+        """As ``Surrogate.mean_and_std``."""
+        mean, deviation = self.posterior.mean_and_std(positions)
+        return mean + self._expected(positions), deviation
+
+    def ucb(self, positions: Array, beta: float) -> Array:
+        """As ``Surrogate.ucb``."""
+        return self.posterior.ucb(positions, beta) + self._expected(positions)
+
+    def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
+        """As ``Surrogate.ucb_and_gradient``."""
+        value, gradient = self.posterior.ucb_and_gradient(positions, beta)
+        for trust, each in self._trusted:
+            expected, slope = each.mean_and_gradient(positions)
+            value, gradient = value + trust * expected, gradient + trust * slope
+        return value, gradient
+
+    def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Transferred:
+        """As ``Surrogate.condition``."""
+        left = None if outputs is None else outputs - self._expected(positions)
+        return replace(self, posterior=self.posterior.condition(positions, left, noise_ratios))
+
+    def candidates(self, draw: tuple[int, int]) -> Array:
+        """Positions, (k, d), of the best results of the older studies; along axes that these do not have, drawn."""
+        d = len(self.posterior.kernel.lengthscales)
+        count = sum(len(each.best) for _, each in self._trusted)
+        found = uniforms(draw[0], STREAM + draw[1], count * d).reshape(count, d)
+        first = 0
+        for _, each in self._trusted:
+            found[first : first + len(each.best), each.axes] = each.best
+            first += len(each.best)
+        return found
+
+    def ascend(self, starts: Array, beta: float, free: Bools) -> Array:
+        """Maxima near some positions, (k, d), along the free axes of each, (k, d): see ``lbfgs.maxima``."""
+        return lbfgs.maxima(lambda positions: self.ucb_and_gradient(positions, beta), starts, free, ITERATIONS)
+
+    def of_step(self, step: int) -> Surrogate | Transferred:
+        """As decision ``step``, counted from 0, has it."""
+        return self if step else self.posterior
+
+    @property
+    def _trusted(self) -> list[tuple[float, OlderMean]]:
+        return [(t, each) for t, each in zip(self.trust.tolist(), self.older, strict=True) if t]
+
+    def _expected(self, positions: Array) -> Array:
+        """sum of t m, (k,)."""
+        return sum((trust * each.mean(positions) for trust, each in self._trusted), np.zeros(len(positions)))
+
+
+Single = Surrogate | Tilted | Transferred
+"""One objective as the search sees it."""
+
+
+def transferred(
+    own: Surrogate, positions: Array, outputs: Array, older: Sequence[OlderMean]
+) -> Surrogate | Transferred:
+    """A posterior given rows exactly, with older studies as far as they are to be trusted.
+
+    Args:
+        own: given the rows alone.
+        positions, outputs: the rows, (n, d) and (n,).
+        older: the means of the older studies, J of them.
+    """
+    means = np.array([each.mean(positions) for each in older]).T.reshape(len(outputs), len(older))
+    trust, left = _trust(own, means, outputs)
+    if not trust.any():
+        return own
+    weights = own.factor.T @ (own.factor @ (outputs - means @ trust))
+    return Transferred(replace(own, variance=own.variance * left, weights=weights), tuple(older), trust)
+
+
+def _trust(own: Surrogate, means: Array, outputs: Array) -> tuple[Array, float]:
+    """t, (J,), from the older means at the rows, (n, J), and the outputs, (n,); and the share of variance it leaves."""
+    n, studies = means.shape
+    if n <= 1:  # nothing to compare yet
+        return np.full(studies, 1.0 / studies), 1.0
+    whitened = own.factor @ np.column_stack([outputs, means])
+    ridge = math.sqrt(RIDGE)
+    A = np.vstack([whitened[:, 1:], ridge * np.eye(studies)])
+    trust, _ = nnls(A, np.append(whitened[:, 0], np.full(studies, ridge)))
+    errors = (own.factor.T @ whitened) / np.sqrt(np.einsum("ij,ij->j", own.factor, own.factor))[:, None]
+    left = errors[:, 0] - errors[:, 1:] @ trust
+    before, after = (SMALLEST + float(each @ each) for each in (errors[:, 0], left))
+    if n / 2.0 * math.log(before / after) <= EVIDENCE * np.count_nonzero(trust):
+        return np.zeros(studies), 1.0
+    return trust, min((PRIOR + after) / (PRIOR + before), 1.0)

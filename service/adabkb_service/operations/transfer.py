@@ -1,0 +1,145 @@
+"""The snapshots of older studies that a new one begins from, made when it is created: at most so many points of each,
+in coordinates of the new space, with results in the units of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from adabkb_service.access.caller import Caller
+from adabkb_service.contract import answers
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.contract.transfer import MOST_NUMBERS, MOST_POINTS, Snapshot
+from adabkb_service.engine.auto import warp
+from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.space import Space
+from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import grants, observations, studies
+from adabkb_service.storage.rows import ObservationRow, StudyRow
+from adabkb_service.study.request import Key, recall
+
+Array = NDArray[np.float64]
+
+FEWEST_RESULTS = 4
+"""Of an older study within the new space."""
+LOOKED_AT = 500
+"""Best results of an older study, and about as many others, that a snapshot is made from."""
+DIGITS = 6
+"""Decimal digits of a coordinate and of an output."""
+
+UNKNOWN = "is no study that you may read; name one that GET /v1/studies lists, or leave it out"
+SEVERAL = "has several objectives, and none that could stand for this study's; leave it out"
+NOTHING_SHARED = (
+    "has no parameter in common with this study (of the same name and kind, and not fixed); leave it out, or name the "
+    "parameters alike"
+)
+TOO_FEW = (
+    "has too few results within the space of this study ({count}, and {fewest} are needed); leave it out, or widen the "
+    "space"
+)
+
+
+def snapshots(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> list[Snapshot]:
+    """Of the older studies that a definition names, as they are now; none if it is answered without them, since the
+    study exists or the key was used, as the older ones need not exist then.
+
+    Raises:
+        Invalid: one is not to be read by the caller, or of no use; one fault per study.
+    """
+    if not definition.transfer_from:
+        return []
+    with service.database.reading() as connection:
+        if recall(connection, key, answers.Study):
+            return []
+        if definition.id is not None and studies.find(connection, definition.id) is not None:
+            return []
+        return _snapshots(connection, definition, caller)
+
+
+def _snapshots(connection: Connection, definition: StudyDefinition, caller: Caller) -> list[Snapshot]:
+    made = [_snapshot(connection, study_id, definition, caller) for study_id in definition.transfer_from]
+    faults = [
+        FieldError(f"/transfer_from/{index}", each, "transfer")
+        for index, each in enumerate(made)
+        if isinstance(each, str)
+    ]
+    if faults:
+        raise Invalid(faults)
+    return [each for each in made if isinstance(each, Snapshot)]
+
+
+def _snapshot(connection: Connection, study_id: str, new: StudyDefinition, caller: Caller) -> Snapshot | str:
+    """The snapshot of a study, or why there is none."""
+    study = studies.find(connection, study_id)
+    if study is None or not _may_read(connection, study_id, caller):
+        return UNKNOWN
+    older = definition_of(study.definition)
+    if older.objectives:
+        return SEVERAL
+    kinds = {each.name: each.kind for each in older.parameters}
+    shared = [each.name for each in new.parameters if each.kind == kinds.get(each.name) and each.kind != "fixed"]
+    if not shared:
+        return NOTHING_SHARED
+    points, values = _results(connection, study, older, new, shared)
+    if len(points) < FEWEST_RESULTS:
+        return TOO_FEW.format(count=len(points), fewest=FEWEST_RESULTS)
+    results = older.sign * np.array(values)
+    rows = _chosen(results, min(MOST_POINTS, MOST_NUMBERS // len(shared)))
+    outputs = warp.fit(results[rows]).forward(results[rows])
+    return Snapshot(
+        study=study_id, parameters=shared, points=[points[row] for row in rows], outputs=outputs.round(DIGITS).tolist()
+    )
+
+
+def _may_read(connection: Connection, study_id: str, caller: Caller) -> bool:
+    if caller.is_admin:
+        return True
+    return caller.reaches(study_id) and bool(grants.of_user(connection, study_id, caller.user or ""))
+
+
+def _results(
+    connection: Connection, study: StudyRow, older: StoredDefinition, new: StudyDefinition, shared: list[str]
+) -> tuple[list[list[float]], list[float]]:
+    """Positions along the shared axes, and values, of results that lie in both spaces as they are now."""
+    space, was = new.space(), older.space()
+    rests = zip(space.axes, space.activity.rest.tolist(), strict=True)
+    axes = [(axis, rest) for axis, rest in rests if axis.name in shared]
+    points, values = [], []
+    for row in observations.best_and_others(connection, study.id, maximize=older.sign > 0, count=LOOKED_AT):
+        position = _position(row, was, axes)
+        if position is not None and row.value is not None:
+            points.append(position)
+            values.append(row.value)
+    return points, values
+
+
+def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -> list[float] | None:
+    """The position of a result along some axes, at rest along those that are inactive there; None outside."""
+    point = was.present(row.parameters)
+    if point is None:
+        return None
+    if not all(_holds(axis, point[axis.name]) for axis, _ in axes if axis.name in point):
+        return None
+    exact = [axis.encode(point[axis.name]) if axis.name in point else rest for axis, rest in axes]
+    return [round(min(max(each, 0.0), 1.0), DIGITS) for each in exact]
+
+
+def _holds(axis: Axis, value: Any) -> bool:
+    """Whether a value lies on an axis, or between two of its values."""
+    return axis.problem(value) is None if isinstance(axis, ChoiceAxis) else axis.low <= value <= axis.high
+
+
+def _chosen(results: Array, count: int) -> list[int]:
+    """Rows, rising: the best ones and, to the same number, others evenly from the rest."""
+    if len(results) <= count:
+        return list(range(len(results)))
+    order = np.argsort(-results, kind="stable")
+    best, rest = order[: count // 2], np.sort(order[count // 2 :])
+    others = rest[np.linspace(0, len(rest) - 1, count - len(best)).astype(int)]
+    chosen: list[int] = np.sort(np.concatenate([best, others])).tolist()
+    return chosen
