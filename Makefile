@@ -7,6 +7,7 @@ PAGES := mkdocs.yml $(shell find docs deploy examples benchmarks/results client/
 export NO_MKDOCS_2_WARNING := 1
 PEERS := .venv/.peers
 RESULTS := benchmarks/results
+ADVISORIES := pypi
 FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations/test_observe.py tests/operations/test_limits.py \
 	tests/operations/test_correct.py tests/engine/test_policies.py tests/engine/auto/test_policy.py tests/storage/conformance
 
@@ -55,9 +56,13 @@ attack: $(STAMP)  ## everything that an attacker tries, also what takes long (ab
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py \
 		tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
 
-audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (fails if one cannot be looked up)
+audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (fails if one cannot be looked up; ADVISORIES=osv asks OSV)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
-	@.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
+	@.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off \
+		--vulnerability-service $(ADVISORIES) 2>.venv-audit/told; ended=$$?; cat .venv-audit/told >&2; \
+		test $$ended -eq 0 || grep -q '^Found ' .venv-audit/told || echo "error: the pins were not compared, as nothing is known of them from here." \
+		"pip-audit asks the JSON API of PyPI itself, whatever index pip has; a proxy that only lets packages through answers 'not found' there." \
+		"make audit ADVISORIES=osv asks the API of OSV. Run it where one of the two can be reached." >&2; exit $$ended
 
 bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
 	@$(BIN)/python -m benchmarks.speed
