@@ -21,7 +21,9 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
+from tests.processes import without_privileges
 from tests.servers import ADABKB, server_on, server_process, serving
+from tests.storage.test_read_only import set_writable
 from tests.waiting import PATIENCE, wait_for
 
 KEY = {"Idempotency-Key": "k-1"}
@@ -76,12 +78,24 @@ def test_a_full_disk(tmp_path: Any) -> None:
         check_recovery(api, url)
 
 
+def test_a_disk_that_becomes_read_only(tmp_path: Path) -> None:
+    """As after an error of the disk: no write to an open file succeeds, and none can be opened to write."""
+    url = f"sqlite:///{tmp_path}/adabkb.db"
+    with server_process(url, (*without_privileges(), *ADABKB)) as server, client(server.address) as api:
+        _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, most))
+        set_writable(tmp_path, False)
+        check_outage(api, "disk")
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        set_writable(tmp_path, True)
+        check_recovery(api, url)
+
+
 def test_a_server_does_not_start_on_what_it_cannot_write_and_says_so(sqlite_template: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(sqlite_template, tmp_path / "adabkb.db"))
     path.chmod(0o444)
     tmp_path.chmod(0o555)
-    as_anybody = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
-    command = [*as_anybody, *ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{path}"]
+    command = [*without_privileges(), *ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{path}"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     tmp_path.chmod(0o755)
     assert ended.returncode == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.errors import Busy
+from adabkb_service.errors import Busy, Unavailable
 from adabkb_service.storage import group_commit
 from adabkb_service.storage.database import Database
 from tests.waiting import PATIENCE, wait_for
@@ -19,9 +20,9 @@ Work = Callable[[sa.Connection], int]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Database:
-    """A database with a table of numbers."""
-    opened = Database(f"sqlite:///{tmp_path}/numbers.db", lock_seconds=PATIENCE)
+def database(sqlite_template: Path, tmp_path: Path) -> Database:
+    """A database with a table of numbers, too."""
+    opened = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'numbers.db')}", lock_seconds=PATIENCE)
     with opened.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
     return opened
@@ -90,6 +91,17 @@ def test_a_part_that_fails_is_undone_alone(database: Database) -> None:
     outcomes = at_once(database, [insert(1), fail, insert(2)])
     assert [type(outcome.exception()) for outcome in outcomes] == [type(None), ZeroDivisionError, type(None)]
     assert numbers(database) == [1, 2]
+
+
+def test_a_part_that_finds_a_connection_which_only_reads_ends_the_others_with_it(database: Database) -> None:
+    def find(connection: sa.Connection) -> int:
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+        return insert(7)(connection)
+
+    outcomes = at_once(database, [insert(1), find, insert(2)])
+    assert [type(outcome.exception()) for outcome in outcomes] == [Unavailable] * 3
+    assert database.write(insert(3)) == 3, "by another connection"
+    assert numbers(database) == [3]
 
 
 def test_a_writer_that_waits_too_long_is_busy_and_writes_nothing(database: Database) -> None:

@@ -13,7 +13,6 @@ a limited idle time.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -21,31 +20,16 @@ from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import (
-    ArgumentError,
-    DatabaseError,
-    DBAPIError,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    OperationalError,
-)
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
 
-from adabkb_service.errors import (
-    LONGEST_VALUE,
-    AdaBKBError,
-    Busy,
-    Contention,
-    SchemaMismatch,
-    Unavailable,
-    shortened,
-)
+from adabkb_service.errors import LONGEST_VALUE, Busy, SchemaMismatch, Unavailable, shortened
 from adabkb_service.storage.group_commit import Turns
 from adabkb_service.storage.rows import JsonText
 from adabkb_service.storage.sqlite_file import SqliteFile
+from adabkb_service.storage.translation import replace_if_read_only, translated
 
 T = TypeVar("T")
 
@@ -53,10 +37,6 @@ CONNECTIONS_KEPT = 10
 HOLDER_SECONDS = 1.0
 """How long a writing transaction on PostgreSQL may be idle, since it holds the lock of a study. No transaction of the
 service waits for a computation."""
-
-MET_ANOTHER = {"40001", "40P01", "25P03"}
-"""SQLSTATE of a serialization failure, of a deadlock, and of a transaction that was idle for too long."""
-LOCK_TIMEOUT = "55P03"
 
 OURS = {"studies", "trials", "observations", "events"}
 """Tables that the service's database has in every version of its schema."""
@@ -187,7 +167,7 @@ class Database:
         except PoolTimeout as error:
             raise Busy("All connections to the database are in use; try again.") from error
         except DBAPIError as error:
-            ours = _translation(error)
+            ours = translated(error)
             if isinstance(ours, Unavailable):
                 self.trouble = ours.detail
             if ours is None:
@@ -221,8 +201,11 @@ def _engine(url: URL, lock_seconds: float, connections: int, file: SqliteFile | 
     }
     if file is None:
         options = f"-c synchronous_commit=on -c lock_timeout={int(lock_seconds * 1000)}"
-        return create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
+        engine = create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
+        event.listen(engine, "handle_error", replace_if_read_only)
+        return engine
     engine = create_engine(url, **pool, connect_args={"timeout": lock_seconds})
+    event.listen(engine, "handle_error", replace_if_read_only)
     event.listen(engine, "do_connect", lambda *_: file.create())
     event.listen(engine, "connect", _sqlite_preparation(url.database or "", lock_seconds, file))
     event.listen(engine, "begin", _begin_sqlite)
@@ -277,23 +260,3 @@ def _check_ours(file: str, found: set[str]) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     write = connection.get_execution_options().get(_WRITE, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-
-def _told(error: str) -> str:
-    """What may be told to anybody: without addresses and names, which PostgreSQL has before the cause, and quotes."""
-    first = (error.splitlines() or [""])[0].rpartition(" failed: ")[2]
-    return re.sub(r'"[^"]*"', "it", first)
-
-
-def _translation(error: DBAPIError) -> AdaBKBError | None:
-    """The service's error for an error of the database; None for a mistake of the service itself."""
-    state = getattr(error.orig, "sqlstate", None)
-    if isinstance(error, IntegrityError) or state in MET_ANOTHER:
-        return Contention("Another request wrote the same at the same moment; try again.")
-    if state == LOCK_TIMEOUT or "database is locked" in str(error.orig):
-        return Busy("The database is busy with other writers; try again.")
-    # SQLite has no class of its own for a damaged file.
-    if isinstance(error, OperationalError | InterfaceError | InternalError) or type(error) is DatabaseError:
-        cause = _told(str(error.orig)) or type(error.orig).__name__
-        return Unavailable(f"The database cannot be used ({cause}); try again later.")
-    return None

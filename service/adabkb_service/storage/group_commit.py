@@ -117,4 +117,6 @@ def _do(part: _Part, connection: Connection, *, is_alone: bool) -> None:
         savepoint.commit()
     except Exception as error:
         part.error = error
+        if connection.invalidated:
+            raise  # with the connection the transaction is over, for all parts
         savepoint.rollback()
