@@ -1,8 +1,9 @@
 """Drills, on both databases, while workers work: a backup and its restore, servers replaced one after the other, a
-database that is newer than the server, and the way back."""
+migration that only adds, a database that is newer than the server, and the way back."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from alembic.config import Config
 from typer.testing import CliRunner
 
 from adabkb_client import Client, Float, Study, Trial
@@ -137,6 +139,65 @@ def test_backup_restore_and_replacing_one_server_after_the_other_under_load(lab:
     assert before.items() <= saved.items() <= after.items(), "as of one moment in between"
     check_sound(lab.url)
     check_sound(restored)
+
+
+ADDS = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{head}.1"
+down_revision = "{head}"
+
+def upgrade():
+    with op.batch_alter_table("studies") as table:
+        table.add_column(sa.Column("mood", sa.String(), nullable=True))
+    study = sa.ForeignKey("studies.id", ondelete="CASCADE")
+    op.create_table("moods", sa.Column("study_id", sa.String(), study, primary_key=True))
+"""
+
+
+@contextmanager
+def newer_version(folder: Path) -> Iterator[None]:
+    """What is called meanwhile is of a version that has one migration more, which only adds."""
+    original = migration.config
+    revisions = f"{original().get_main_option('script_location')}/versions"
+    (folder / "adds.py").write_text(ADDS.format(head=migration.head()))
+
+    def with_it() -> Config:
+        config = original()
+        config.set_main_option("path_separator", "os")
+        config.set_main_option("version_locations", f"{revisions}{os.pathsep}{folder}")
+        return config
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migration, "config", with_it)
+        migration.head.cache_clear()
+        try:
+            yield
+        finally:
+            migration.head.cache_clear()
+
+
+def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> None:
+    def ready(address: str) -> bool:
+        return httpx.get(f"{address}/readyz").status_code == 200
+
+    with working(lab):
+        lab.after_some_results()
+        with newer_version(tmp_path):
+            asked = CliRunner().invoke(adabkb, ["doctor", "--database", lab.url])
+            assert (asked.exit_code, "adabkb migrate; its servers may go on meanwhile" in asked.output) == (1, True)
+            command("migrate", "--database", lab.url)
+            lab.replace(1)  # by a server of the newer version
+        assert ready(lab.addresses[0]), "a server of the older version, which has not been replaced"
+        lab.after_some_results()
+        lab.replace(1)  # by one of the older version again
+        assert ready(lab.addresses[1])
+        lab.after_some_results()
+    copied = f"sqlite:///{tmp_path}/copied.db"
+    refused = CliRunner().invoke(adabkb, ["copy", lab.url, copied])
+    assert (refused.exit_code, "Install that version" in refused.output) == (1, True), "it would lack what was added"
+    check_sound(lab.url)
 
 
 def test_a_newer_database_is_refused_with_the_remedy_and_the_backup_from_before_serves(

@@ -40,6 +40,10 @@ def migrated(migrated_url: str) -> Iterator[Database]:
     opened.close()
 
 
+def revision_of(kept: Path) -> str:
+    return kept.name.removesuffix(".db.gz")
+
+
 def reflected(connection: sa.Connection) -> dict[str, object]:
     """The schema as the database itself describes it."""
     inspector = sa.inspect(connection)
@@ -130,7 +134,7 @@ def test_downgrading_leaves_nothing_behind(migrated: Database) -> None:
         assert reflected(connection) == {}
 
 
-@pytest.fixture(params=KEPT, ids=lambda path: path.name.split(".")[0])
+@pytest.fixture(params=KEPT, ids=revision_of)
 def kept(request: pytest.FixtureRequest) -> Path:
     """A database of each schema that ever landed."""
     path: Path = request.param
@@ -139,13 +143,13 @@ def kept(request: pytest.FixtureRequest) -> Path:
 
 def test_every_version_has_its_kept_database() -> None:
     script = ScriptDirectory.from_config(migration.config())
-    assert [path.name.split(".")[0] for path in KEPT] == sorted(each.revision for each in script.walk_revisions())
+    assert [revision_of(path) for path in KEPT] == sorted(each.revision for each in script.walk_revisions())
 
 
 def test_an_upgraded_study_has_its_rules_an_identity_and_its_checkpoint_apart(
     database: Database, kept: Path, tmp_path: Path
 ) -> None:
-    revision, before = kept.name.split(".")[0], kept_rows(kept, tmp_path)
+    revision, before = revision_of(kept), kept_rows(kept, tmp_path)
     go_to(database, revision)
     put(database, before)
     migration.upgrade(database)
@@ -166,7 +170,7 @@ def test_an_upgraded_study_has_its_rules_an_identity_and_its_checkpoint_apart(
 
 
 def test_an_upgraded_study_is_as_far_as_its_log_says(database: Database, kept: Path, tmp_path: Path) -> None:
-    go_to(database, kept.name.split(".")[0])
+    go_to(database, revision_of(kept))
     put(database, kept_rows(kept, tmp_path))
     migration.upgrade(database)
     with database.reading() as connection:
@@ -180,7 +184,7 @@ def test_an_upgraded_study_is_as_far_as_its_log_says(database: Database, kept: P
 def test_a_database_that_is_upgraded_and_downgraded_again_is_as_it_was(
     database: Database, kept: Path, tmp_path: Path
 ) -> None:
-    revision = kept.name.split(".")[0]
+    revision = revision_of(kept)
     go_to(database, revision)
     put(database, kept_rows(kept, tmp_path))
     before, schema = content(database), described(database)

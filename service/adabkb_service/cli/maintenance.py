@@ -102,14 +102,15 @@ def backup(
     part.unlink(missing_ok=True)
     with opened(url, existing=True) as source:
         with source.reading() as connection:
-            older = migration.current(connection) if migration.standing(connection) == "older" else None
-        if older is not None and not source.is_sqlite:
+            is_other = migration.standing(connection) in ("older", "extended")
+            other = migration.current(connection) if is_other else None
+        if other is not None and not source.is_sqlite:
             fail(
-                f"the database's schema ({older}) is older than this version's ({migration.head()}); back it up with "
+                f"the database's schema ({other}) is not this version's ({migration.head()}); back it up with "
                 "pg_dump, or with the version of adabkb-service that made it"
             )
         copied = None
-        if older is None:
+        if other is None:
             copied = _saved(source, part)
         else:
             copying.duplicate(source, part)
@@ -118,16 +119,16 @@ def backup(
         for old in sorted(folder.glob("adabkb-????????T??????.??????Z.db"))[:-keep]:
             old.unlink()
     if copied is None:
-        what = f"{file} holds the database with its schema as it is ({older}); the next step is adabkb migrate."
+        what = f"{file} holds the database with its schema as it is ({other}); this version's is {migration.head()}."
     else:
         what = f"{file} holds {copied['studies']} studies with {copied['events']} events."
-    show(copied or {"schema": older}, what, as_json=as_json)
+    show(copied or {"schema": other}, what, as_json=as_json)
 
 
 def _saved(source: Database, file: Path) -> dict[str, int]:
     """The number of copied rows, by table."""
     with opened(f"sqlite:///{file}") as target:
-        migration.require(source)
+        migration.require(source, exactly=True)
         migration.upgrade(target)
         return copying.copy(source, target)
 
@@ -162,7 +163,7 @@ def copy(
 def _copied(source_url: str, target_url: str) -> dict[str, int]:
     """The number of copied rows, by table."""
     with opened(source_url, existing=True) as source, opened(target_url) as target:
-        migration.require(source)
+        migration.require(source, exactly=True)
         if found := copying.row_counts(target):
             fail(
                 f"the database {target.url.database} is not empty: it has rows in {_told(found)}; a copy brings its "

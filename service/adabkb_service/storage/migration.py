@@ -1,4 +1,9 @@
-"""Schema versions: that of the database, that of this code, and the migration from one to the other."""
+"""Schema versions: that of the database, that of this code, and the migration from one to the other.
+
+A revision that only adds to the one before has its number with a point: 0012.1 adds to 0012. Code of the older one goes
+on with it, so the servers need not stop for it. It may add indexes, columns that are null or have a default in the
+database, and tables whose rows go with those that they refer to.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,11 @@ PACKAGE = Path(__file__).parents[1]
 # An arbitrary key of a PostgreSQL advisory lock, which lets servers migrate one after the other.
 ADVISORY_LOCK = 0xADAB_4B
 
-Standing = Literal["empty", "current", "older", "newer"]
+Standing = Literal["empty", "current", "older", "extended", "newer"]
+"""Extended: newer code has only added to it."""
+
+USABLE: tuple[Standing, ...] = ("current", "extended")
+"""What servers of this code work on."""
 
 
 def config() -> Config:
@@ -53,7 +62,14 @@ def standing(connection: Connection) -> Standing:
     if revision is None:
         return "older" if inspect(connection).has_table("studies") else "empty"
     known = {script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()}
-    return "older" if revision in known else "newer"
+    if revision in known:
+        return "older"
+    return "extended" if _adds_to(revision, head()) else "newer"
+
+
+def _adds_to(revision: str, older: str) -> bool:
+    """Whether code of the older revision goes on with this one."""
+    return revision.partition(".")[0] == older.partition(".")[0]
 
 
 def upgrade(database: Database) -> None:
@@ -68,7 +84,7 @@ def upgrade(database: Database) -> None:
             # A migration may be idle between statements for longer than other transactions. It locks no study.
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
-        if standing(connection) == "newer":
+        if standing(connection) in ("extended", "newer"):
             raise SchemaMismatch(_newer(connection))
         target = config()
         target.attributes["connection"] = connection
@@ -76,7 +92,8 @@ def upgrade(database: Database) -> None:
 
 
 def prepare(database: Database) -> None:
-    """Create the schema in an empty database, and refuse one of another version. Servers call this when they start.
+    """Create the schema in an empty database, and refuse one of another version, unless it has only been added to.
+    Servers call this when they start.
 
     Raises:
         SchemaMismatch: the database has another version; the message names the remedy.
@@ -86,25 +103,29 @@ def prepare(database: Database) -> None:
         if found == "newer":
             raise SchemaMismatch(_newer(connection))
         if found == "older":
-            raise SchemaMismatch(
-                f"The database's schema ({current(connection)}) is older than this server's ({head()}). "
-                "Back it up, then run: adabkb migrate"
-            )
+            raise SchemaMismatch(_older(current(connection)))
     if found == "empty":
         upgrade(database)
 
 
-def require(database: Database) -> None:
+def require(database: Database, *, exactly: bool = False) -> None:
     """Refuse a database of another version or without tables. Commands that need existing data call this.
+
+    Args:
+        database: what they work on.
+        exactly: refuse it also if it has only been added to, since a copy would lack what was added.
 
     Raises:
         SchemaMismatch: the database has another version or no tables; the message names the remedy.
     """
     with database.reading() as connection:
-        if standing(connection) == "empty":
+        found = standing(connection)
+        if found == "empty":
             raise SchemaMismatch(
                 "This is not a database of adabkb-service: it has none of its tables. Name another one."
             )
+        if exactly and found == "extended":
+            raise SchemaMismatch(_newer(connection))
     prepare(database)
 
 
@@ -116,6 +137,14 @@ def rewrite(database: Database) -> None:
     """
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
+
+
+def _older(revision: str | None) -> str:
+    meanwhile = "; its servers may go on meanwhile" if revision is not None and _adds_to(head(), revision) else ""
+    return (
+        f"The database's schema ({revision}) is older than this version's ({head()}). "
+        f"Back it up, then run: adabkb migrate{meanwhile}"
+    )
 
 
 def _newer(connection: Connection) -> str:
