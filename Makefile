@@ -8,6 +8,7 @@ export NO_MKDOCS_2_WARNING := 1
 PEERS := .venv/.peers
 RESULTS := benchmarks/results
 ADVISORIES := pypi
+SERVERS := 2 4
 FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations/test_observe.py tests/operations/test_limits.py \
 	tests/operations/test_correct.py tests/engine/test_policies.py tests/engine/auto/test_policy.py tests/storage/conformance
 
@@ -82,8 +83,9 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 	@$(BIN)/python -m benchmarks.outcomes.report
 
-bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs; writes benchmarks/results/{service,neighbours,sizing}.json
-	@$(BIN)/python -m benchmarks.service
+bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs, what a lost one costs; writes benchmarks/results/{service,neighbours,sizing,lost}.json
+	@$(BIN)/python -m benchmarks.service --servers $(SERVERS)
+	@$(BIN)/python -m benchmarks.service.lost --servers $(SERVERS)
 	@$(BIN)/python -m benchmarks.service.neighbours
 	@$(BIN)/python -m benchmarks.service.sizing
 

@@ -47,7 +47,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"writes nothing; implies {' '.join(QUICK)}")
     parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=list(BACKENDS))
     parser.add_argument("--clients", nargs="+", type=int, default=[1, 8, 32])
-    parser.add_argument("--servers", type=int, default=1, help="on PostgreSQL, also so many at once")
+    parser.add_argument("--servers", nargs="+", type=int, default=[1], help="on PostgreSQL, also so many at once")
     parser.add_argument("--results", type=int, default=100, help="of each study")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True, help="Optuna beside it")
@@ -71,7 +71,7 @@ def measured(databases: Mapping[str, Fresh], options: argparse.Namespace) -> lis
         {"backend": backend, "servers": servers, "clients": clients, "routing": routing}
         for backend in databases
         for clients in options.clients
-        for servers in sorted({1, 1 if backend == "sqlite" else options.servers})
+        for servers in sorted({1, *(() if backend == "sqlite" else options.servers)})
         for routing in (("any", "study") if servers > 1 else ("any",))
     ]
     settings = [Setting(cell["servers"], cell["clients"], options.results, cell["routing"]) for cell in cells]

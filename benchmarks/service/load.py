@@ -3,7 +3,8 @@
 A process of their own, with a thread and a kept connection per client and server, and no more HTTP than that takes:
 what the clients use of the machine the server does not have. As our own client does, each call carries an idempotency
 key, and is made again when the server asks for it; that time counts. With several servers each call goes to one of them
-by chance (``any``), or all calls about a study go to the same one (``study``), as a load balancer can arrange.
+by chance (``any``), or all calls about a study go to the same one (``study``), as a load balancer can arrange; when
+that one is gone, to the next one.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Worker:
         self._number = number
         self._clients = clients
         self._servers = [HTTPConnection(urlsplit(address).netloc, timeout=60) for address in addresses]
+        self._lost: set[HTTPConnection] = set()
         self._routing = routing
         self._chance = random.Random(number)
 
@@ -57,13 +59,14 @@ class Worker:
         """A suggestion and its result."""
         study = f"/v1/studies/{study}"
         asked = time.perf_counter()
-        (trial,) = self._post(f"{study}/suggest", {"count": 1, "worker": f"worker-{self._number}"})["trials"]
+        answer = self._post(f"{study}/suggest", {"count": 1, "worker": f"worker-{self._number}"})
+        (trial,) = answer["trials"]
         suggested = time.perf_counter()
         time.sleep(self._evaluation)
         result = {"trial": trial["number"], "value": value(trial["parameters"]), "attempt": trial["attempt"]}
         told = time.perf_counter()
         self._post(f"{study}/observe", result)
-        return Pair(asked, suggested, told, time.perf_counter())
+        return Pair(asked, suggested, told, time.perf_counter(), answer["degraded"])
 
     def leased(self, study: str) -> Json:
         """A trial that is not evaluated."""
@@ -95,6 +98,9 @@ class Worker:
                 server.request("POST", path, json.dumps(body).encode(), headers)
                 response = server.getresponse()
                 answer: Json = json.loads(response.read())
+            except ConnectionRefusedError:  # the server is gone
+                self._lost.add(server)
+                continue
             except ConnectionError:  # the server has closed a connection that was idle for some seconds
                 server.close()
                 continue
@@ -109,7 +115,13 @@ class Worker:
         if self._routing == "any":
             return self._chance.choice(self._servers)
         study = path.split("/")[3:4]  # none where one is created
-        return self._servers[zlib.crc32("".join(study).encode()) % len(self._servers)]
+        first = home("".join(study), len(self._servers))
+        return next(server for server in self._servers[first:] + self._servers[:first] if server not in self._lost)
+
+
+def home(study: str, servers: int) -> int:
+    """Which of the servers keeps a study's model, as long as it is there."""
+    return zlib.crc32(study.encode()) % servers
 
 
 class Meter:

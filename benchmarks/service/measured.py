@@ -20,6 +20,8 @@ class Pair:
     suggested: float
     told: float
     observed: float
+    degraded: bool = False
+    """Whether the suggestion is a stand-in for one of the model."""
 
 
 def summary(pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -57,11 +57,17 @@ def measured(command: Sequence[str]) -> dict[str, Any]:
 
 def megabytes(address: str) -> float:
     """Memory of a server's processes, shared pages counted once."""
+    server = listening(address)
+    processes = [server, *server.children(recursive=True)]
+    return float(sum(process.memory_full_info().pss for process in processes)) / 2**20
+
+
+def listening(address: str) -> psutil.Process:
+    """The server's own process."""
     port = urlsplit(address).port
     (server,) = (
         process
         for process in psutil.Process().children()
         if any(held.laddr.port == port for held in process.net_connections() if held.status == psutil.CONN_LISTEN)
     )
-    processes = [server, *server.children(recursive=True)]
-    return float(sum(process.memory_full_info().pss for process in processes)) / 2**20
+    return server
