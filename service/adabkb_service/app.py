@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
@@ -139,6 +140,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.gate = gate
     app.state.study_metrics = settings.study_metrics
     app.state.streams = streams
+    app.state.large_bodies = CapacityLimiter(1)
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)

@@ -7,7 +7,9 @@ import logging
 import stat
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from adabkb_service.api import body
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage import portions
@@ -143,6 +146,27 @@ except MemoryError:
 def test_a_model_process_has_so_much_memory_and_lives_on_when_it_wants_more() -> None:
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.split() == ["refused", str(20.0 * 2**17)]
+
+
+def test_large_bodies_are_worked_on_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that small requests share the interpreter with one of them, and not with all."""
+    at_work, most = Counter[str](), Counter[str]()
+    parse = body.parse
+
+    def counted(raw: bytes) -> object:
+        at_work["bodies"] += 1
+        most["bodies"] = max(most["bodies"], at_work["bodies"])
+        try:
+            return parse(raw)
+        finally:
+            at_work["bodies"] -= 1
+
+    monkeypatch.setattr(body, "parse", counted)
+    large = {**DEFINITION, "comment": "a" * body.SMALL, "parameters": [{"name": str(i)} for i in range(20_000)]}
+    with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, ThreadPoolExecutor(4) as threads:
+        refused = list(threads.map(lambda _: httpx.post(f"{address}/v1/studies", json=large, timeout=60), range(8)))
+    assert [answer.status_code for answer in refused] == [422] * 8
+    assert most["bodies"] == 1
 
 
 def test_a_deep_document_and_a_hundred_thousand_parameters_are_refused_soon(tmp_path: Path) -> None:

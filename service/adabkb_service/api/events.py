@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
@@ -19,7 +19,6 @@ from adabkb_service.contract import history
 from adabkb_service.contract.requests import Listing
 from adabkb_service.errors import StudyNotFound
 from adabkb_service.operations import export, read
-from adabkb_service.operations.read import Page
 from adabkb_service.operations.service import Service
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
@@ -44,42 +43,62 @@ def list_events(
 ) -> Listing[history.Event] | Response:
     """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
     after = page.after if last_event_id is None else last_event_id
-    found = read.list_events(service, study_id, after, page.limit)
     if STREAM in request.headers.get("accept", ""):
         streams: Streams = request.app.state.streams
         streams.check()
-        stream = _stream(streams, service, study_id, found, after, page.limit)
+        first = _section(service, study_id, after, page.limit)
+        stream = _stream(streams, service, study_id, first, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
+    found = read.list_events(service, study_id, after, page.limit)
     return Listing(items=found.items, next_cursor=encoded_number(found.after))
 
 
-async def _stream(
-    streams: Streams, service: Service, study_id: str, found: Page[history.Event, int], after: int, limit: int
-) -> AsyncIterator[str]:
+class _Section(NamedTuple):
+    """Events of a stream that are sent at a time."""
+
+    text: str
+    last: int
+    """The seq of the last of them, or of the one before."""
+    is_followed: bool
+    """Whether there are more already."""
+
+
+def _section(service: Service, study_id: str, after: int, limit: int) -> _Section:
+    """What comes after a seq. The event loop has no part in it: many streams may begin at once.
+
+    Raises:
+        StudyNotFound: the study is gone.
+    """
+    found = read.list_events(service, study_id, after, limit)
+    text = "".join(
+        f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n" for event in found.items
+    )
+    return _Section(text, found.items[-1].seq if found.items else after, found.after is not None)
+
+
+async def _stream(streams: Streams, service: Service, study_id: str, found: _Section, limit: int) -> AsyncIterator[str]:
     """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq.
 
     Args:
         streams: those of the server.
         service, study_id: whose log it is.
         found: the first events.
-        after: the seq before them.
         limit: events that are read at a time.
     """
     with streams.one(study_id), suppress(StudyNotFound):
         yield "retry: 1000\n\n"
         silent = 0.0
         while not service.stopping.is_set():
-            for event in found.items:
-                after = event.seq
-                yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
-            silent = 0.0 if found.items else silent + POLL_SECONDS
+            if found.text:
+                yield found.text
+            silent = 0.0 if found.text else silent + POLL_SECONDS
             if silent >= PING_SECONDS:
                 silent = 0.0
                 yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
-            if found.after is not None or await streams.head(study_id) > after:
-                found = await run_sync(read.list_events, service, study_id, after, limit)
+            if found.is_followed or await streams.head(study_id) > found.last:
+                found = await run_sync(_section, service, study_id, found.last, limit)
             else:
-                found = Page([], None)
+                found = _Section("", found.last, is_followed=False)
 
 
 @router.get(
