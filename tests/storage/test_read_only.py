@@ -55,6 +55,10 @@ def test_postgresql_that_takes_writes_again_is_written(other_postgresql: str, po
 
     def allow_writes(may: bool) -> None:
         with postgresql_server.connect() as admin:
-            admin.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = {not may}")
+            change = "RESET default_transaction_read_only" if may else "SET default_transaction_read_only = true"
+            admin.exec_driver_sql(f"ALTER DATABASE {name} {change}")
 
-    check_recovery(other_postgresql, allow_writes)
+    try:
+        check_recovery(other_postgresql, allow_writes)
+    finally:
+        allow_writes(True)
