@@ -67,7 +67,9 @@ class Session:
 
         made = self._call("create", plan.id, action, DONE_OR_REFUSED if plan.may_be_edited else DONE)
         self._enter(made)
-        return self._client.study(plan.id) if made.fate == "refused" else made.answer
+        if made.fate == "refused":
+            return self._call("read", plan.id, lambda: self._client.study(plan.id)).answer
+        return made.answer
 
     def suggest(self, study: Study, count: int) -> Made[list[Trial]]:
         """Ask for trials."""
