@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
+from tests.compiled import compile_once
 from tests.patient import be_patient
 from tests.servers import server_on
 from tests.spares import Spares, address, created, drop
@@ -67,6 +68,14 @@ def _patience() -> Iterator[None]:
     """What a server answers does not depend on how busy the machine is; a test about its patience sets that itself."""
     with pytest.MonkeyPatch.context() as limits:
         be_patient(limits.setattr)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_statements() -> Iterator[None]:
+    """A server has one database, and the tests of a process have thousands."""
+    with pytest.MonkeyPatch.context() as databases:
+        compile_once(databases.setattr)
         yield
 
 

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import tempfile
 
+from tests.compiled import compile_once
 from tests.crash.cases import history
 from tests.crash.server import application, running
 from tests.crash.state import aftermath
@@ -24,6 +25,7 @@ async def _serve(folder: str, profile: str) -> None:
         await aftermath(server)
 
 
+compile_once()
 with tempfile.TemporaryDirectory() as _folder:
     for _profile in PROFILES:
         asyncio.run(_serve(_folder, _profile))
