@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import urllib.request
 import venv
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +161,7 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
     assert serve == ["serve"] == yaml.safe_load(arguments("CMD")[0])
     check = shlex.split(arguments("HEALTHCHECK")[0].split("CMD")[1].strip().strip("[]").replace('", "', '" "'))
     with subprocess.Popen(
-        [*command, *serve], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        [*command, *serve], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stdout is not None
         try:
@@ -172,3 +174,5 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
         finally:
             process.terminate()
             process.wait(60)
+            with suppress(ProcessLookupError):  # what models are forked from would go on compiling for half a minute
+                os.killpg(process.pid, signal.SIGKILL)
