@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
 
 from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import listed, load, table
 from tests.deploy.test_proxy import CADDY, CADDYFILE
+from tests.docs.commands import accepts
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
@@ -56,14 +56,6 @@ def sections(unit: Path) -> configparser.ConfigParser:
     return parser
 
 
-def check_command(arguments: list[str]) -> None:
-    """The command takes these arguments."""
-    name, *rest = arguments
-    command: Any = typer.main.get_command(cli)
-    found = command.get_command(command.make_context("adabkb", [name]), name)
-    found.make_context(name, rest)
-
-
 def test_every_command_is_one_and_takes_its_arguments() -> None:
     commands = [service["command"] for service in compose()["services"].values() if "command" in service]
     commands += [container["args"] for manifest in manifests() for container in containers(manifest)]
@@ -79,7 +71,7 @@ def test_every_command_is_one_and_takes_its_arguments() -> None:
     assert {command[0] for command in commands} == {"serve", "migrate", "backup", "restore", "--help"}
     commands.remove(["--help"])
     for command in commands:
-        check_command(command)
+        accepts(cli, command)
 
 
 def test_every_setting_is_one_and_has_a_value_that_it_may_have(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 
 import httpx
@@ -32,8 +33,9 @@ class Request(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page in order."""
-    return [Block(*found) for found in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)]
+    """The blocks of a page in order, those of list items too."""
+    fence = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+    return [Block(language, dedent(text)) for _, language, text in fence.findall(page.read_text())]
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
