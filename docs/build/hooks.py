@@ -21,6 +21,7 @@ LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 MARKER = re.compile(r"^<!-- [\w-]+:(?:begin|end) -->$", re.MULTILINE)
 """Around what is made from the code; a table needs a blank line before it."""
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+SEARCH = 'data-md-component="search" role="dialog"'
 
 _origins: dict[str, str] = {}
 """Where each page from outside of ``docs/`` comes from, by its place in the site."""
@@ -62,7 +63,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
-    """Move inline scripts of the theme into files."""
+    """Move inline scripts of the theme into files, and name the dialog of its search for screen readers."""
     up = "../" * page.url.count("/")
 
     def moved(script: re.Match[str]) -> str:
@@ -72,7 +73,7 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
         path.write_text(script[1])
         return f'<script src="{up}{name}"></script>'
 
-    return INLINE.sub(moved, output)
+    return INLINE.sub(moved, output.replace(SEARCH, f'{SEARCH} aria-label="Search"'))
 
 
 def on_post_template(output_content: str, *, template_name: str, config: MkDocsConfig) -> str:
