@@ -15,6 +15,7 @@ from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe
 from adabkb_service.operations.overview import Overview
+from adabkb_service.operations.predict import recommendation
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.suggest import suggest
 
@@ -62,6 +63,17 @@ def test_many_results_are_thinned_to_their_outline(running: Service, monkeypatch
     runs = [VALUES[start : start + 8] for start in range(0, 40, 8)]
     assert set(kept) == {extreme for run in runs for extreme in (min(run), max(run))}
     assert thinned["count"] == len(VALUES)
+
+
+def test_the_history_has_the_gap_as_it_was_when_each_trial_was_suggested(running: Service) -> None:
+    study, page = studied(running, "s", VALUES[:1]), Overview(running)
+    known: list[float | None] = [None]  # nobody suggested the first point
+    for number, value in enumerate(VALUES[1:5], 1):
+        known.append(recommendation(running, study).gap)
+        running.do(suggest(study, SuggestBody()))
+        running.do(observe(study, TrialValueBody(trial=number, value=value)))
+    assert len(set(known)) == 5
+    assert [each["gap"] for each in page.history(study)["results"]] == known
 
 
 def test_studies_are_found_by_id_tag_and_state_the_latest_first(running: Service) -> None:

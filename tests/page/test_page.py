@@ -18,7 +18,7 @@ from tests.page.studies import HOSTILE, checked, hostile, tuned
 from tests.page.tabs import DESKTOP, PHONE, accessible, drawn, tab
 from tests.servers import free_port, server_on, serving
 
-CHARTS = ("history", "importance", "parallel", "slices", "contour", "partition", "timeline")
+CHARTS = ("history", "gap", "importance", "parallel", "slices", "contour", "partition", "timeline")
 SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
 """A folder to write pictures of the pages to, such as docs/images, which has those that the documentation shows."""
 
@@ -352,7 +352,7 @@ def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: h
 def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/studies/digits")
-        drawn(page, "partition", "history")
+        drawn(page, "partition", "history", "gap")
         now = page.locator("#partition .said").inner_text()
         assert re.match(r"\d+ of \d+ leaves meet this plane", now)
         page.get_by_label("after result").fill("3")
@@ -365,6 +365,10 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         table = Path(saved.value.path()).read_text().splitlines()
         assert table[0].startswith("result,trial,value,std_error")
         assert len(table) == 24
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save What was still possible as CSV").click()
+        _, _, gap = Path(saved.value.path()).read_text().splitlines()[-1].split(",")
+        assert 0 <= float(gap) < 10
         with page.expect_download() as saved:
             page.get_by_role("button", name="Save Results and the best so far as SVG").click()
         assert Path(saved.value.path()).read_text().startswith("<svg")

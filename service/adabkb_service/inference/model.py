@@ -127,6 +127,7 @@ class Model:
             suggestions = self.policy.suggestions(state, pending, failed, moved)
         else:
             suggestions = self.policy.suggestions_within(state, self._slice(self.fixed), pending, failed, moved)
+        gap = self.policy.report(self.state).gap
         for suggestion in islice(suggestions, count):
             proposal = Proposal(
                 {**self.dataset.parameters_at(suggestion.point), **(self.fixed or {})},
@@ -137,6 +138,7 @@ class Model:
                 self._expected(suggestion.point),
                 self.fixed,
                 self._trust(suggestion.trust),
+                gap if _is_finite(gap) else None,
             )
             self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
             if time.monotonic() > until:

@@ -109,6 +109,8 @@ class Proposal:
     """Values that some parameters had to have."""
     trust: dict[str, float] | None = None
     """In each older study that the search begins from; None without any."""
+    gap: float | None = None
+    """The gap by the results that it rests on; None where nothing is certified."""
 
 
 @dataclass(frozen=True)

@@ -181,4 +181,5 @@ def _records(connection: Connection, study: StudyRow) -> Records:
 def _result(row: overview.ResultRow, space: Space) -> dict[str, Any]:
     view = render.observation(row.observation, space).model_dump(mode="json")
     view["excluded"] = view["excluded"] or view.get("outside", False)  # neither counts
-    return {**view, "phase": row.phase, "expected": row.expected, "worker": row.worker, "cell": row.cell}
+    known = {"phase": row.phase, "expected": row.expected, "worker": row.worker, "cell": row.cell, "gap": row.gap}
+    return view | known

@@ -128,6 +128,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
         "expected": None if point.expected is None else point.expected.as_json(),
         "fixed": point.fixed,
         **({} if point.trust is None else {"trust": point.trust}),
+        **({} if point.gap is None else {"gap": point.gap}),
     }
     draft.record("suggested", payload, number)
     return leases.give(draft, number, body.lease_seconds)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, Select, Text, cast, func, or_, select
 
 from adabkb_service.storage.rows import ObservationRow, StudyRow, StudyState, TrialRow, TrialState
-from adabkb_service.storage.tables import observations, reports, studies, trials
+from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
 SORTED_BY: dict[str, Column[Any]] = {
     "number": trials.c.number,
@@ -33,6 +33,8 @@ class ResultRow:
     expected: dict[str, float] | None
     worker: str | None
     cell: str | None
+    gap: float | None
+    """As it was when the trial was suggested; None where nothing was certified, and of trials of older versions."""
 
 
 def _sought(text: str) -> ColumnElement[bool]:
@@ -126,8 +128,11 @@ def thinned(connection: Connection, study_id: str, count: int, most: int) -> lis
 
 def _results(connection: Connection, study_id: str, kept: Select[tuple[int]] | None) -> list[ResultRow]:
     theirs = (trials.c.study_id == observations.c.study_id) & (trials.c.number == observations.c.trial)
-    columns = trials.c.phase, trials.c.expected, trials.c.worker, trials.c.cell
-    query = select(*observations.c, *columns).select_from(observations.outerjoin(trials, theirs))
+    suggested = (events.c.study_id == trials.c.study_id) & (events.c.trial == trials.c.number)
+    suggested &= events.c.kind == "suggested"
+    columns = trials.c.phase, trials.c.expected, trials.c.worker, trials.c.cell, events.c.payload["gap"].as_float()
+    source = observations.outerjoin(trials, theirs).outerjoin(events, suggested)
+    query = select(*observations.c, *columns).select_from(source)
     query = query.where(observations.c.study_id == study_id).order_by(observations.c.seq)
     if kept is not None:
         query = query.where(observations.c.seq.in_(kept))

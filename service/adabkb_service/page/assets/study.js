@@ -4,6 +4,7 @@ import { curvesChart } from "./curves.js";
 import { StudyData } from "./data.js";
 import { follow } from "./feed.js";
 import { frontChart, volumeChart } from "./front.js";
+import { gapChart } from "./gap.js";
 import { historyChart } from "./history.js";
 import { contourChart, importanceChart, parallelChart, slicesChart } from "./learned.js";
 import { partitionChart } from "./partition.js";
@@ -55,7 +56,7 @@ async function recommend() {
 
 await offerParameters();
 const objective = document.getElementById("objective"); // there if there are several
-const charts = [historyChart, ...(objective ? [frontChart, volumeChart] : []), ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+const charts = [historyChart, ...(objective ? [frontChart, volumeChart] : [gapChart]), ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
 if (!objective) recommend().catch(() => {});
 objective?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
 const pasted = document.getElementById("paste-form");
