@@ -1,7 +1,7 @@
 // Forms as JSON: what a form says, and what is wrong with it by the server's answer.
 
 /** What is wrong with what somebody typed in. */
-class Mistyped extends Error {
+export class Mistyped extends Error {
   constructor(element, message) {
     super(message);
     this.element = element;
@@ -9,7 +9,8 @@ class Mistyped extends Error {
 }
 
 function labelOf(element) {
-  return element.labels?.[0]?.firstChild?.textContent?.trim() || element.name;
+  const label = element.labels?.[0];
+  return label?.firstChild?.textContent.trim() || label?.textContent.trim() || element.name;
 }
 
 function read(element) {
@@ -62,8 +63,14 @@ export function tellProblem(form, error) {
   const lines = faults.map((fault) => `${nameOf(fields.get(fault), fault.pointer)} ${fault.detail}`.trim());
   told.textContent = (lines.length ? lines : [error.message]).concat(error.problem?.remedy ?? []).join("\n");
   told.hidden = false;
-  for (const element of [error.element, ...fields.values()]) element?.setAttribute("aria-invalid", "true");
+  for (const element of [error.element, ...fields.values()]) mark(element);
   (form.querySelector('[aria-invalid="true"]') ?? told).focus?.();
+}
+
+/** Mark a field as wrong, and unfold what it is folded into. */
+function mark(element) {
+  element?.setAttribute("aria-invalid", "true");
+  for (let folded = element?.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
 }
 
 /** The field that a fault points to, if there is one. A form may know its fields itself. */

@@ -18,7 +18,7 @@ export function gapChart(data) {
       grid: { left: 8, right: 24, top: 24, bottom: 32, containLabel: true },
       xAxis: numbers(ink, { name: "trial", nameLocation: "middle", nameGap: 26, min: 0, minInterval: 1, splitLine: { show: false } }),
       yAxis: numbers(ink, canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
-      series: [{ type: "line", step: "end", symbolSize: 5, lineStyle: { width: 2, color: ink.accent }, itemStyle: { color: ink.accent }, data: known.map((each) => ({ value: [each.trial, each.gap], each })) }],
+      series: [{ type: "line", symbolSize: 5, lineStyle: { width: 2, color: ink.accent }, itemStyle: { color: ink.accent }, data: known.map((each) => ({ value: [each.trial, each.gap], each })) }],
     };
     option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\na point could be better by ${figure(each.gap, 3)} at most` };
     const rows = known.map((each) => [each.trial, each.seq, each.gap]);

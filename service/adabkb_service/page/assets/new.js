@@ -1,10 +1,25 @@
-// The form for a new study: rows for its parameters, and for other quantities that are measured.
+// The form for a new study: rows for its parameters, its objectives, and other quantities that are measured.
 
-import { body, number } from "./forms.js";
+import { body, Mistyped, number } from "./forms.js";
+import { beliefs, fieldOfSpace, fitKind, parameters, part } from "./space.js";
 
 const form = document.getElementById("new");
 const rows = document.getElementById("parameters");
+const objectives = document.getElementById("objectives");
 const quantities = document.getElementById("quantities");
+const direction = document.getElementById("new-direction");
+const costBudget = document.getElementById("new-cost-budget");
+const perCost = document.getElementById("new-per-cost");
+
+let described = 0;
+
+/** Say the small print below a field together with the field, for screen readers. */
+function describe(within) {
+  for (const note of within.querySelectorAll(".field > small")) {
+    note.id ||= `note-${++described}`;
+    note.parentElement.querySelector("input, select, textarea").setAttribute("aria-describedby", note.id);
+  }
+}
 
 /** A new row, of a template, at the end of others. */
 function addRow(template, others, label) {
@@ -12,40 +27,27 @@ function addRow(template, others, label) {
   row.querySelector("[data-remove]").addEventListener("click", () => row.remove());
   others.append(row);
   row.setAttribute("aria-label", `${label} ${others.children.length}`);
+  describe(row);
   return row;
 }
 
 function addParameter() {
   const row = addRow("parameter", rows, "Parameter");
-  const kind = part(row, "kind");
-  const fit = () => {
-    for (const field of row.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(kind.value);
-  };
-  kind.addEventListener("change", fit);
-  fit();
+  fitKind(row);
   return row;
 }
 
-const part = (row, name) => row.querySelector(`[data-part="${name}"]`);
+const addObjective = () => addRow("objective", objectives, "Result");
+const hasSeveral = () => direction.value === "several";
 
-/** A number if it looks like one, else the text: what somebody means who types 3 or relu. */
-function meant(text) {
-  const value = Number(text);
-  return text !== "" && Number.isFinite(value) ? value : text;
+/** With several results, a row for each of two at least. */
+function fitDirection() {
+  document.getElementById("several").hidden = !hasSeveral();
+  while (hasSeveral() && objectives.children.length < 2) addObjective();
 }
 
-function parameter(row) {
-  const text = (name) => part(row, name).value.trim();
-  const made = { name: text("name"), kind: text("kind") };
-  const choices = () => text("choices").split(",").map((each) => meant(each.trim()));
-  if (made.kind === "categorical") made.choices = choices();
-  if (made.kind === "ordinal") made.values = choices();
-  if (made.kind === "fixed") made.value = meant(text("value"));
-  if (made.kind === "float" || made.kind === "int") {
-    for (const name of ["low", "high", "step"]) made[name] = number(part(row, name));
-    if (part(row, "log").checked) made.scale = "log";
-  }
-  return made;
+function objective(row) {
+  return { metric: part(row, "metric").value.trim(), direction: part(row, "direction").value, reference: number(part(row, "reference")) };
 }
 
 /** A quantity's bounds; without any it is measured and bounds nothing. */
@@ -56,26 +58,41 @@ function quantity(row) {
 const isBounded = ({ lower, upper }) => lower !== undefined || upper !== undefined;
 
 function made() {
-  const study = { ...body(form), parameters: [...rows.children].map(parameter) };
+  const study = { ...body(form), parameters: parameters(), prior: beliefs() };
+  if (hasSeveral()) {
+    delete study.direction;
+    study.objectives = [...objectives.children].map(objective);
+  }
   const measured = [...quantities.children].map(quantity);
   const bounded = measured.filter(isBounded);
   if (measured.length) study.metrics = measured.map((each) => each.metric);
   if (bounded.length) study.outcome_constraints = bounded;
+  const cost = number(costBudget);
+  if (cost !== undefined && study.budget !== undefined) throw new Mistyped(costBudget, "Budget, in cost: there is a budget in trials already; keep one of the two.");
+  if (cost !== undefined) study.budget = { cost };
+  if (perCost.checked) study.per_cost = true;
   return study;
 }
 
-/** The field of a fault in a row. */
+/** The field of a fault that is not in a field of its own name. */
 function fieldOf(pointer) {
-  const [, list, place, name] = pointer.match(/^\/(\w+)\/(\d+)(?:\/(\w+))?/) ?? [];
-  if (list === "parameters") return rows.children[place] && part(rows.children[place], { scale: "log", values: "choices" }[name] ?? name);
-  if (list === "metrics") return part(quantities.children[place], "metric");
-  if (list !== "outcome_constraints") return undefined;
+  const path = pointer.split("/").slice(1).map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const [list, place, name] = path;
+  if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
+  if (list === "per_cost") return perCost;
+  if (list === "objectives") return objectives.children[place] && part(objectives.children[place], name ?? "metric");
+  if (list === "metrics") return quantities.children[place] && part(quantities.children[place], "metric");
+  if (list !== "outcome_constraints") return fieldOfSpace(path);
   const bounded = [...quantities.children].filter((row) => isBounded(quantity(row)));
-  return part(bounded[place], name ?? "lower");
+  return bounded[place] && part(bounded[place], name ?? "lower");
 }
 
 form.made = made;
 form.fieldOf = fieldOf;
+direction.addEventListener("change", fitDirection);
 document.getElementById("add-parameter").addEventListener("click", () => part(addParameter(), "name").focus());
+document.getElementById("add-objective").addEventListener("click", () => part(addObjective(), "metric").focus());
 document.getElementById("add-quantity").addEventListener("click", () => part(addRow("quantity", quantities, "Quantity"), "metric").focus());
+describe(form);
+fitDirection();
 addParameter();
