@@ -70,7 +70,8 @@ class StudyComplete(NoTrialAvailable):
     """The study is over: ``reason`` is "budget", "converged", "exhausted", "no_gain" or "gain_unlikely"."""
 
     explanations: ClassVar[Mapping[str, str]] = {
-        "budget": "its budget is used up; study.update(budget=...) raises it",
+        "budget": "its budget is used up; study.update(budget=...) raises it; if it is one of cost, create another "
+        "study with the budget you want, and import the results of this one",
         "converged": "it has converged: its gap is within the tolerance, or its cells are as small as they may be",
         "exhausted": "all points of its space have been evaluated",
         "no_gain": "its last results were no better, so often in a row as its stop rule says; study.update(stop=None) "

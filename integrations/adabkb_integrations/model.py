@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from adabkb_service.engine.auto.calibration import Calibration
 from adabkb_service.engine.auto.policy import Config, auto
+from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -39,9 +40,9 @@ class Model:
     """A model of some results. It is a function of the space, the seed and the results in their order, but for cells of
     the partition tree, which grow with suggestions."""
 
-    def __init__(self, space: Space, seed: int, noise_std: float | None = None) -> None:
+    def __init__(self, space: Space, seed: int, noise_std: float | None = None, prior: Prior | None = None) -> None:
         self.space = space
-        self._state = auto.start(space, Config(noise_std=noise_std), seed)
+        self._state = auto.start(space, Config(noise_std=noise_std, prior=prior), seed)
         self._results: dict[int, Result] = {}
         self._failed: list[Position] = []
 

@@ -196,6 +196,8 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     [
         (["queue", "s", "x"], "'x' is no value of a parameter; give NAME=VALUE, such as C=10"),
         (["add", "s", "1", "=3"], "'=3' is no value of a parameter"),
+        (["add", "s", "good", "x=1"], "'good' is not a number; give the result first, then the point"),
+        (["add", "s", "0.5"], "give the point of the result, too"),
         (["queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
         (["observe-many", "s", "/nowhere"], "cannot read /nowhere"),
         (["pause", "s", "--url", "http://127.0.0.1:abc"], "at 'http://127.0.0.1:abc' (Invalid port: 'abc'); give an"),

@@ -32,6 +32,17 @@ CONDITIONAL: dict[str, Parameter] = {
 }
 
 
+PRIOR: dict[str, dict[str, Any]] = {
+    "x": {"around": 0.6, "width": 0.2},
+    "rate": {"around": 0.01, "factor": 10},
+    "drop": {"around": 0.25, "width": 0.5},
+    "units": {"around": 64, "factor": 4},
+    "width": {"weights": {"32": 2}},
+    "kind": {"weights": {"relu": 3, "null": 0.5, "true": 2}},
+    "kept": {"weights": {"true": 2}},
+}
+
+
 def mixed(
     x: float, rate: float, drop: float, depth: int, units: int, width: int, kind: Any, warm: bool, device: str
 ) -> float:
@@ -49,19 +60,19 @@ def unlucky(
 
 
 @pytest.mark.parametrize(
-    ("space", "noise_std"),
+    ("space", "options"),
     [
-        pytest.param(SPACE, None, id="noise learned"),
-        pytest.param(SPACE, 0.05, id="noise declared"),
-        pytest.param(CONDITIONAL, None, id="conditions"),
+        pytest.param(SPACE, {}, id="noise learned"),
+        pytest.param(SPACE, {"noise_std": 0.05}, id="noise declared"),
+        pytest.param(CONDITIONAL, {"prior": PRIOR}, id="conditions and a prior"),
     ],
 )
 def test_a_study_on_a_server_evaluates_the_same_points(
-    client: Client, space: dict[str, Parameter], noise_std: float | None
+    client: Client, space: dict[str, Parameter], options: dict[str, Any]
 ) -> None:
-    study = client.create_study("s", space, direction="minimize", budget=20, seed=3, noise_std=noise_std)
+    study = client.create_study("s", space, direction="minimize", budget=20, seed=3, **options)
     study.run(unlucky, catch=ZeroDivisionError, progress=False)
-    found = minimize(unlucky, space, 20, seed=3, noise_std=noise_std, catch=ZeroDivisionError, progress=False)
+    found = minimize(unlucky, space, 20, seed=3, **options, catch=ZeroDivisionError, progress=False)
     theirs = list(study.trials())
     assert [dict(trial.parameters) for trial in found.trials] == [dict(trial.parameters) for trial in theirs]
     assert [(trial.state, trial.value, trial.reason) for trial in found.trials] == [
@@ -144,6 +155,10 @@ def without_defaults(k: str, n: int, x: float) -> float:
     return len(k) + n + x
 
 
+def pair(k: str, n: int) -> float:
+    return len(k) + n
+
+
 PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
 
 
@@ -183,6 +198,14 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"noise_std": 0}, "noise_std must be positive, not 0.0"),
+        (
+            {"prior": {"y": {"around": 0, "width": 1}}},
+            "prior['y']: there is no such parameter that varies; known are x",
+        ),
+        ({"prior": {"x": {"around": 0.5}}}, "prior['x'] must have around and width, and nothing else"),
+        ({"prior": {"x": {"around": 2, "width": 1}}}, "prior['x']: around is 2.0, outside [0.0, 1.0]"),
+        ({"prior": {"x": {"around": 0.5, "width": 0}}}, "prior['x']: width must be more than 0, not 0.0"),
+        ({"space": PAIR, "prior": {"k": {"weights": {"c": 2}}}, "function": pair}, "prior['k']: 'c' is no choice"),
         ({"catch": "all"}, "catch must be a class of exceptions or a tuple of them, not 'all'"),
     ],
 )

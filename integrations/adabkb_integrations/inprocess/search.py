@@ -14,6 +14,7 @@ from adabkb_client.options import check_catch
 from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.plain import finite, plain
 from adabkb_client.progress import Progress, Standing
+from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
 from adabkb_integrations.model import Array, Model, Result, one_thread
@@ -36,6 +37,10 @@ class Options(TypedDict, total=False):
     constraints: Sequence[str]
     """Comparisons that every point satisfies, such as ``["x + y <= 1"]``: on parameters of the kinds Float and Int, in
     the grammar of a study's."""
+    prior: Mapping[str, Belief] | None
+    """Where the optimum is thought to be, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log scale,
+    ``{"around": 128, "width": 64}`` on a linear one, ``{"weights": {"adam": 3}}`` of choices. The search begins there;
+    it excludes nothing."""
     callbacks: Sequence[Callback]
     """Called as ``callback(search, trial)`` after each trial; ``search.stop()`` makes it the last one."""
     catch: type[Exception] | tuple[type[Exception], ...]
@@ -70,7 +75,7 @@ def minimize(
         TypeError: a parameter is declared by something else, the function does not take the parameters, or returned
             something that is no number.
         ValueError: an argument is out of its range, the bounds of a parameter do not fit each other, a constraint
-            cannot be read or satisfied, or a condition makes no sense.
+            cannot be read or satisfied, a condition makes no sense, or a belief does not fit its parameter.
         Exception: the last error, after ``max_failures`` failures in a row; a mistake of the program; or the error of a
             callback.
     """
@@ -98,6 +103,7 @@ class Search:
         seed: SupportsIndex | None = None,
         noise_std: SupportsFloat | None = None,
         constraints: Sequence[str] = (),
+        prior: Mapping[str, Belief] | None = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         max_failures: int = 5,
@@ -121,7 +127,7 @@ class Search:
         self._domain = _domain(space, constraints)
         conditional = [name for name, each in space.items() if each.when]
         Evaluation(function, pass_trial=False).check(f"{name}()", list(space), conditional)
-        self._model = Model(self._domain.space, self.seed, _noise(noise_std))
+        self._model = Model(self._domain.space, self.seed, _noise(noise_std), prior_of(prior, self._domain))
 
     def stop(self) -> None:
         """End the search after this trial."""

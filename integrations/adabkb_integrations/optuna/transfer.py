@@ -136,15 +136,14 @@ def _distribution(parameter: Mapping[str, Any]) -> BaseDistribution:
     place, as Optuna would have it; and Optuna knows no step on a log scale."""
     is_log = parameter.get("scale") == "log"
     match parameter["kind"]:
-        case "float" | "int" as kind:
-            low, high, step = parameter["low"], parameter["high"], parameter["step"]
-            if kind == "float":
-                return FloatDistribution(low, high if step is None else _last(low, high, step), log=is_log, step=step)
-            return (
-                IntDistribution(low, high, log=True)
-                if is_log
-                else IntDistribution(low, int(_last(low, high, step)), step=step)
-            )
+        case "float":
+            low, high, width = parameter["low"], parameter["high"], parameter.get("step")
+            return FloatDistribution(low, high if width is None else _last(low, high, width), log=is_log, step=width)
+        case "int":
+            low, high, step = parameter["low"], parameter["high"], parameter.get("step", 1)
+            if is_log:
+                return IntDistribution(low, high, log=True)
+            return IntDistribution(low, int(_last(low, high, step)), step=step)
         case "bool":
             return CategoricalDistribution((False, True))
         case "fixed":

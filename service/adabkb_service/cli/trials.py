@@ -20,8 +20,10 @@ from adabkb_service.cli.values import (
     MetricErrors,
     MetricValues,
     Point,
+    ResultAtPoint,
     parse_metrics,
     parse_point,
+    parse_result,
 )
 
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False)]
@@ -105,17 +107,21 @@ def fail_trial(
 def add(
     server: Server,
     study: StudyId,
-    value: Annotated[float, typer.Argument(help="the result", show_default=False)],
-    parameters: Point,
+    parameters: ResultAtPoint,
     std_error: StdError = None,
+    metric: MetricValues = None,
+    metric_std_error: MetricErrors = None,
     as_json: AsJson = False,
 ) -> None:
     """Report a result at a point that nobody suggested; it does not count towards the budget.
 
     \b
-    adabkb add svm 0.91 C=10 gamma=0.1
+    adabkb add svm 0.91 C=10 gamma=0.1 --metric latency_ms=12
+    adabkb add forest depth=7 --metric error=0.08 --metric nodes=2200
     """
-    body = body_of(value=value, std_error=std_error, parameters=parse_point(parameters))
+    value, point_of_result = parse_result(parameters)
+    body = body_of(value=value, std_error=std_error, parameters=point_of_result)
+    body |= parse_metrics(metric, metric_std_error)
     answer = server.post(path(study, "/observe"), body)
     show(answer, f"Observation {answer['observation']['seq']} is stored. {summary(answer['study'])}", as_json=as_json)
 

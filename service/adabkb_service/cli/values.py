@@ -17,6 +17,14 @@ ActualPoint = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME=VALUE]...", help="what was run, if it is not what was suggested", show_default=False),
 ]
+ResultAtPoint = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[VALUE] NAME=VALUE...",
+        help=f"the result (none where there are several objectives, which are metrics), then the point, {EXAMPLE}",
+        show_default=False,
+    ),
+]
 
 FixedParameters = Annotated[
     list[str] | None,
@@ -31,7 +39,12 @@ FixedParameters = Annotated[
 
 MetricValues = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME=NUMBER", help="what else was measured; may be repeated", show_default=False),
+    typer.Option(
+        "--metric",
+        metavar="NAME=NUMBER",
+        help="what else was measured, or what it cost; may be repeated",
+        show_default=False,
+    ),
 ]
 MetricErrors = Annotated[
     list[str] | None,
@@ -53,6 +66,24 @@ def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) ->
     given = {"metrics": values, "std_errors": errors}
     example = "such as latency_ms=12.5"
     return {field: parse_point(texts, "a metric", example) for field, texts in given.items() if texts}
+
+
+def parse_result(arguments: Sequence[str]) -> tuple[float | None, dict[str, Any]]:
+    """The value, if the first argument is none of a parameter, and the point that the others give.
+
+    Raises:
+        Failure: the value is no number, there is no point, or an argument of it is neither ``NAME=VALUE`` nor JSON.
+    """
+    first, *others = arguments
+    if "=" in first or first.lstrip().startswith("{"):
+        return None, parse_point(arguments)
+    try:
+        value = float(first)
+    except ValueError:
+        fail(f"{first!r} is not a number; give the result first, then the point, {EXAMPLE}")
+    if not others:
+        fail(f"give the point of the result, too, {EXAMPLE}")
+    return value, parse_point(others)
 
 
 def parse_point(arguments: Sequence[str], what: str = "a parameter", example: str = EXAMPLE) -> dict[str, Any]:

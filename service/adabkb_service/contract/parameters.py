@@ -87,7 +87,10 @@ Tags = Annotated[dict[Name, Text], Field(max_length=MOST_TAGS), SPARING]
 Choices = Annotated[list[Choice], Field(min_length=1, max_length=MOST_CHOICES), SPARING]
 When = Annotated[
     Annotated[dict[Name, Choices], Field(min_length=1, max_length=MOST_PARAMETERS), SPARING] | None,
-    Field(description="active only where each of these parameters is, and has one of these values; null: everywhere"),
+    Field(
+        description="active only where each of these parameters is, and has one of these values; absent: everywhere",
+        exclude_if=lambda when: when is None,
+    ),
 ]
 """Conditions, which ``contract/conditions.py`` checks against the other parameters."""
 

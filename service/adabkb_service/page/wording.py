@@ -29,7 +29,7 @@ PHASES: Mapping[str | None, str] = {
 }
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 REASONS: Mapping[str | None, str] = {
-    "budget": "The budget is used up; a larger one lets the study go on.",
+    "budget": "The budget is used up; a larger one lets the study go on (one of cost cannot be changed).",
     "exhausted": "Every point of the space has been handed out.",
     "converged": "The study has reached its tolerance: no point is better than the best one by more.",
     "no_gain": "The last results brought no better one, so the study stopped by its own rule.",

@@ -1,0 +1,86 @@
+"""Where the optimum is thought to be, as a prior of the engine: the ``prior`` of a study, for searches in a process."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adabkb_client.plain import finite
+from adabkb_integrations.domain import Domain
+from adabkb_service.engine.axes import Axis, ChoiceAxis
+from adabkb_service.engine.prior import Around, Prior, Weighted
+
+NARROWEST = 1e-3
+"""Least width, as a share of the parameter's range."""
+Belief = Mapping[str, Any]
+
+
+def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | None:
+    """Return the prior that beliefs by the names of parameters describe; None without any.
+
+    Raises:
+        TypeError: a belief is no dict of numbers.
+        ValueError: a belief is about no parameter that varies, lacks a field, has one that is not of its kind, or is
+            out of the parameter's range.
+    """
+    if not beliefs:
+        return None
+    axes = {axis.name: index for index, axis in enumerate(domain.space.axes)}
+    around, weighted = [], []
+    for name, belief in beliefs.items():
+        where = f"prior[{name!r}]"
+        if name not in axes:
+            raise ValueError(f"{where}: there is no such parameter that varies; known are {', '.join(axes)}")
+        axis = domain.space.axes[axes[name]]
+        if isinstance(axis, ChoiceAxis):
+            weighted.append(Weighted(axes[name], _weights(where, belief, domain.choices[name])))
+        else:
+            around.append(Around(axes[name], *_around(where, belief, axis)))
+    return Prior(tuple(around), tuple(weighted))
+
+
+def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
+    """The middle and the width, in the unit cube."""
+    is_log = getattr(axis, "scale", "linear") == "log"
+    spread = "factor" if is_log else "width"
+    middle, told = _numbers(where, belief, ("around", spread))
+    low, high = (finite(where, axis.decode(end)) for end in (0.0, 1.0))  # type: ignore[arg-type]  # of a number
+    if not low <= middle <= high:
+        raise ValueError(f"{where}: around is {middle}, outside [{low}, {high}]")
+    if told <= (1.0 if is_log else 0.0):
+        raise ValueError(f"{where}: {spread} must be more than {1 if is_log else 0}, not {told}")
+    ends = axis.raw_bounds
+    assert ends is not None, "a number has bounds"
+    width = (math.log(told) if is_log else told) / 2 / (ends[1] / 2 - ends[0] / 2)  # their difference might overflow
+    if width < NARROWEST:
+        raise ValueError(f"{where}: {spread} is too narrow; it must be at least {NARROWEST} of the range")
+    return axis.encode(middle), width
+
+
+def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[float, ...]:
+    """Of each choice, in their order."""
+    if not isinstance(belief, Mapping) or belief.keys() != {"weights"} or not isinstance(belief["weights"], Mapping):
+        raise ValueError(f'{where} is about choices; give {{"weights": {{choice: weight}}}}, not {belief!r}')
+    texts = [_text(choice) for choice in choices]
+    found = [1.0] * len(texts)
+    for text, weight in belief["weights"].items():
+        if texts.count(text) != 1:
+            raise ValueError(f"{where}: {text!r} is no choice, known are {', '.join(texts)}")
+        found[texts.index(text)] = finite(f"{where}: the weight of {text!r}", weight)
+        if not 1e-6 <= found[texts.index(text)] <= 1e6:
+            raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {weight}")
+    return tuple(found)
+
+
+def _numbers(where: str, belief: Belief, names: tuple[str, str]) -> tuple[float, float]:
+    if not isinstance(belief, Mapping) or belief.keys() != set(names):
+        raise ValueError(f"{where} must have {names[0]} and {names[1]}, and nothing else, not {belief!r}")
+    first, second = (finite(f"{where}: {name}", belief[name]) for name in names)
+    return first, second
+
+
+def _text(choice: object) -> str:
+    """What a choice is called: itself if it is a text, else its JSON, or what Python prints of it."""
+    return choice if isinstance(choice, str) else json.dumps(choice, default=repr)
