@@ -126,8 +126,8 @@ def test_an_export_holds_everything(api: httpx.Client, told: str) -> None:
 
 def test_text_comes_back_as_it_was_sent(api: httpx.Client) -> None:
     parameters = [
-        {"name": POISON[0], "kind": "categorical", "choices": POISON, "when": None},
-        {"name": POISON[3], "kind": "bool", "when": None},
+        {"name": POISON[0], "kind": "categorical", "choices": POISON},
+        {"name": POISON[3], "kind": "bool"},
     ]
     body = {**DEFINITION, "parameters": parameters, "tags": {text: text for text in POISON}}
     created = api.post("/v1/studies", json=body).json()

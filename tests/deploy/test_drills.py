@@ -194,6 +194,7 @@ def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> 
         lab.replace(1)  # by one of the older version again
         assert ready(lab.addresses[1])
         lab.after_some_results()
+    lab.stop()
     copied = f"sqlite:///{tmp_path}/copied.db"
     refused = CliRunner().invoke(adabkb, ["copy", lab.url, copied])
     assert (refused.exit_code, "Install that version" in refused.output) == (1, True), "it would lack what was added"

