@@ -28,9 +28,6 @@ from adabkb_service.telemetry import logs
 GRACE_SECONDS = 30
 """How long a server that stops waits for the requests under way. Every request takes less."""
 
-SWITCH_SECONDS = 0.001
-"""How long one thread may keep the interpreter from the others. A request passes through several threads, and waits for
-so long at each if somebody's large body is being read."""
 OTHER_FILES = 100
 """Open at most, beside connections of clients and to the database."""
 
@@ -115,7 +112,6 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        sys.setswitchinterval(SWITCH_SECONDS)
         Server(uvicorns, app.state.service.stopping, while_used).run(sockets=[listener])
 
 
