@@ -28,6 +28,7 @@ from benchmarks.quality import gain as gain_benchmark
 from benchmarks.quality import report as quality_report
 from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.quality import store as quality_store
+from benchmarks.service import lost as lost_benchmark
 from benchmarks.service import neighbours as neighbours_benchmark
 from benchmarks.service import report as service_report
 from benchmarks.service import sizing as sizing_benchmark
@@ -203,6 +204,12 @@ def sizing() -> str:
     return markdown(sizing_benchmark.HEADER, sizing_benchmark.rows(measured))
 
 
+def lost() -> str:
+    """What it costs that one of several servers is lost."""
+    measured = json.loads((RESULTS / "lost.json").read_text())["measured"]
+    return markdown(lost_benchmark.header(measured), lost_benchmark.rows(measured))
+
+
 def laboratories() -> str:
     """What laboratories of some sizes need."""
     measured = json.loads((RESULTS / "sizing.json").read_text())["measured"]
@@ -235,6 +242,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     **{f"outcomes-{name}": ("outcomes.md", partial(outcomes, name)) for name in outcomes_report.MEASURED},
     "sizing": ("sizing.md", sizing),
     "laboratories": ("sizing.md", laboratories),
+    "lost": ("sizing.md", lost),
     "chaos": ("reliability.md", chaos),
     "gain": ("quality.md", gain),
     "stopping": ("quality.md", stopping),
