@@ -86,8 +86,8 @@ def tables(path: Path) -> Iterator[runs.Table]:
     head = [f"{share:.0%} {method}" for share in SHARES for method in METHODS]
     rows.append(["geometric mean", *("" for _ in head), f"{np.exp(np.log(ratios).mean()):.2f}"])
     title = (
-        f"Median regret of {len(found.seeds)} seeds at shares of the budget, and the share spent until the regret that "
-        "ignoring costs ends with"
+        f"Median regret of {len(found.seeds)} seeds at shares of the budget, and what suggestions per cost spend until "
+        "the last regret of those that ignore it, as a share of what these spend"
     )
     yield runs.Table(title, ["problem", *head, "share spent"], rows)
 

@@ -192,7 +192,10 @@ def tables(path: Path) -> Iterator[runs.Table]:
         rows = [[name, *(f"{value:.6g}" for value in row)] for name, row in zip(found.problems, medians, strict=True)]
         ranks = rankdata(scores, axis=1).mean(axis=(0, 2))
         infeasible = np.isinf(scores).sum(axis=(0, 2))
-        rows += [["mean rank", *(f"{rank:.2f}" for rank in ranks)], ["nothing feasible", *map(str, infeasible)]]
+        rows += [
+            ["mean rank", *(f"{rank:.2f}" for rank in ranks)],
+            ["runs without a feasible point", *map(str, infeasible)],
+        ]
         title = f"Best feasible value after {budget} evaluations, median of {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods], rows)
 

@@ -40,9 +40,12 @@ def tables(
             shares.append([each / taken[0] for each in taken])
             rows.append([problem, f"{target:.2g}", *map(str, taken)])
         if rows:
-            title = f"Evaluations to the regret {plain} at {count}, medians of {len(found.seeds)} seeds"
+            title = (
+                f"Evaluations to the median regret after {count} {plain}, {len(found.seeds)} seeds; the whole budget, "
+                "where it is not reached"
+            )
             means = np.exp(np.log(shares).mean(axis=0))
-            last = ["share", "", *(f"{each:.2f}" for each in means)]
+            last = ["share, geometric mean", "", *(f"{each:.2f}" for each in means)]
             yield runs.Table(title, ["problem", "regret", *methods], [*rows, last])
 
 

@@ -161,8 +161,8 @@ def of_table(name: str, seed: int) -> Pair:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """How many evaluations take each method to what ``auto`` reaches without an older study."""
-    for problems in (PROBLEMS, tuple(TABLES)):
-        yield from shares.tables(path, problems, METHODS, COUNTS, "without an older study")
+    for kind, problems in (("functions", PROBLEMS), ("tables", tuple(TABLES))):
+        yield from shares.tables(path, problems, METHODS, COUNTS, f"without an older study, {kind}")
 
 
 def benchmark() -> runs.Benchmark:

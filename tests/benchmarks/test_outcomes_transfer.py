@@ -12,4 +12,4 @@ from benchmarks.outcomes.transfer import benchmark
 def test_a_short_run_compares_older_studies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--problems", "Trid_2", "--seeds", "1", "--budget", "10", "--out", str(tmp_path / "out.json")]
     assert benchmark().main(arguments) == 0
-    assert "without an older study at 10, medians of 1 seeds" in capsys.readouterr().out
+    assert "after 10 without an older study, functions, 1 seeds" in capsys.readouterr().out
