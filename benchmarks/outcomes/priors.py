@@ -8,7 +8,7 @@ target; what counts is how many evaluations take the others there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,15 +66,25 @@ class Job:
         """Do it: the smallest regret after each evaluation, as a share of the median regret of random points."""
         function = shifted(FUNCTIONS[self.problem], generator(self.problem, self.seed))
         space, unit = function.space, typical_regret(function)
-        state = auto.start(space, Config(prior=prior(function, self.method, self.seed)), self.seed)
-        none, regrets = np.zeros((0, space.dimension)), []
-        for _ in range(self.budget):
-            suggestion = auto.suggest(state, none)
-            regret = function.regret(point(space, suggestion.point))
-            state = auto.observe(suggestion.state, suggestion.point, -regret).state
-            regrets.append(regret)
-        best = np.minimum.accumulate(regrets) / unit
+        config = Config(prior=prior(function, self.method, self.seed))
+        _, values = solved(space, config, lambda at: -function.regret(point(space, at)), self.seed, self.budget)
+        best = np.minimum.accumulate([-value for value in values]) / unit
         return {"best": [float(f"{value:.4g}") for value in best]}
+
+
+def solved(
+    space: Space, config: Config, value: Callable[[Array], float], seed: int, budget: int
+) -> tuple[list[Array], list[float]]:
+    """The points, (d,) in the unit cube each, that ``auto`` evaluates, and their values, of which larger ones are
+    better."""
+    state, none = auto.start(space, config, seed), np.zeros((0, space.dimension))
+    points, values = [], []
+    for _ in range(budget):
+        suggestion = auto.suggest(state, none)
+        points.append(suggestion.point)
+        values.append(value(suggestion.point))
+        state = auto.observe(suggestion.state, suggestion.point, values[-1]).state
+    return points, values
 
 
 def tables(path: Path) -> Iterator[runs.Table]:

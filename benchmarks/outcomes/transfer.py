@@ -20,12 +20,11 @@ import numpy as np
 
 from adabkb_service.engine.auto import warp
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs, shares
-from benchmarks.outcomes.priors import point, typical_regret
+from benchmarks.outcomes.priors import point, solved, typical_regret
 from benchmarks.output import RESULTS
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.problems import generator, shifted
@@ -82,28 +81,14 @@ class Job:
         """Do it: the smallest regret after each evaluation."""
         pair = of_table(self.problem, self.seed) if self.problem in TABLES else of_function(self.problem, self.seed)
         older = () if self.method == "none" else (studied(pair, self.method, self.seed),)
-        points, _ = solved(pair.space, pair.value, self.seed, self.budget, older)
+        points, _ = solved(pair.space, Config(older=older), pair.value, self.seed, self.budget)
         best = np.minimum.accumulate([pair.regret(each) for each in points])
         return {"best": [float(f"{value:.4g}") for value in best]}
 
 
-def solved(
-    space: Space, value: Value, seed: int, budget: int, older: tuple[Older, ...] = ()
-) -> tuple[list[Array], list[float]]:
-    """The points that ``auto`` evaluates, (d,) each, and their values."""
-    state, none = auto.start(space, Config(older=older), seed), np.zeros((0, space.dimension))
-    points, values = [], []
-    for _ in range(budget):
-        suggestion = auto.suggest(state, none)
-        points.append(suggestion.point)
-        values.append(value(suggestion.point))
-        state = auto.observe(suggestion.state, suggestion.point, values[-1]).state
-    return points, values
-
-
 def studied(pair: Pair, method: str, seed: int) -> Older:
     """What an older study of the same space found."""
-    points, values = solved(pair.space, pair.older[method], 1000 + seed, OLDER_BUDGET)
+    points, values = solved(pair.space, Config(), pair.older[method], 1000 + seed, OLDER_BUDGET)
     outputs = warp.fit(np.array(values)).forward(np.array(values))
     positions = tuple(tuple(each.tolist()) for each in points)
     return Older(method, tuple(range(pair.space.dimension)), positions, tuple(outputs.tolist()))

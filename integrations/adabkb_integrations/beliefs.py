@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adabkb_client.plain import finite
 from adabkb_integrations.domain import Domain
 from adabkb_service.engine.axes import Axis, ChoiceAxis
-from adabkb_service.engine.prior import Around, Prior, Weighted
+from adabkb_service.engine.prior import (
+    LARGEST_WEIGHT,
+    LEAST_WEIGHT,
+    NARROWEST,
+    Around,
+    Prior,
+    Weighted,
+    share_of,
+)
 
-NARROWEST = 1e-3
-"""Least width, as a share of the parameter's range."""
 Belief = Mapping[str, Any]
 
 
@@ -51,9 +56,7 @@ def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
         raise ValueError(f"{where}: around is {middle}, outside [{low}, {high}]")
     if told <= (1.0 if is_log else 0.0):
         raise ValueError(f"{where}: {spread} must be more than {1 if is_log else 0}, not {told}")
-    ends = axis.raw_bounds
-    assert ends is not None, "a number has bounds"
-    width = (math.log(told) if is_log else told) / 2 / (ends[1] / 2 - ends[0] / 2)  # their difference might overflow
+    width = share_of(axis, told)
     if width < NARROWEST:
         raise ValueError(f"{where}: {spread} is too narrow; it must be at least {NARROWEST} of the range")
     return axis.encode(middle), width
@@ -69,7 +72,7 @@ def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[float,
         if texts.count(text) != 1:
             raise ValueError(f"{where}: {text!r} is no choice, known are {', '.join(texts)}")
         found[texts.index(text)] = finite(f"{where}: the weight of {text!r}", weight)
-        if not 1e-6 <= found[texts.index(text)] <= 1e6:
+        if not LEAST_WEIGHT <= found[texts.index(text)] <= LARGEST_WEIGHT:
             raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {weight}")
     return tuple(found)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
@@ -22,14 +21,20 @@ from adabkb_service.contract.parameters import (
     Parameter,
     Positive,
 )
-from adabkb_service.engine.axes import Axis, ChoiceAxis, Value
-from adabkb_service.engine.prior import Around, Prior, Weighted
+from adabkb_service.engine.axes import ChoiceAxis, Value
+from adabkb_service.engine.prior import (
+    LARGEST_WEIGHT,
+    LEAST_WEIGHT,
+    NARROWEST,
+    Around,
+    Prior,
+    Weighted,
+    share_of,
+)
 from adabkb_service.engine.wording import brief, listed, nearest
 
-NARROWEST = 1e-3
-"""Least width, as a share of the parameter's range."""
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
-Weight = Annotated[float, Field(ge=1e-6, le=1e6)]
+Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT)]
 Fault = tuple[tuple[str, ...], str]
 """Where, and what is wrong."""
 
@@ -150,16 +155,9 @@ def _kind(parameter: FloatParameter | IntParameter) -> str:
 
 def _width(belief: Belief, parameter: FloatParameter | IntParameter) -> float:
     """As a share of the axis."""
-    axis: Axis = parameter.axis()
-    ends = axis.raw_bounds
-    assert ends is not None
-    if parameter.scale == "log":
-        assert belief.factor is not MISSING
-        raw = math.log(belief.factor)
-    else:
-        assert belief.width is not MISSING
-        raw = belief.width
-    return raw / 2 / (ends[1] / 2 - ends[0] / 2)  # halved first: the difference of huge bounds would overflow
+    spread = belief.factor if parameter.scale == "log" else belief.width
+    assert spread is not MISSING
+    return share_of(parameter.axis(), spread)
 
 
 def _position(axis: ChoiceAxis, text: str) -> int:

@@ -12,14 +12,28 @@ Inactive parameters have no part in it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
+
+NARROWEST = 1e-3
+"""Least width, as a share of the parameter's range."""
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
+
+
+def share_of(axis: Axis, spread: float) -> float:
+    """The width, in the unit cube, that is told as a width in the user's units or, on a log scale, as a factor."""
+    ends = axis.raw_bounds
+    assert ends is not None, "a number has bounds"
+    raw = math.log(spread) if getattr(axis, "scale", "linear") == "log" else spread
+    return raw / 2 / (ends[1] / 2 - ends[0] / 2)  # halved first: the difference of huge bounds would overflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
 
     Args:
         study: the row.
-        created: the event of its creation, which has its space as it was then; None where it was not edited.
+        created: the event of its creation, which has its space as it was then, and what is known of older studies;
+            None where neither matters, as before its first suggestion.
     """
     definition = definition_of(study.definition if created is None else created.payload["definition"])
     space, config = definition.space(), _config(definition, study, created)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,15 @@ class Run:
     def step(self, objective: Callable[[Array], float], noise: float = 0.0) -> None:
         point = self.ask()
         self.tell(point, objective(point) + noise)
+
+    def of_results_alone(self) -> State:
+        """The state of a study that has the same results and a tree that is alike, and was told of
+        nothing else."""
+        plain = auto.start(self.state.problem.space, Config(), 0)
+        state = replace(plain, tree=self.state.tree, settled=self.state.settled)
+        for point, value in zip(self.points, self.values, strict=True):
+            state = auto.observe(state, point, value).state
+        return state
 
     def restored(self) -> Run:
         """The run as a store would bring it back: all that is kept went through JSON."""

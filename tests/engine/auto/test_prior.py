@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -87,10 +86,7 @@ def test_results_decide_on_whether_the_prior_counts() -> None:
 def test_the_posterior_and_the_certificate_do_not_know_the_prior() -> None:
     """The same results under a tree that is alike: all numbers of the model are the same."""
     with_prior = run(unit_space(2), near(0.6), 12, config=Config(prior=CORNER))
-    plain = auto.start(unit_space(2), Config(), 0)
-    state = replace(plain, tree=with_prior.state.tree, settled=with_prior.state.settled)
-    for point, value in zip(with_prior.points, with_prior.values, strict=True):
-        state = auto.observe(state, point, value).state
+    state = with_prior.of_results_alone()
     grid = np.random.default_rng(0).random((50, 2))
     assert np.array_equal(auto.predict(state, grid).mean, auto.predict(with_prior.state, grid).mean)
     assert report(state).best_lcb == report(with_prior.state).best_lcb

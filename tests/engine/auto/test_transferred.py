@@ -127,10 +127,7 @@ def test_the_gradient_of_the_index_is_its_slope() -> None:
 def test_what_is_certified_and_predicted_rests_on_the_own_results_alone() -> None:
     """The same results under a tree that is alike: all numbers of the model are the same."""
     found = run(unit_space(2), near(0.8), 12, config=Config(older=(RELATED,)))
-    plain = auto.start(unit_space(2), Config(), 0)
-    state = replace(plain, tree=found.state.tree, settled=found.state.settled)
-    for point, value in zip(found.points, found.values, strict=True):
-        state = auto.observe(state, point, value).state
+    state = found.of_results_alone()
     grid = np.random.default_rng(0).random((50, 2))
     assert np.array_equal(auto.predict(state, grid).mean, auto.predict(found.state, grid).mean)
     assert report(state).best_lcb == report(found.state).best_lcb
