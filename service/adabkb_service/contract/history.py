@@ -58,8 +58,8 @@ class Decision(Answer):
         dict[str, float] | None,
         Field(
             exclude_if=lambda value: value is None,
-            description="how much each older study counted, by its id: 0 for not at all, 1 if differences are as large "
-            "as there; only in studies with transfer_from",
+            description="how much each older study counted, by its id: 0 ignores what it says, 1 takes it over in "
+            "full; only in studies with transfer_from",
         ),
     ] = None
     in_words: Annotated[str, Field(description="why this point, in a sentence or two")]

@@ -141,7 +141,8 @@ def _of_older(study: str, trust: float) -> str:
     """How much an older study counted, for people."""
     if trust == 0.0:
         return f"The older study {study} did not count."
-    return f"The older study {study} counted with a trust of {trust:.2g} (with 1, differences are as large as there)."
+    scale = "0 ignores what it says, 1 takes it over in full"
+    return f"The older study {study} counted with a trust of {trust:.2g} ({scale})."
 
 
 def _listed(fixed: Mapping[str, object]) -> str:
