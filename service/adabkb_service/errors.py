@@ -188,7 +188,8 @@ class Invalid(AdaBKBError):
         """The faults, and how many there are beyond these."""
         first, listed = errors[0], errors[:MOST_ERRORS]
         unlisted = len(errors) - len(listed) + uncollected
-        rest = [f"and {len(listed) - 1} more"] if len(listed) > 1 else []
+        others = len(listed) - 1
+        rest = [f"and {others} more fault{'s' if others > 1 else ''}"] if others else []
         rest += [f"{unlisted:,} more not listed"] if unlisted else []
         more = f" ({'; '.join(rest)})" if rest else ""
         super().__init__(f"{first.pointer or 'The body'}: {first.detail}{more}", listed)
