@@ -26,7 +26,7 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr, models_here: b
     from adabkb_service.study import contention, owner, turn
 
     for module, name in (
-        (turn, "DECIDE_SECONDS"),
+        (turn, "POINTS_WAIT_SECONDS"),
         (turn, "FOLLOW_SECONDS"),
         (owner, "WAIT_SECONDS"),
         (link, "LATE_SECONDS"),
@@ -41,7 +41,7 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr, models_here: b
     if models_here:
         from adabkb_service.inference import host
 
-        set_to(host, "DECIDE_SECONDS", PATIENCE)
+        set_to(host, "DECISION_SECONDS", PATIENCE)
     set_to(pool, "_work", patient_worker.work)
     set_to(contention.again, "stop", stop_after_delay(PATIENCE))
 

@@ -11,5 +11,5 @@ def work(*arguments: Any) -> None:
     """Decide on all points that are asked for, and store all models at the end, however long that takes."""
     from adabkb_service.inference import host, worker
 
-    host.DECIDE_SECONDS = worker.CLOSE_SECONDS = PATIENCE
+    host.DECISION_SECONDS = worker.CLOSE_SECONDS = PATIENCE
     worker.main(*arguments)

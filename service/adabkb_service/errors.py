@@ -25,7 +25,7 @@ AdaBKBError
 ├── Busy                      others were faster, several times; try again
 │   └── Contention            the database undid a transaction for the sake of another one
 ├── Unavailable               the database or a model does not answer
-│   └── ModelOutOfOrder       a model cannot follow its log; asking again does not help
+│   └── ModelCannotFollow     a model cannot follow its log; asking again does not help
 └── SchemaMismatch            the database was made by another version
 """
 
@@ -263,7 +263,7 @@ class NotReady(Unavailable):
         super().__init__("; ".join(f"{error.pointer[1:]}: {error.detail}" for error in errors), errors)
 
 
-class ModelOutOfOrder(Unavailable):
+class ModelCannotFollow(Unavailable):
     """The model of a study cannot follow its log, until a result is corrected or excluded."""
 
 

@@ -170,7 +170,7 @@ def test_where_no_process_can_be_started_requests_are_served_without_models(
 
     with monkeypatch.context() as broken:
         broken.setattr(start, fail)
-        broken.setattr(turn, "DECIDE_SECONDS", 0.2)
+        broken.setattr(turn, "POINTS_WAIT_SECONDS", 0.2)
         with pool_on(migrated_url) as pool:
             beside = Service(database, clock=clock, inference=pool)
             create(beside, definition())
@@ -184,7 +184,7 @@ def test_where_no_process_can_be_started_requests_are_served_without_models(
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for a model."""
-    monkeypatch.setattr(turn, "DECIDE_SECONDS", 1.0)
+    monkeypatch.setattr(turn, "POINTS_WAIT_SECONDS", 1.0)
     monkeypatch.setattr(link, "LATE_SECONDS", 1.0)
 
 

@@ -218,7 +218,7 @@ def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_
     create(running, definition())
     for value in range(12):
         observe(running, "s", Value(value % 5, parameters={"x": value / 12, "y": 1.0 + value}))
-    monkeypatch.setattr(host, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(host, "FOLD_SECONDS", 0.0)
     study = row(database)
     replies: list[Reply] = []
     host_of_nothing = host.ModelHost(ModelStore(database, 1), lambda _, reply: replies.append(reply))

@@ -54,7 +54,7 @@ def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(
     running: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine decides on the first only; the others are flagged, and no point comes twice."""
-    monkeypatch.setattr(host, "DECIDE_SECONDS", 0.0)
+    monkeypatch.setattr(host, "DECISION_SECONDS", 0.0)
     create(running, definition(parameters=SIX_POINTS))
     trials = suggest(running, "s", Ask(count=6)).view.trials
     assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
@@ -138,7 +138,7 @@ def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
     """After the answer, and not again for the state after a decision that was made ahead."""
     create(running, definition())
     searched, steps = list[int](), list[str]()
-    search, decide = learning._searched, Model.decide
+    search, decide = learning._with_learned_hyperparameters, Model.decide
 
     def noted_search(state: State, record: Record) -> State:
         searched.append(record.size)
@@ -149,7 +149,7 @@ def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
         steps.append("decide")
         decide(model, count, until=until)
 
-    monkeypatch.setattr(learning, "_searched", noted_search)
+    monkeypatch.setattr(learning, "_with_learned_hyperparameters", noted_search)
     monkeypatch.setattr(Model, "decide", noted_decide)
     for number in range(40):
         (trial,) = suggest(running, "s", Ask()).view.trials

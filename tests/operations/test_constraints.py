@@ -103,7 +103,7 @@ def test_a_finite_study_is_complete_when_its_feasible_points_are_handed_out(runn
 
 
 def test_quasi_random_points_satisfy_the_constraints(running: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "DECIDE_SECONDS", 0.0)
+    monkeypatch.setattr(host, "DECISION_SECONDS", 0.0)
     create(running, constrained())
     trials = suggest(running, "s", Ask(20)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}

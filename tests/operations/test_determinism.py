@@ -126,7 +126,7 @@ def test_a_fold_in_slices_is_the_fold_in_one(
     expected = Service(database, clock=clock)
     create(expected, definition(id="at-once", algorithm=algorithm))
     observe_batch(expected, "at-once", results)
-    monkeypatch.setattr(host, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(host, "FOLD_SECONDS", 0.0)
     hurried = Service(database, clock=clock)
     create(hurried, definition(id="hurried", algorithm=algorithm))
     assert len(observe_batch(hurried, "hurried", results).view.items) == 100

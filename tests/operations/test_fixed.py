@@ -138,7 +138,7 @@ def test_points_come_with_the_values_also_when_the_model_is_late(
     running: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a finite slice none twice, and none beyond its last one."""
-    monkeypatch.setattr(host, "DECIDE_SECONDS", 0.0)
+    monkeypatch.setattr(host, "DECISION_SECONDS", 0.0)
     create(running, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
     answer = ask(running, {"batch": 2, "c": [1]}, 5)
     assert [trial.origin for trial in answer.trials] == ["policy", "fallback", "fallback"]

@@ -126,7 +126,7 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
     errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
     errors.Invalid: Kind(422, "invalid", "The request is not valid"),
     errors.Busy: Kind(503, "busy", "Busy", retryable=True),
-    errors.ModelOutOfOrder: Kind(503, "unavailable", "Unavailable"),
+    errors.ModelCannotFollow: Kind(503, "unavailable", "Unavailable"),
     errors.Unavailable: Kind(503, "unavailable", "Unavailable", retryable=True),
 }
 

@@ -1,4 +1,4 @@
-"""What the two moves of a policy return: a point to evaluate, or the state after a result; and the changed cells."""
+"""What the methods of a policy return: a point to evaluate, or the state after a result; and the changed cells."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Policy(ABC, Generic[C, S]):
             metrics: what it measures of each metric of the study.
 
         Raises:
-            FloatingPointError: with this result the model would exceed floating point.
+            FloatingPointError: with this result the model would exceed floating point. The result is stored already.
         """
 
     def prepare(self, state: S) -> S:
@@ -114,7 +114,7 @@ class Policy(ABC, Generic[C, S]):
         """Whether ``prepare``, or else the next ``observe``, learns hyperparameters. By default it does not."""
         return False
 
-    def prepared_alike(self, state: S, prepared: S) -> S:  # noqa: ARG002
+    def with_prepared_of(self, state: S, prepared: S) -> S:  # noqa: ARG002
         """The same state, with what ``prepare`` computed for ``prepared``, another state with the same results."""
         return state
 

@@ -43,7 +43,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HandedOutPoint:
     """A point that was handed out."""
 
     parameters: dict[str, Any]
@@ -67,12 +67,12 @@ class Dataset:
     metrics."""
     results: dict[int, Result] = field(default_factory=dict)
     """In the order of the log, by observation seq; that of a stopped trial by minus its number."""
-    awaited: dict[int, Place] = field(default_factory=dict)
+    awaited: dict[int, HandedOutPoint] = field(default_factory=dict)
     """Trial number -> point, of every trial without a result. Failed trials stay: the policy must know of a
     point that cannot be evaluated, or it would be the next suggestion again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
-    moved: dict[int, Place] = field(default_factory=dict)
+    moved: dict[int, HandedOutPoint] = field(default_factory=dict)
     """Trial number -> point that was handed out, of every trial whose result is of another point."""
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> the parameters it was encoded from: a user's own may be finer than what decoding gives."""
@@ -163,8 +163,8 @@ class Dataset:
             return _measured(self.objective, payload)
         return Measured(self.sign * payload["value"], payload.get("std_error") or 0.0)
 
-    def _place(self, parameters: dict[str, Any]) -> Place:
-        return Place(parameters, self._position(parameters))
+    def _place(self, parameters: dict[str, Any]) -> HandedOutPoint:
+        return HandedOutPoint(parameters, self._position(parameters))
 
     def _position(self, parameters: dict[str, Any]) -> Array | None:
         point = self.space.present(parameters)
@@ -179,7 +179,7 @@ class Dataset:
         return np.array([each for each in positions if each is not None]).reshape(-1, self.space.dimension)
 
 
-def _are_same(handed_out: Place, result: Result) -> bool:
+def _are_same(handed_out: HandedOutPoint, result: Result) -> bool:
     if handed_out.position is None or result.position is None:
         return handed_out.parameters == result.parameters
     return np.array_equal(handed_out.position, result.position)

@@ -20,9 +20,9 @@ from adabkb_service.inference.messages import (
     Advanced,
     Answered,
     Ask,
+    CannotFollow,
     Forget,
     Message,
-    OutOfOrder,
     Reply,
     Superseded,
 )
@@ -33,15 +33,15 @@ from adabkb_service.storage.rows import EventRow
 
 logger = logging.getLogger(__name__)
 
-SLICE_SECONDS = 0.1
+FOLD_SECONDS = 0.1
 """Of folding, before other studies have their turn and the server is told how far the model has come."""
 IDLE_SECONDS = 1.0
 """Without a message, after which a model that is ahead of its stored rows is stored."""
-DECIDE_SECONDS = 3.0
+DECISION_SECONDS = 3.0
 """Of deciding on the points of one message; the one at work is finished."""
 
-TOLD_WHEN_NEEDED = (AdaBKBError, ArithmeticError, ValueError)
-"""What goes wrong ahead of time goes wrong again when it is needed, and is told then."""
+IGNORED_AHEAD = (AdaBKBError, ArithmeticError, ValueError)
+"""Errors of work that is done ahead of time. They occur again when its outcome is needed, and are reported then."""
 
 Tell = Callable[[int, Reply], None]
 """Sends the reply to a message, by its number."""
@@ -94,7 +94,7 @@ class ModelHost:
         else:
             try:
                 model = self._follow(message)
-            except OutOfOrder as failure:
+            except CannotFollow as failure:
                 self._reply_out_of_order(number, message, str(failure))
             except AdaBKBError as error:  # the database does not answer
                 self._reply_out_of_order(number, message, error.detail, lasting=False)
@@ -142,12 +142,12 @@ class ModelHost:
         """The model, brought on towards the event of the message by a slice.
 
         Raises:
-            OutOfOrder: it cannot follow the log.
+            CannotFollow: it cannot follow the log.
         """
         study_id = message.study_id
         failure = self._failures.get(study_id)
         if failure is not None and failure[:2] == (message.incarnation, message.head):
-            raise OutOfOrder(failure[2])
+            raise CannotFollow(failure[2])
         try:
             model = self.store.get(study_id, message.incarnation)
             is_restored = model is None
@@ -163,7 +163,7 @@ class ModelHost:
                     log = self.store.log_after(study_id, model.seq, message.head)
                     self._keep_events(message, log)
                 started = time.monotonic()
-                model.fold(log, until=started + SLICE_SECONDS)
+                model.fold(log, until=started + FOLD_SECONDS)
                 model.fold_seconds = time.monotonic() - started
         except AdaBKBError:
             raise
@@ -173,12 +173,12 @@ class ModelHost:
             self._failures[study_id] = (message.incarnation, message.head, reason)
             if failure is None or failure[2] != reason:
                 logger.exception("study %s: the model cannot follow the log", study_id)
-            raise OutOfOrder(reason) from error
+            raise CannotFollow(reason) from error
         self._failures.pop(study_id, None)
         model.used_at = time.monotonic()
         self.store.keep(study_id, model)
         if is_restored and model.seq < message.head:  # it may be dropped again before its next slice
-            with suppress(*TOLD_WHEN_NEEDED):
+            with suppress(*IGNORED_AHEAD):
                 self.store.save(study_id, model)
         return model
 
@@ -199,7 +199,7 @@ class ModelHost:
                 model.hold(message.fixed)
             missing = message.decide - len(model.decided)
             if missing > 0:
-                model.decide(missing, until=time.monotonic() + DECIDE_SECONDS)
+                model.decide(missing, until=time.monotonic() + DECISION_SECONDS)
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", message.study_id)
             error = f"{type(failure).__name__}: {failure}"[:500]
@@ -215,17 +215,17 @@ class ModelHost:
 
     def _reply_out_of_order(self, number: int, message: Advance | Ask, reason: str, *, lasting: bool = True) -> None:
         if isinstance(message, Ask):
-            self._tell(number, Answered(error=OutOfOrder(reason)))
+            self._tell(number, Answered(error=CannotFollow(reason)))
         else:
             error = reason if lasting else None
-            self._tell(number, Advanced(message.incarnation, message.head, 0, error=error, is_in_order=False))
+            self._tell(number, Advanced(message.incarnation, message.head, 0, error=error, can_follow=False))
 
     def _work_ahead(self, study_id: str) -> bool:
         """What the next result needs, and storing what has changed; whether there may be more to do."""
         model = self.store.find(study_id)
         if model is None:
             return False
-        with suppress(*TOLD_WHEN_NEEDED):
+        with suppress(*IGNORED_AHEAD):
             if not model.prepared:
                 model.prepare()
                 return True
@@ -243,7 +243,7 @@ class ModelHost:
         """Store every model that is ahead of its rows, except those of some studies."""
         for study_id, model in self.store.unsaved():
             if study_id not in but:
-                with suppress(*TOLD_WHEN_NEEDED):
+                with suppress(*IGNORED_AHEAD):
                     self.store.save(study_id, model)
 
 
@@ -262,7 +262,7 @@ def _behind(model: Model, events: int) -> Advanced:
 
 def _advanced(model: Model, error: str | None = None) -> Advanced:
     figures = None
-    if model.has_moved and (model.position or model.decided):
+    if model.has_folded and (model.position or model.decided):
         figures = model.figures()
     points = [decision.proposal for decision in model.decided]
     is_all = model.has_decided_on_all()

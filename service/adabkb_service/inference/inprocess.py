@@ -8,7 +8,7 @@ import time
 
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Load, Message, Reply
-from adabkb_service.inference.pool import CACHE_BYTES, Charge, Receive, nobody_pays
+from adabkb_service.inference.pool import CACHE_BYTES, Charge, Receive, ignore_usage
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.storage.database import Database
 
@@ -16,7 +16,7 @@ from adabkb_service.storage.database import Database
 class InProcess:
     """A message is worked on before ``post`` returns."""
 
-    def __init__(self, database: Database, capacity: int = CACHE_BYTES, charge: Charge = nobody_pays) -> None:
+    def __init__(self, database: Database, capacity: int = CACHE_BYTES, charge: Charge = ignore_usage) -> None:
         self._charge = charge
         self._receivers: dict[int, Receive] = {}
         self._numbers = itertools.count()

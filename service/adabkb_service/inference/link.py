@@ -15,8 +15,8 @@ from adabkb_service.storage.rows import EventRow, StudyRow
 
 LATE_SECONDS = 5.0
 """Without a reply, after which nobody waits for the model any more, until it replies."""
-MOST_LOST_SECONDS = 60.0
-"""For which a study is left alone at most, whose work has ended its process again and again."""
+MAX_BACKOFF_SECONDS = 60.0
+"""For which a study gets no work at most, after its work has ended its process again and again."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Ahead:
 
     points: list[Proposal]
     position: int
-    """The first one rests on the log up to here: no later event may be one that the model has a part in."""
+    """The first one rests on the log up to here: no later event may be one that concerns the model."""
     is_all: bool = False
     """Whether no point of a finite space is left beyond these."""
     asked: int = 0
@@ -58,14 +58,14 @@ class ModelLink:
     known: int = 0
     """Seq of the last event that the server knows of."""
     position: int | None = None
-    """Seq of the last event among them that the model has a part in, where that is known."""
+    """Seq of the last event among them that concerns the model, where that is known."""
     head: int = 0
     """Seq of the last event that the model has folded."""
     ahead: Ahead = field(default_factory=lambda: Ahead([], -1))
     figures: dict[str, Any] | None = None
     error: str | None = None
     """Why the model could not follow the log, or not decide, when it last tried."""
-    is_in_order: bool = True
+    can_follow: bool = True
     """Whether it could follow."""
     _told: int = 0
     """Seq of the last event that the model was told to fold."""
@@ -80,13 +80,13 @@ class ModelLink:
     """Processes that have ended one after the other before they could reply."""
     _lost_last: int = 0
     """Number of the last of them."""
-    _left_alone_until: float = 0.0
+    _backoff_until: float = 0.0
 
     def begin(self, study: StudyRow) -> None:
         """The study is about to be worked on: what is known of its model must be about this log."""
         if study.incarnation != self.incarnation:
             self.incarnation, self.known, self.head = study.incarnation, 0, 0
-            self.figures, self.error, self.is_in_order, self._waiting_since = None, None, True, None
+            self.figures, self.error, self.can_follow, self._waiting_since = None, None, True, None
         if study.head != self.known:  # another server has written events
             self.known, self.position, self._told, self._untold = study.head, None, 0, []
 
@@ -105,9 +105,9 @@ class ModelLink:
     def is_worth_waiting_for(self) -> bool:
         """Whether a reply may come soon, and be of use."""
         now = monotonic()
-        if now < self._left_alone_until:
+        if now < self._backoff_until:
             return False
-        if (self.error is not None or not self.is_in_order) and self._told <= self.head:
+        if (self.error is not None or not self.can_follow) and self._told <= self.head:
             return False
         return self._waiting_since is None or now - self._waiting_since < LATE_SECONDS
 
@@ -116,7 +116,7 @@ class ModelLink:
         what it was last told."""
         is_asked = self._asked >= (self.position or -1, count) and are_alike(fixed, self._asked_fixed)
         is_told = self._told == self.known and (count == 0 or is_asked)
-        if is_told or monotonic() < self._left_alone_until:
+        if is_told or monotonic() < self._backoff_until:
             return
         events, self._untold = self._untold, []
         self._told, self._asked, self._asked_fixed = self.known, (self.position or -1, count), fixed
@@ -140,8 +140,8 @@ class ModelLink:
                 return
             self._lost += 1
             self._lost_last = reply.run
-            seconds = min(2.0**self._lost, MOST_LOST_SECONDS) if self._lost > 1 else 0.0
-            self._left_alone_until = monotonic() + seconds
+            seconds = min(2.0**self._lost, MAX_BACKOFF_SECONDS) if self._lost > 1 else 0.0
+            self._backoff_until = monotonic() + seconds
             self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
             is_last = not reply.behind and reply.head >= self._told
@@ -151,11 +151,11 @@ class ModelLink:
 
     def _adopt(self, reply: Advanced) -> None:
         self.head, self._lost = reply.head, 0
-        was_undecided = self.error is not None and self.is_in_order
-        self.is_in_order = reply.is_in_order
+        was_undecided = self.error is not None and self.can_follow
+        self.can_follow = reply.can_follow
         if reply.error is not None or not was_undecided or reply.points:
             self.error = reply.error
-        if not reply.is_in_order:
+        if not reply.can_follow:
             return
         if reply.figures is not None:
             self.figures = reply.figures

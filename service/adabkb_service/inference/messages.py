@@ -34,7 +34,7 @@ class Advanced:
     head: int
     """Seq of the last event folded."""
     position: int
-    """Seq of the last event that the model has a part in: the points rest on it."""
+    """Seq of the last event that concerns the model: the points rest on it."""
     points: list[Proposal] = field(default_factory=list)
     """All points decided on, in order; each rests on those before it being handed out."""
     is_all: bool = False
@@ -45,7 +45,7 @@ class Advanced:
     """Events that are left to fold; another message follows."""
     error: str | None = None
     """Why the model cannot follow the log, or cannot decide."""
-    is_in_order: bool = True
+    can_follow: bool = True
     """Whether the model follows the log, even if it cannot decide."""
     seconds: float = 0.0
     """How long it took to fold the last events."""
@@ -77,7 +77,7 @@ class Answered:
     error: Exception | None = None
 
 
-class OutOfOrder(Exception):
+class CannotFollow(Exception):
     """Instead of an answer: the model cannot follow its log. The text says why."""
 
 

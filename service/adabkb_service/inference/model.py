@@ -32,12 +32,12 @@ class Model:
 
     definition: StoredDefinition
     policy: Policy[Any, Any]
-    """Who decides."""
+    """The algorithm."""
     incarnation: str
     seq: int
     """The last event folded."""
     position: int
-    """The last one of them that the model has a part in."""
+    """The last one of them that concerns the model."""
     state: Any
     dataset: Dataset
     cells: dict[str, str]
@@ -52,7 +52,7 @@ class Model:
     """Cells that have changed since they were stored."""
     is_new_tree: bool = False
     """Whether none of the stored cells is one of this tree: the space was edited since they were stored."""
-    has_moved: bool = False
+    has_folded: bool = False
     """Whether it has folded anything since it was restored: else its figures are those that are stored."""
     used_at: float = field(default_factory=time.monotonic)
     """When it last took a message."""
@@ -97,7 +97,7 @@ class Model:
             if index and time.monotonic() > until:
                 return
             if index not in left_out:
-                self._move(event)
+                self._apply_to_engine(event)
             self._count(event)
 
     def accept(self, log: Iterable[EventRow]) -> None:
@@ -175,7 +175,8 @@ class Model:
         self.prepared = True
         self.state = self.policy.prepare(self.state)
         self.decided = [
-            replace(decision, state=self.policy.prepared_alike(decision.state, self.state)) for decision in self.decided
+            replace(decision, state=self.policy.with_prepared_of(decision.state, self.state))
+            for decision in self.decided
         ]
 
     @property
@@ -218,14 +219,14 @@ class Model:
             self._edit(event)
         self.seq = event.seq
         if event.concerns_model:
-            self.position, self.has_moved = event.seq, True
+            self.position, self.has_folded = event.seq, True
 
     def _edit(self, event: EventRow) -> None:
         """The definition and the dataset after an edit of the space."""
         self.definition = definition_of(edited(self.definition.model_dump(mode="json"), event.payload))
         self.dataset.move_to(self.definition.space())
 
-    def _move(self, event: EventRow) -> None:
+    def _apply_to_engine(self, event: EventRow) -> None:
         """The engine's part of one event."""
         if is_decision(event):
             self._adopt(event)

@@ -33,7 +33,7 @@ CLOSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
 """Between the end of a process and the start of the next, where the first one ended sooner than that."""
 AWAY_SECONDS = 5.0
-"""After which a process that did not start is missed: until then its messages just wait."""
+"""After which a process that did not start is reported as not running; until then its messages just wait."""
 WATCH_SECONDS = 1.0
 SILENT_SECONDS = 150.0
 """A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
@@ -52,7 +52,7 @@ Charge = Callable[[Mapping[str, float]], None]
 """Called now and then with the processor seconds that models have worked for since, by study."""
 
 
-def nobody_pays(_: Mapping[str, float]) -> None:
+def ignore_usage(_: Mapping[str, float]) -> None:
     """Where nobody wants to know."""
 
 
@@ -73,7 +73,7 @@ class Inference(Protocol):
         """No more messages will come."""
 
 
-def in_this_process(database: Database, capacity: int = CACHE_BYTES, charge: Charge = nobody_pays) -> Inference:
+def in_this_process(database: Database, capacity: int = CACHE_BYTES, charge: Charge = ignore_usage) -> Inference:
     """Models in this process: see ``InProcess``."""
     # The engine, which a server with processes for its models has no use for.
     from adabkb_service.inference.inprocess import InProcess  # noqa: PLC0415
@@ -93,7 +93,7 @@ class WorkerPool:
         capacity: int = CACHE_BYTES,
         lock_seconds: float = 10.0,
         silent_seconds: float = SILENT_SECONDS,
-        charge: Charge = nobody_pays,
+        charge: Charge = ignore_usage,
         memory_megabytes: int = MEMORY_MEGABYTES,
     ) -> None:
         arguments = (database_url, lock_seconds, capacity, blas_threads, memory_megabytes)

@@ -40,7 +40,7 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
     model = Model(
         definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
     )
-    model.has_moved = study.model is None
+    model.has_folded = study.model is None
     return model
 
 
@@ -60,7 +60,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
     model.saved_seq, model.saved_dictionary = study.folded, frozenset(dictionary)
     # Figures of older versions do not say which event they are as of: it is the one of the rows.
-    model.has_moved = study.model is None or study.model.get("position", model.position) != model.position
+    model.has_folded = study.model is None or study.model.get("position", model.position) != model.position
     model.prepared = False
     return model
 

@@ -35,7 +35,7 @@ WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
 """How long one thread may keep the interpreter from the other."""
 HANG_SECONDS = 120.0
-"""A step that takes longer will never end: the process ends with it, and the server starts another."""
+"""A step that takes longer is taken to hang: the process ends with it, and the server starts another."""
 UNASKED = -1
 """Instead of the number of a message, of what is no reply to one."""
 CLOSE_SECONDS = 2.0
@@ -99,7 +99,7 @@ class Worker:
         self._save_all()
 
     def _save_all(self) -> None:
-        """Store the models that are not in mid-step: the others are not as of any event."""
+        """Store the models that no step is at work on: the others are in the middle of an event."""
         self.turns.end()
         at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(CLOSE_SECONDS / 2.0))}
         saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)

@@ -31,7 +31,7 @@ def correct(
         StudyNotFound, ObservationNotFound: there is no such thing.
         Invalid: the study has no such metrics.
     """
-    return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, disturbs=True)
+    return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, invalidates_decisions=True)
 
 
 def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft, _: Points) -> Outcome[Corrected]:

@@ -80,7 +80,7 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
         TrialFinished: it has a result, or is outside of the study's space, which was edited.
         StudyComplete: the study has converged, and hands out no trial any more.
     """
-    return Request(study_id, Held, partial(_try_again, number, body), key, disturbs=True)
+    return Request(study_id, Held, partial(_try_again, number, body), key, invalidates_decisions=True)
 
 
 def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Held]:

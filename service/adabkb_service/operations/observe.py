@@ -1,8 +1,9 @@
 """POST /v1/studies/{id}/observe, and the batch of it.
 
 The owner of the study (``study/owner.py``) performs this request with all others that wait for the study, and writes
-them in one transaction. When the answer is sent the result is durable. The model folds it after that: what the answer
-says of the model (the gap, whether the search has converged) is as of the results before.
+them in one transaction. When the answer is sent the result is durable. The model process folds it after that
+(``Model.fold`` calls ``Policy.observe``): what the answer says of the model (the gap, whether the search has converged)
+is as of the results before.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
             is written.
         Unavailable, Busy: nothing is acknowledged.
     """
-    return Request(study_id, Observed, partial(_observe, result), key, disturbs=True)
+    return Request(study_id, Observed, partial(_observe, result), key, invalidates_decisions=True)
 
 
 def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
@@ -50,7 +51,9 @@ def observe_batch(study_id: str, body: BatchBody, describe: Describe, key: Key |
         describe: how a refusal is shown.
         key: of the request.
     """
-    return Request(study_id, ObservedBatch, partial(_observe_batch, body, describe), key, disturbs=not body.dry_run)
+    return Request(
+        study_id, ObservedBatch, partial(_observe_batch, body, describe), key, invalidates_decisions=not body.dry_run
+    )
 
 
 def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points) -> Outcome[ObservedBatch]:

@@ -21,7 +21,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
         Invalid: the point is not in the space.
         StudyComplete: the study is complete or its budget is used.
     """
-    return Request(study_id, Trial, partial(_add, body), key, disturbs=True)
+    return Request(study_id, Trial, partial(_add, body), key, invalidates_decisions=True)
 
 
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:

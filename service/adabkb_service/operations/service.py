@@ -11,8 +11,8 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from typing import Any
 
-from adabkb_service.errors import AdaBKBError, ModelOutOfOrder, StudyNotFound, Unavailable
-from adabkb_service.inference.messages import Answered, OutOfOrder, Reply
+from adabkb_service.errors import AdaBKBError, ModelCannotFollow, StudyNotFound, Unavailable
+from adabkb_service.inference.messages import Answered, CannotFollow, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.operations.figures import Figures
 from adabkb_service.operations.waiting import WaitingRoom
@@ -156,8 +156,8 @@ def _answer(future: Future[tuple[StudyRow, Any]], study: StudyRow, reply: Reply)
 def _explained(study: StudyRow, error: Exception | None) -> AdaBKBError:
     if isinstance(error, StudyNotFound):
         return error
-    if isinstance(error, OutOfOrder):
-        return ModelOutOfOrder(
+    if isinstance(error, CannotFollow):
+        return ModelCannotFollow(
             f"The model of study {study.id!r} cannot follow its log ({error}); correct or exclude the result that it "
             "cannot take."
         )

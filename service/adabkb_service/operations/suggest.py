@@ -2,22 +2,29 @@
 
 The owner of the study (``study/owner.py``) performs this request with all others that wait for the study:
 
-1. Overdue leases are expired, so that their trials wait for a worker again. Where the request fixes parameters, only
-   trials with these values count as waiting, and points that were decided on without them are of no use.
-2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits.
-3. If the model has already decided on that many points, and no event since then concerns the model (a suggestion, a
-   queued point, a result, a correction, a failure or a retry), they are taken. Usually this is so: the model decides
-   on the next point as soon as it has folded a result. Otherwise the request waits for the model's reply, without a
-   thread, and other requests are performed meanwhile. A point is discarded if such an event comes after the decision.
+1. Overdue leases expire, so that their trials wait for a worker again (or fail, after the most attempts). Waiting
+   trials that an edit of the space has left outside fail. Where the request fixes parameters, only trials with these
+   values count as waiting, and points that were decided on without them cannot be used.
+2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
+   study is paused or complete.
+3. If the model has already decided on that many points, they are taken, unless an event that concerns the model
+   (``EventRow.concerns_model``: a result, for instance) was committed since, other than handing out the points before
+   them in the same series. Usually they can be taken: the model decides on the next points as soon as it has folded a
+   result. Otherwise the request is parked until the model replies: it occupies no thread, and other requests are
+   performed meanwhile.
 4. ``_hand_out`` turns the points into events, and the transition function (``study/log.py``) into rows.
-5. One transaction writes all of it, the answer under its idempotency key included. If another server has committed
-   first, nothing is written, the study is read again, and steps 1 to 5 are repeated. The answer is sent after the
-   commit.
+5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
+   or the key is stored already, nothing is written, the study is read again, and steps 1 to 5 are repeated; a request
+   whose key is stored then gets the stored answer. Expirations of step 1 may be committed earlier, if the request has
+   to wait for the model. The answer is sent after the commit.
 
-The request waits up to five seconds for the model, and not at all if the model cannot follow the log. It then gets
-quasi-random points, and the answer says ``degraded``. A crash before the commit leaves nothing. A crash after it leaves
-everything, and the client, which repeats the request with its key, gets the stored answer. The model is rebuilt from
-the log: every decision is a function of the events before it.
+Five seconds after the request arrived, or at once if no useful reply of the model is expected soon
+(``ModelLink.is_worth_waiting_for``), the points that are missing are drawn quasi-randomly. The answer says ``degraded``
+then, and whenever the study records that its model failed.
+
+A crash before the commit leaves no trial and no answer. A crash after it leaves both, and the client, which repeats the
+request with its key, gets the stored answer; without a key the trial is handed out again once its lease has run out.
+The model is rebuilt from the log: every decision is a function of the events before it.
 """
 
 from __future__ import annotations
@@ -47,7 +54,7 @@ RETRY_SECONDS: dict[NoTrialReason, float] = {
     "paused": 5.0,
     "failures": 5.0,
 }
-"""When asking again may help, where there is no trial to hand out."""
+"""Seconds after which a repeated request may get a trial, by the reason why there is none."""
 CANNOT_FIX = (
     "the system of this study cannot hold parameters fixed for one request: the profile auto can; for all points of a "
     "study, declare the parameter with kind fixed"
@@ -60,7 +67,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
     Raises:
         StudyNotFound: there is no such study.
         Invalid: a value that is to be fixed is not one of the parameter, or the study's system cannot hold any.
-        Busy: other servers were faster every time.
+        Busy: other servers kept committing first, for five seconds.
         IdempotencyKeyReused: the key came before with another request.
     """
     return Request(
@@ -74,7 +81,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
 
 def _make_waiting_ready(draft: Draft) -> None:
-    """Let trials whose leases have run out wait again, and take back those that no worker should evaluate."""
+    """Let trials whose leases have run out wait again, and fail waiting ones outside an edited space."""
     leases.expire_overdue(draft)
     withdraw_outside(draft)
 
@@ -111,12 +118,12 @@ def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Sugges
     rows += [_add(draft, point, body) for point in points]
     lifecycle.settle(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
-    # Without an effect there is nothing to repeat, so the answer is not kept.
+    # An answer without trials changes nothing, so it is not stored under the key.
     return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_kept=bool(rows))
 
 
 def _add(draft: Draft, point: Proposal, body: SuggestBody) -> TrialRow:
-    """A new trial, leased to whoever asked."""
+    """A new trial, leased to the worker of the request."""
     number = draft.study.trials + 1
     payload = {
         "parameters": point.parameters,

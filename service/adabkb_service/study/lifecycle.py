@@ -88,7 +88,8 @@ def room(study: StudyRow) -> int:
 
 
 def _fails_on_and_on(study: StudyRow) -> bool:
-    """Something is wrong that has nothing to do with the points: the budget is not to be burnt on it."""
+    """Whether so many trials have failed that something other than their points is wrong: the study pauses, to save its
+    budget."""
     return study.failure_limit is not None and study.failures >= study.failure_limit
 
 

@@ -3,7 +3,8 @@
 A turn takes all requests that wait, performs them one after the other on one draft, and commits them in one
 transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the turn
 is repeated on what the study is then. Requests that need points which are not decided on yet wait for the model without
-a thread, and other requests are performed meanwhile; after some seconds they get quasi-random points.
+a thread, and other requests are performed meanwhile; five seconds after their arrival they get
+quasi-random points.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class Owner:
             arrived: list[Waiting] = []
             held_back: list[Waiting] = []
             for each in self._arrived:
-                (held_back if each.request.disturbs and each.since > latest else arrived).append(each)
+                (held_back if each.request.invalidates_decisions and each.since > latest else arrived).append(each)
             self._arrived = deque(held_back)
         if held_back:
             self._around.scheduler.ready_at(self.study_id, held_back[0].since + HOLD_SECONDS)
@@ -180,9 +181,9 @@ class Owner:
         """Perform a turn, and repeat it if another server has committed first."""
         try:
             try:
-                finished, self._parked = self._attempt(waiting, is_careful=False)
+                finished, self._parked = self._attempt(waiting, checks_key_first=False)
             except Contention:
-                finished, self._parked = again(self._attempt, waiting, is_careful=True)
+                finished, self._parked = again(self._attempt, waiting, checks_key_first=True)
         except Exception as error:
             self._held = None
             if not isinstance(error, AdaBKBError):
@@ -194,7 +195,9 @@ class Owner:
             soonest = min(gives_up_at(each) for each in self._parked)
             self._around.scheduler.ready_at(self.study_id, soonest)
 
-    def _attempt(self, waiting: list[Waiting], *, is_careful: bool) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
+    def _attempt(
+        self, waiting: list[Waiting], *, checks_key_first: bool
+    ) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
         """The finished requests with their outcomes, and the parked ones.
 
         Raises:
@@ -206,7 +209,7 @@ class Owner:
         try:
             with self._around.database.translating():
                 for each in waiting:
-                    each.context.run(turn.perform, each, is_careful=is_careful)
+                    each.context.run(turn.perform, each, checks_key_first=checks_key_first)
                 turn.settle()
                 has_figures = turn.draft.has_new_figures
                 if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):

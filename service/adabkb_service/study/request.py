@@ -96,8 +96,8 @@ class Request(Generic[Answer]):
     """Whether the figures of the model are to be stored now, and not when something else is written."""
     spend: Callable[[Usage], None] | None = None
     """Called with what the request adds, or not at all if that is nothing but results of trials; it may refuse."""
-    disturbs: bool = False
-    """Whether it usually adds something that the model has a part in, which makes decisions under way useless."""
+    invalidates_decisions: bool = False
+    """Whether it usually adds an event that concerns the model, which makes decisions under way useless."""
 
 
 def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:

@@ -26,8 +26,8 @@ from adabkb_service.study.request import Outcome, Request, Wanted, kept, recall
 
 logger = logging.getLogger(__name__)
 
-DECIDE_SECONDS = 5.0
-"""How long a request waits for points, before it gets quasi-random ones."""
+POINTS_WAIT_SECONDS = 5.0
+"""After its arrival, how long a request waits for points of the model before it gets quasi-random ones."""
 FOLLOW_SECONDS = 0.25
 """How long a GET or PATCH of the study waits for the model to fold the latest results."""
 
@@ -63,12 +63,12 @@ class Turn:
         self.finished: list[tuple[Waiting, Any]] = []
         self.parked: list[Waiting] = []
         self.points_wanted = Wanted()
-        """By the parked requests, as far as one decision of the model can give them."""
+        """By the parked requests that fix the same values as the first one: one decision of the model gives these."""
         self.stores_figures = False
         self._link = link
         self._take_in_model()
 
-    def perform(self, waiting: Waiting, *, is_careful: bool) -> None:
+    def perform(self, waiting: Waiting, *, checks_key_first: bool) -> None:
         """Perform a request, refuse it, or park it.
 
         Raises:
@@ -76,7 +76,7 @@ class Turn:
         """
         request, key = waiting.request, waiting.request.key
         try:
-            if is_careful and (known := recall(self.draft.connection, key, request.answer)):
+            if checks_key_first and (known := recall(self.draft.connection, key, request.answer)):
                 self.finished.append((waiting, known))
                 return
             with self.draft.undone_on_error():
@@ -95,7 +95,7 @@ class Turn:
             self.finished.append((waiting, self._known_after_all(request, refusal)))
         except DBAPIError:
             raise
-        except Exception as error:  # a mistake of ours: the other requests have nothing to do with it
+        except Exception as error:  # a bug, which must not affect the other requests
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
 
@@ -118,7 +118,7 @@ class Turn:
             self.draft.set_figures(link.figures)  # another server may have stored later ones
         if link.error is not None and study.model_error is None:
             self.draft.record("model_failed", {"error": link.error})
-        elif link.error is None and link.is_in_order and link.has_followed() and study.model_error is not None:
+        elif link.error is None and link.can_follow and link.has_followed() and study.model_error is not None:
             self.draft.record("model_recovered", {})
 
     def _is_about_to_follow(self) -> bool:
@@ -132,7 +132,7 @@ class Turn:
         draft, link = self.draft, self._link
         position = link.position if draft.new_position is None else draft.new_position
         points = self.ahead.take(count, position, fixed)
-        if points is None and link.is_worth_waiting_for() and _is_before(waiting, DECIDE_SECONDS):
+        if points is None and link.is_worth_waiting_for() and _is_before(waiting, POINTS_WAIT_SECONDS):
             return None
         found = points or []
         if points is not None and (self.ahead.is_all or len(found) == count):
@@ -140,7 +140,8 @@ class Turn:
         return found + fallbacks(draft.connection, draft.study, count, found, fixed)
 
     def _park(self, waiting: Waiting, wanted: Wanted) -> None:
-        """Let a request wait for the model; one that fixes other parameters than the first one waits for that too."""
+        """Let a request wait for the model; one that fixes other values than the first parked one waits for that one,
+        too."""
         self.parked.append(waiting)
         before = self.points_wanted
         if before.count == 0:
@@ -188,7 +189,7 @@ def _is_new(event: EventRow) -> bool:
 
 def gives_up_at(waiting: Waiting) -> float:
     """When a parked request waits no longer, by ``time.monotonic``."""
-    return waiting.since + (FOLLOW_SECONDS if waiting.request.follows_model else DECIDE_SECONDS)
+    return waiting.since + (FOLLOW_SECONDS if waiting.request.follows_model else POINTS_WAIT_SECONDS)
 
 
 def _is_before(waiting: Waiting, seconds: float) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.handed_out import Imagined, handed_out, imagined
+from adabkb_service.engine.auto.handed_out import SearchView, handed_out, search_view
 from adabkb_service.engine.auto.state import State
 from tests.engine.auto.drive import run
 from tests.engine.auto.test_policy import wave
@@ -21,18 +21,18 @@ SPACE = unit_space(3)
 POINTS = np.random.default_rng(3).random((12, 3))
 
 
-def seen(state: State, pending: Array) -> Imagined:
+def seen(state: State, pending: Array) -> SearchView:
     out = handed_out(state, pending, np.full((1, 3), 0.5), None)
-    return imagined(state, state.surrogate, state.warp, state.record.values, out)
+    return search_view(state, state.surrogate, state.warp, state.record.values, out)
 
 
 @pytest.mark.parametrize("revision", [4, 5])
 def test_points_asked_for_in_turn_are_imagined_as_those_asked_for_together_bit_for_bit(revision: int) -> None:
     state = run(SPACE, wave, 15, config=Config(revision=revision)).state
-    together, in_turn = seen(state, POINTS), seen(state, POINTS[:1])
+    together, one_by_one = seen(state, POINTS), seen(state, POINTS[:1])
     for count in range(2, len(POINTS) + 1):
-        in_turn = in_turn.pending_too(state, POINTS[:count])
-    for one, other in zip(in_turn.view.mean_and_std(POINTS), together.view.mean_and_std(POINTS), strict=True):
+        one_by_one = one_by_one.pending_too(state, POINTS[:count])
+    for one, other in zip(one_by_one.view.mean_and_std(POINTS), together.view.mean_and_std(POINTS), strict=True):
         assert one.tobytes() == other.tobytes()
 
 

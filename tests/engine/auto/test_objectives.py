@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine import record
 from adabkb_service.engine.auto import objectives, pareto, restore
-from adabkb_service.engine.auto.handed_out import handed_out, imagined
+from adabkb_service.engine.auto.handed_out import handed_out, search_view
 from adabkb_service.engine.auto.policy import Config, State, auto
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.metrics import Measured, Metric
@@ -94,7 +94,7 @@ def test_parameters_can_be_held_fixed() -> None:
 def test_the_index_has_the_gradient_that_it_says() -> None:
     state, _ = run(12)
     out = handed_out(state, NONE, None, None)
-    view = imagined(state, state.surrogate, state.warp, state.record.values, out).view
+    view = search_view(state, state.surrogate, state.warp, state.record.values, out).view
     assert isinstance(view, Scalarised)
     view = view.towards(1, 12)
     for position in np.random.default_rng(1).random((6, 2)):

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.handed_out import handed_out, imagined
+from adabkb_service.engine.auto.handed_out import handed_out, search_view
 from adabkb_service.engine.auto.per_cost import PerCost
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import State
@@ -74,7 +74,7 @@ class Study:
 
 def view_of(state: State) -> PerCost:
     none = handed_out(state, NONE, None, None)
-    view = imagined(state, state.surrogate, state.warp, state.record.values, none).view
+    view = search_view(state, state.surrogate, state.warp, state.record.values, none).view
     assert isinstance(view, PerCost)
     return view
 

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.restarts import PERIOD, STALL, fails, is_apart, restart, start_after
+from adabkb_service.engine.auto.restarts import (
+    PERIOD,
+    STALL,
+    is_nearest_to_failed,
+    is_outside_neighbourhood,
+    restart,
+    start_after,
+)
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
@@ -76,8 +83,8 @@ def test_a_restart_sees_what_came_since_and_lies_apart_from_the_best_point() -> 
 
 def test_another_category_is_never_around_the_best_point() -> None:
     positions = np.array([[0.5, 0.0], [0.5, 0.25]])
-    assert list(is_apart(positions, positions[0], np.array([False, True]))) == [False, True]
-    assert list(is_apart(positions, positions[0] + 0.01, NO_CATEGORIES)) == [False, True]
+    assert list(is_outside_neighbourhood(positions, positions[0], np.array([False, True]))) == [False, True]
+    assert list(is_outside_neighbourhood(positions, positions[0] + 0.01, NO_CATEGORIES)) == [False, True]
 
 
 def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> None:
@@ -159,6 +166,6 @@ def test_a_correction_begins_another_restart() -> None:
 
 def test_random_points_of_a_restart_avoid_where_evaluations_fail() -> None:
     positions, failed = np.array([[0.2, 0.2], [0.9, 0.9]]), np.array([[0.2, 0.8]])
-    assert fails(np.array([0.3, 0.7]), positions, failed)
-    assert not fails(np.array([0.3, 0.3]), positions, failed)
-    assert not fails(np.array([0.3, 0.7]), positions, failed[:0])
+    assert is_nearest_to_failed(np.array([0.3, 0.7]), positions, failed)
+    assert not is_nearest_to_failed(np.array([0.3, 0.3]), positions, failed)
+    assert not is_nearest_to_failed(np.array([0.3, 0.7]), positions, failed[:0])

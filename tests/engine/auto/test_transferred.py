@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.handed_out import handed_out, imagined
+from adabkb_service.engine.auto.handed_out import handed_out, search_view
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.report import report
 from adabkb_service.engine.auto.state import State
@@ -50,7 +50,9 @@ UNRELATED = older(lambda u: float(np.sin(23 * u[0]) * np.cos(17 * u[1])))
 
 def seen(state: State) -> Surrogate | Transferred:
     """What the search of a state sees when nothing is pending."""
-    view = imagined(state, state.surrogate, state.warp, state.record.values, handed_out(state, NONE, None, None)).view
+    view = search_view(
+        state, state.surrogate, state.warp, state.record.values, handed_out(state, NONE, None, None)
+    ).view
     assert isinstance(view, Surrogate | Transferred)
     return view
 
@@ -147,7 +149,7 @@ def test_a_failed_point_and_a_pending_one_are_as_without_older_studies() -> None
     assert not np.array_equal(failed, again)
     state, grid = found.state, np.random.default_rng(2).random((10, 2))
     out = handed_out(state, failed[None], None, None)
-    view = imagined(state, state.surrogate, state.warp, state.record.values, out).view
+    view = search_view(state, state.surrogate, state.warp, state.record.values, out).view
     assert view.mean(grid) == pytest.approx(seen(state).mean(grid))
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import surrogate
-from adabkb_service.engine.auto.likelihood import FEWEST
+from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.rows import noise_ratios, to_learn_from
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -65,7 +65,7 @@ def calibrate(state: State) -> Calibration:
     if not len(values):
         return Calibration()
     small = math.exp(AMOUNT / max(len(values), FEWEST_MEASURED) ** POWER)
-    if len(values) < FEWEST or values.min() == values.max():
+    if len(values) < MIN_RESULTS or values.min() == values.max():
         return Calibration(small)
     errors, variances = _left_out(_exact(state))
     number = variances.sum() ** 2 / (variances**2).sum()

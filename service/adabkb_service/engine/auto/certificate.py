@@ -1,7 +1,7 @@
 """What prunes and what certifies: the theorem's bound over the cells, at every checkpoint anew.
 
 For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over the cell, with f~ = mean + beta s,
-the theorem's beta (its ``theory`` form) and F the norm of the posterior mean in the kernel's space, doubled. The
+the theorem's beta (its ``theory`` form) and F the RKHS norm of the posterior mean, doubled. The
 cells are opened from the root, the largest bound first, up to a cap: branch and bound. Cells with U < l* cannot hold
 the optimum; the largest U of the others bounds it. All of it follows from the present hyperparameters alone, so a cell
 that others pruned comes back by itself. Cells without a feasible point are not looked at: where there are constraints,
@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from adabkb_service.engine import confidence
 from adabkb_service.engine.auto.additive import ROOT, along_axis
 from adabkb_service.engine.auto.checkpoint import Certificate
-from adabkb_service.engine.auto.feasible_results import frontrunners
-from adabkb_service.engine.auto.likelihood import FEWEST
+from adabkb_service.engine.auto.feasible_results import best_feasible_rows
+from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
 from adabkb_service.engine.auto.tree import INFEASIBLE, LEAF, PRUNED, Box, Tree
@@ -42,9 +42,9 @@ NORM_SAFETY = 2.0
 SKETCH_ACCURACY = 0.5
 """epsilon of a compressed posterior; an exact one has none."""
 OPENED = 64
-"""Cells after which no more are opened, ..."""
+"""Cells that are opened at most."""
 AT_ONCE = 8
-"""... so many at a time: their bounds are cheaper together."""
+"""Cells that are opened at a time: their bounds are cheaper together."""
 CONTENDERS = 32
 """Best results among which the largest lower bound is looked for."""
 
@@ -54,7 +54,7 @@ def certify(state: State) -> Certificate:
     view, values = state.surrogate, state.record.values
     if state.problem.has_several:  # no cell is excluded by what it holds of one objective alone
         return Certificate()
-    if len(values) < FEWEST or values.min() == values.max():  # nothing is known yet of how the objective varies
+    if len(values) < MIN_RESULTS or values.min() == values.max():  # nothing is known yet of how the objective varies
         return Certificate()
     gram = view.kernel.gram(view.inducing, view.inducing)
     norm = _norm(view, gram)
@@ -86,7 +86,7 @@ def pruned(state: State, found: Certificate) -> Tree:
 def best_lower(state: State, beta: float) -> tuple[float, int]:
     """l*, in model output units, and the row of the record that attains it; -inf where no point is known that keeps the
     bounds of metrics."""
-    rows = frontrunners(state.problem.config.metrics, state.record, CONTENDERS)
+    rows = best_feasible_rows(state.problem.config.metrics, state.record, CONTENDERS)
     kept = rows[_are_feasible(state, rows)]
     if not len(kept):
         return -math.inf, int(rows[0])

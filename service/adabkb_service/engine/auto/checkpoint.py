@@ -1,4 +1,4 @@
-"""What a checkpoint decided. It depends on the way there, so it is kept: as JSON, beside the tree."""
+"""What a checkpoint decided. It depends on the history, not on the results alone, so it is stored beside the tree."""
 
 from __future__ import annotations
 

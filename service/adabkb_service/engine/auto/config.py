@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything else is learned."""
+    """What the user declares about a study, and which rules it follows. Everything else is learned."""
 
     delta: float = 0.05
     """The certificate holds with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
     revision: int = 5
-    """Of the algorithm: a study keeps that of its creation. 5 is the present one. In 4 pending points were imagined one
-    by one (``handed_out``), a compressed posterior took all rows alike (``surrogate``), and restarts did not look at
-    the edges of the feasible set (``constrained``). In 3, besides, the kernel had no additive part (``additive``). In
-    2, besides, a stalled search used a model of thinned data (``thinned``) instead of restarts (``restarts``). In 1,
-    besides, what was learned took effect at once, not with the next result."""
+    """Of the algorithm: a study keeps that of its creation. Revision 2 introduced that what is learned takes effect
+    with the next result, not at once; 3, restarts of a stalled search (``restarts``) in place of a model of thinned
+    data (``thinned``); 4, an additive part of the kernel (``additive``); 5, pending points that are fantasized jointly
+    and not one by one (``handed_out``), a compressed posterior that does not take all rows alike (``surrogate``), and
+    restarts that also look at the edges of the feasible set (``constrained``)."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value, with bounds."""
     objective: Metric | None = None
@@ -67,8 +67,8 @@ class Config:
         return self.revision > 3
 
     @property
-    def imagines_at_once(self) -> bool:
-        """Whether pending points are imagined to be observed all at once."""
+    def fantasizes_jointly(self) -> bool:
+        """Whether pending points are fantasized, that is conditioned on at their means, all at once."""
         return self.revision > 4
 
     @property

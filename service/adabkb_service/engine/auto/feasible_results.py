@@ -38,7 +38,7 @@ def ranked(metrics: Sequence[Metric], record: Record) -> Record:
     return replace(record, values=np.where(kept, record.values, worst) if kept.any() else -beyond)
 
 
-def frontrunners(metrics: Sequence[Metric], record: Record, count: int) -> Ints:
+def best_feasible_rows(metrics: Sequence[Metric], record: Record, count: int) -> Ints:
     """Rows of the best results, so many, rising: of those that keep the bounds or, if there is none, the one that
     violates them least."""
     rows = np.arange(record.size)

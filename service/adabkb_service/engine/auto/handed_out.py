@@ -46,7 +46,7 @@ class HandedOut:
     failed: Array
     """(f, d) could not be evaluated."""
     moved: Array
-    """(m, d) had something else evaluated in their place."""
+    """(m, d) suggested points in whose place a worker evaluated another point."""
 
     @cached_property
     def positions(self) -> Array:
@@ -69,30 +69,30 @@ def is_taken(*positions: Array) -> Callable[[Array], bool]:
     return lambda point: any(records.holds(each, point) for each in positions)
 
 
-def aware(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Surrogate:
+def with_handed_out(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Surrogate:
     """A posterior, given results (n,) under a warp, that also takes account of failed and pending points."""
-    return _imagined(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
+    return _fantasized(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
 
 
 @dataclass(frozen=True, slots=True)
-class Imagined:
+class SearchView:
     """What the search sees: a posterior, and how it would be if the pending points had been observed at their means, so
     that the variance falls and the mean stays. It is a function of these points, whether they were asked for together
     or in turn, bit for bit."""
 
     given: View
-    """Aware of failed points only."""
+    """Given failed points only."""
     view: View
-    """Aware of pending points, too."""
+    """Given pending points, too."""
 
-    def pending_too(self, state: State, pending: Array) -> Imagined:
+    def pending_too(self, state: State, pending: Array) -> SearchView:
         """With one more pending point: the last of all these, (k, d)."""
-        if state.problem.config.imagines_at_once:
-            return replace(self, view=_imagined(self.given, state, pending))
-        return replace(self, view=_imagined(self.view, state, pending[-1:]))
+        if state.problem.config.fantasizes_jointly:
+            return replace(self, view=_fantasized(self.given, state, pending))
+        return replace(self, view=_fantasized(self.view, state, pending[-1:]))
 
 
-def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Imagined:
+def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> SearchView:
     """What the search sees, given results (n,) under a warp: the objective with the prior on the optimum, or several,
     and beside the metrics that have bounds or per cost."""
     bounded = tuple(
@@ -105,13 +105,13 @@ def imagined(state: State, objective: Surrogate, warp: Warp, values: Array, out:
         own = scalarised(state, lambda each: _of_metric(each, out))
     else:
         known = _with_older(state) if objective is state.surrogate else objective  # a restart looks elsewhere
-        own = _believing(state, _with_failures_imputed(known, warp, values, out.failed))
+        own = _with_prior(state, _with_failures_imputed(known, warp, values, out.failed))
     given: View = own
     if bounded:
         given = Constrained(own, bounded)
     elif state.problem.config.per_cost and state.record.size and not isinstance(own, Scalarised):
         given = _per_cost(state, own)
-    return Imagined(given, _imagined(given, state, out.pending))
+    return SearchView(given, _fantasized(given, state, out.pending))
 
 
 def _with_older(state: State) -> Surrogate | Transferred:
@@ -122,7 +122,7 @@ def _with_older(state: State) -> Surrogate | Transferred:
     return transferred(state.surrogate, record.positions, state.warp.forward(record.values), older)
 
 
-def _believing(state: State, posterior: Single) -> Single:
+def _with_prior(state: State, posterior: Single) -> Single:
     """With the prior on the optimum, if there is one and the results speak for it."""
     space, config = state.problem.space, state.problem.config
     if config.prior is None or not is_trusted(space, config.prior, ranked(config.metrics, state.record)):
@@ -143,24 +143,24 @@ def _per_cost(state: State, view: Single) -> PerCost:
 
 
 def _bounded(state: State, metric: Metric, out: HandedOut) -> Bounded:
-    """A metric with a state, aware of failed points."""
+    """A metric with a state, given failed points."""
     lower, upper = state.in_model_outputs(metric)
     return Bounded(_of_metric(state, out), lower, upper, state.checkpoint.hyperparameters.noise_ratio)
 
 
 def _of_metric(state: State, out: HandedOut) -> Surrogate:
-    """The posterior of a metric with a state, aware of failed points."""
+    """The posterior of a metric with a state, given failed points."""
     return _with_failures_imputed(state.surrogate, state.warp, state.record.values, out.failed)
 
 
-def _imagined(view: V, state: State, points: Array) -> V:
+def _fantasized(view: V, state: State, points: Array) -> V:
     """The posterior as if these points had been observed at their means.
 
     At once, which takes a fiftieth of the time with 1,000 points, or, in studies of earlier revisions, one by one: the
-    last bits are others.
+    rounding differs.
     """
     noise = state.checkpoint.hyperparameters.noise_ratio
-    if state.problem.config.imagines_at_once:
+    if state.problem.config.fantasizes_jointly:
         return view.condition(points, None, np.full(len(points), noise)) if len(points) else view
     for point in points:
         view = view.condition(point[None], None, np.array([noise]))

@@ -5,8 +5,8 @@ decision, so no answer waits for one: what is learned from the first n results t
 computed at any time between the two (``prepare``), and is computed with result n + 1 otherwise; that makes no
 difference to any number, because it depends on the record and on the tree as of result n alone.
 
-What is cheap and urgent is done at once. In a small study that is everything. After a result far from all others, warp
-and posterior are fitted anew under the hyperparameters known so far, and a search is due.
+Up to ``SMALL`` results everything is learned at once. After a result far from all others (an outlier), warp and
+posterior are fitted anew at once, under the hyperparameters known so far, and a search is due.
 
 Studies of the first version (``Config.revision`` 1) learn at once instead.
 """
@@ -23,7 +23,7 @@ from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.likelihood import Evidence
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit, to_learn_from
-from adabkb_service.engine.auto.state import Prepared, State, absorb, fitted, mean_and_std, restarted_at
+from adabkb_service.engine.auto.state import Prepared, State, fitted, mean_and_std, restarted_at, with_result
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
 
@@ -48,15 +48,15 @@ evaluations."""
 
 
 def learn(state: State, record: Record) -> State:
-    """With another record, which is the state's and one more result. The states of its metrics are of that record
-    already; what the results before made due was prepared with those of before."""
+    """The state with one more result, given the state's record with that result added. ``state.metrics`` are of the new
+    record already, so a checkpoint of the objective that was due must have been prepared before."""
     return learn_behind(state, record) if state.problem.config.learns_behind else learn_at_once(state, record)
 
 
 def learn_at_once(state: State, record: Record) -> State:
     """With one more result, and a checkpoint if that makes one due (revision 1)."""
-    if not (_search_is_due(state.checkpoint, record.size) or _is_outlier(state, record)):
-        return absorb(state, record)
+    if not (_is_due_by_count(state.checkpoint, record.size) or _is_outlier(state, record)):
+        return with_result(state, record)
     return relearned(state, record)
 
 
@@ -66,7 +66,7 @@ def learn_behind(state: State, record: Record) -> State:
         return learn_at_once(state, record)
     state = _adopted(_prepared(state))
     if not _is_outlier(state, record):
-        return absorb(state, record)
+        return with_result(state, record)
     checkpoint = replace(state.checkpoint, count=record.size, restarted_at=restarted_at(state, record))
     return _checked(fitted(state.problem, record, state.tree, checkpoint, metrics=state.metrics))
 
@@ -74,7 +74,7 @@ def learn_behind(state: State, record: Record) -> State:
 def learns_next(state: State) -> bool:
     """Whether ``prepare``, or else the next result, brings a search for hyperparameters of the objective or of a
     metric."""
-    return any(map(_awaits_search, (state, *state.metrics)))
+    return any(map(_awaits_learning, (state, *state.metrics)))
 
 
 def prepare(state: State) -> State:
@@ -86,11 +86,11 @@ def prepare(state: State) -> State:
 
 def _prepared(state: State) -> State:
     """The same state, with its own checkpoint computed."""
-    if not _awaits_search(state):
+    if not _awaits_learning(state):
         return state
     seen = replace(state, tree=state.tree.as_of(state.settled))
     try:
-        learned = _checked(_searched(seen, seen.record))
+        learned = _checked(_with_learned_hyperparameters(seen, seen.record))
     except FloatingPointError:  # the hyperparameters known so far stay, until more results make another search due
         learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size))
     certificate = certify(learned)
@@ -98,20 +98,20 @@ def _prepared(state: State) -> State:
     return replace(state, prepared=Prepared(checkpoint, learned.warp, learned.surrogate, certificate))
 
 
-def _awaits_search(state: State) -> bool:
+def _awaits_learning(state: State) -> bool:
     """Whether the next result will bring a checkpoint that is not computed yet."""
     delayed = state.problem.config.learns_behind and state.record.size >= SMALL
     return delayed and state.prepared is None and _is_due(state)
 
 
-def prepared_alike(state: State, prepared: State) -> State:
+def with_prepared_of(state: State, prepared: State) -> State:
     """The same state, with what was prepared for another one with the same record: they differ in later cuts only."""
     return replace(state, prepared=prepared.prepared, metrics=prepared.metrics)
 
 
 def relearned(state: State, record: Record) -> State:
     """A state with another record, everything learned from it, starting from the present hyperparameters."""
-    learned = _searched(replace(state, restarted_at=restarted_at(state, record)), record)
+    learned = _with_learned_hyperparameters(replace(state, restarted_at=restarted_at(state, record)), record)
     certificate = certify(learned)
     checkpoint = learned.checkpoint.certified(certificate)
     return _checked(replace(learned, tree=pruned(learned, certificate), checkpoint=checkpoint))
@@ -130,10 +130,10 @@ def _is_due(state: State) -> bool:
     """Whether the results so far call for a search."""
     checkpoint, count = state.checkpoint, state.record.size
     refitted = count == checkpoint.count > checkpoint.learned_from  # the last result was an outlier
-    return refitted or (count > checkpoint.learned_from and _search_is_due(checkpoint, count))
+    return refitted or (count > checkpoint.learned_from and _is_due_by_count(checkpoint, count))
 
 
-def _search_is_due(checkpoint: Checkpoint, count: int) -> bool:
+def _is_due_by_count(checkpoint: Checkpoint, count: int) -> bool:
     """Whether so many results call for a search, by their number."""
     since = count - checkpoint.learned_from
     if since >= max(1, count // REFIT):
@@ -157,12 +157,12 @@ def _checked(state: State) -> State:
     return state
 
 
-def _searched(state: State, record: Record) -> State:
+def _with_learned_hyperparameters(state: State, record: Record) -> State:
     """A state with another record and hyperparameters learned from it, starting from the present ones, and whenever the
     count of results passes a power of two also from the prior's; the certificate is that of before."""
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
-    if record.size >= likelihood.FEWEST:
+    if record.size >= likelihood.MIN_RESULTS:
         evidence = _evidence(state, record, rows, warp.POWERS)
         known = hyperparameters
         starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones

@@ -46,7 +46,7 @@ FLAT = 1e-3
 """Largest component of a gradient that counts as 0."""
 SUFFICIENT = 1e-4
 """Share of the gain promised by the gradient that a step must have."""
-FEWEST = 4
+MIN_RESULTS = 4
 """Results before which nothing is learned."""
 INDEFINITE = 1e10
 

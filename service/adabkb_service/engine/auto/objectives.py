@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import pareto
-from adabkb_service.engine.auto.feasible_results import frontrunners, violations
+from adabkb_service.engine.auto.feasible_results import best_feasible_rows, violations
 from adabkb_service.engine.auto.outcomes import View
 from adabkb_service.engine.auto.scalarised import Objective, Scalarised
 from adabkb_service.engine.auto.state import CONTENDERS, State, incumbent, within_reach
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
+from adabkb_service.engine.slices import Slice
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,7 +70,7 @@ def contenders(state: State) -> Ints:
     """Rows of the best results, rising: the front, where there are several objectives."""
     metrics = state.problem.config.metrics
     if not state.problem.has_several:
-        return frontrunners(metrics, state.record, CONTENDERS)
+        return best_feasible_rows(metrics, state.record, CONTENDERS)
     return front_rows(metrics, state.record, results(state))
 
 
@@ -80,6 +81,17 @@ def best_row(state: State, view: View) -> int | None:
         return incumbent(state)
     rows = contenders(state)
     return int(rows[np.argmax(view.mean(state.record.positions[rows]))]) if len(rows) else None
+
+
+def best_within(state: State, view: View, within: Slice) -> Array | None:
+    """The position (d,) of best posterior mean among the best results moved into a slice; None before the first
+    result."""
+    rows = contenders(state)
+    if not len(rows):
+        return None
+    moved = within.put(state.record.positions[rows])
+    best: Array = moved[np.argmax(view.mean(moved))]
+    return best
 
 
 def aims(state: State) -> Aims:

@@ -123,16 +123,16 @@ View = Single | PerCost | Scalarised | Constrained
 """What the search sees."""
 
 
-def in_turn(view: View, seed: int, step: int) -> View:
-    """The view as a step of the search has it: with the width whose turn it is, with directions of its own, and with
-    the prior as far as it counts."""
+def for_step(view: View, seed: int, step: int) -> View:
+    """The view for one step: with its width for constraints, its scalarisation of several objectives, and its weight of
+    the prior or of older studies."""
     match view:
         case Constrained():
-            objective = in_turn(view.objective, seed, step)
+            objective = for_step(view.objective, seed, step)
             assert not isinstance(objective, Constrained | PerCost)
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
         case PerCost():
-            own = in_turn(view.objective, seed, step)
+            own = for_step(view.objective, seed, step)
             assert isinstance(own, Surrogate | Tilted | Transferred)
             return replace(view, objective=own)
         case Tilted() | Transferred():

@@ -90,7 +90,7 @@ def refine(
     bound: Bound,
     taken: Callable[[Array], bool],
 ) -> Refined:
-    """Cut the cell that holds the target until its centroid will do.
+    """Cut the cell that holds the target until the bound at its centroid is within the tolerance.
 
     Args:
         tree: so far.
@@ -137,7 +137,9 @@ def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     """The tree, the key of the cell found, and the statuses that the cuts and the choice of it changed."""
     tree, cells = found.tree, {}
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
-    if tree.axis[found.cell] == PRUNED:  # the search contradicts the certificate, and wins
+    if (
+        tree.axis[found.cell] == PRUNED
+    ):  # the search contradicts the certificate: the cell that it chose is a leaf again
         tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
     entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
     for cut, child in zip(found.cuts, entered, strict=True):

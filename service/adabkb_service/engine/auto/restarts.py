@@ -31,10 +31,10 @@ Ints = NDArray[np.int64]
 STALL, STALL_PER_AXIS = 20, 5
 """Results without a gain after which the search has stalled: 20, or 5 per axis if that is more."""
 GAIN = 0.05
-"""Of the way from the median result to the best one: less is no gain."""
+"""A smaller improvement, as a share of the distance from the median result to the best one, is no gain."""
 PERIOD = 3
 """While the search has stalled, one of so many suggestions is its own; the others belong to restarts."""
-FIRST = 8
+RANDOM_POINTS = 8
 """Random points that a restart begins with."""
 RESULTS, RESULTS_PER_AXIS = 12, 6
 """Results from one restart to the next, those of the search included: 12, and 6 per axis."""
@@ -57,12 +57,12 @@ class Restart:
 
     def size(self, pending: Array, categorical: Bools) -> int:
         """Number of its results and of its pending points, of all those (k, d)."""
-        return len(self.rows) + int(is_apart(pending, self.avoided, categorical).sum())
+        return len(self.rows) + int(is_outside_neighbourhood(pending, self.avoided, categorical).sum())
 
 
 def restart(problem: Problem, record: Record, start: int, avoided: Array) -> Restart:
     """The restart that began after so many results. Warp, hyperparameters and posterior are those of its rows alone."""
-    apart = is_apart(record.positions[start:], avoided, problem.domain.categorical)
+    apart = is_outside_neighbourhood(record.positions[start:], avoided, problem.domain.categorical)
     rows: Ints = start + np.flatnonzero(apart)
     posterior, warp = subset.fit(problem, record, rows, subset.learn(problem, record, rows))
     best = record.positions[rows[np.argmax(posterior.mean(record.positions[rows]))]] if len(rows) else None
@@ -85,7 +85,7 @@ def start_after(start: int | None, record: Record, together: int | None = None) 
     return start
 
 
-def is_apart(positions: Array, best: Array, categorical: Bools) -> Bools:
+def is_outside_neighbourhood(positions: Array, best: Array, categorical: Bools) -> Bools:
     """Which positions, (k, d), are not around the best point, (d,); one in another category never is."""
     away = positions - best
     away[:, categorical] = away[:, categorical] != 0.0
@@ -93,7 +93,7 @@ def is_apart(positions: Array, best: Array, categorical: Bools) -> Bools:
     return apart
 
 
-def fails(point: Array, positions: Array, failed: Array) -> bool:
+def is_nearest_to_failed(point: Array, positions: Array, failed: Array) -> bool:
     """Whether the nearest neighbour of a point, (d,), is a failed one (f, d), and not one with a result (n, d)."""
     if not len(failed):
         return False

@@ -1,4 +1,4 @@
-"""Building a state: of a new study, from what was kept of an older one, or anew after a correction."""
+"""Building a state: of a new study, from what was stored of it, or anew after a correction."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     """
     blank = _blank(state.problem, state.tree)
     if not record.size:
-        return Update(blank, marks_changed(state.tree, blank.tree))
+        return Update(blank, changed_marks(state.tree, blank.tree))
     metrics = tuple(relearned(*each) for each in zip(blank.metrics, record.metrics, strict=True))
     anew = relearned(replace(blank, metrics=metrics), record)
-    return Update(anew, marks_changed(state.tree, anew.tree))
+    return Update(anew, changed_marks(state.tree, anew.tree))
 
 
 def edited(state: State, space: Space, record: Record) -> Update[State]:
@@ -89,7 +89,7 @@ def edited(state: State, space: Space, record: Record) -> Update[State]:
     return Update(update.state, {**NEW_TREE, **update.cells})
 
 
-def marks_changed(before: Tree, after: Tree) -> Cells:
+def changed_marks(before: Tree, after: Tree) -> Cells:
     """Cells that were pruned or came back, between two markings of one tree."""
     changed = np.flatnonzero(before.axis != after.axis)
     return {after.key(int(cell)): "pruned" if after.axis[cell] == PRUNED else "leaf" for cell in changed}

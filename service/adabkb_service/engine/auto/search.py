@@ -30,19 +30,23 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SCATTERED = 400
+"""Random positions over the whole box."""
 LOCAL = 100
+"""Random positions around the best point."""
 STARTS = 6
+"""Of these positions, those with the largest bounds, from each of which an ascent starts."""
 EVALUATIONS = 60
-"""Of f~, per start."""
+"""Evaluations of f~ in one ascent, at most."""
 SMALL_GAIN = 1e-4
+"""Gain of f~ in a step below which an ascent ends."""
 FIRST_STEP = 0.3
-"""Of an ascent, in lengthscales."""
+"""Length of the first step of an ascent, in lengthscales."""
 FAILURES = 4
-"""In a row, after which an ascent ends."""
+"""Steps in a row without a gain, after which an ascent ends."""
 POSITIONS = 24
-"""Along an axis, of the search axis by axis."""
+"""Positions along an axis in the search axis by axis."""
 ATTEMPTS = 20
-"""To find a free point, each among as many random ones."""
+"""Attempts to find a free point, each among as many random ones."""
 LISTED_POINTS = 4096
 """Finite spaces up to this size are looked at as a whole."""
 
@@ -64,7 +68,7 @@ class Search:
     draw: tuple[int, int]
     """(seed, step) of the random numbers."""
     taken: Callable[[Array], bool]
-    """Whether a point is out of the question; if every one that was found is, that is overruled."""
+    """Whether a point is not to be suggested. This is ignored if all candidates are taken."""
 
     def ucb(self, positions: Array) -> Array:
         """f~ at positions (k, d), shape (k,)."""

@@ -1,6 +1,6 @@
-"""The state of a study in the engine under the ``auto`` profile. Values in, values out.
+"""The state of a study in the engine under the ``auto`` profile: pure functions of values.
 
-Hyperparameters are learned at *checkpoints*, at geometrically growing counts of results (see ``learning``). Between two
+Hyperparameters are learned at *checkpoints*, whenever a tenth of the results is new (see ``learning``). Between two
 of them the posterior is conditioned on one row after the other, and nothing else changes. So a state is a function of
 the record, the tree and the last checkpoint, computed in one way only: whether the study ran on or was restored, the
 state is the same.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.checkpoint import Certificate, Checkpoint
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.feasible_results import frontrunners, ranked
+from adabkb_service.engine.auto.feasible_results import best_feasible_rows, ranked
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.restarts import start_after
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit
@@ -79,7 +79,7 @@ class State:
         )
 
 
-def absorb(state: State, record: Record) -> State:
+def with_result(state: State, record: Record) -> State:
     """Condition the posterior on the last result of a record, which is the state's and that one more."""
     after = _conditioned(state, record)
     return replace(after, settled=state.tree.size, prepared=None)
@@ -134,7 +134,7 @@ def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
 def incumbent(state: State) -> int | None:
     """Row of the evaluated point of best posterior mean, ties to the first; None before the first result. Where metrics
     have bounds, it is one whose result keeps them or, if there is none, violates them least."""
-    rows = frontrunners(state.problem.config.metrics, state.record, CONTENDERS)
+    rows = best_feasible_rows(state.problem.config.metrics, state.record, CONTENDERS)
     if not len(rows):
         return None
     return int(rows[np.argmax(state.surrogate.mean(state.record.positions[rows]))])

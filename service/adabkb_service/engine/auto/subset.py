@@ -22,7 +22,7 @@ def learn(problem: Problem, record: Record, rows: Ints) -> Hyperparameters:
     """The hyperparameters by these rows, starting from the prior's; the prior's if they are too few."""
     domain = problem.domain
     start = likelihood.prior(domain.dimension, domain.together)
-    if len(rows) < likelihood.FEWEST:
+    if len(rows) < likelihood.MIN_RESULTS:
         return start
     _, outputs, noises = _warped(problem, record, rows, start)
     extra = noises - start.noise_ratio

@@ -53,7 +53,7 @@ def learn(problem: Problem, record: Record, rows: Ints) -> ThinnedModel | None:
         record: all results.
         rows: those to choose from.
     """
-    if record.size <= WINDOW + likelihood.FEWEST:
+    if record.size <= WINDOW + likelihood.MIN_RESULTS:
         return None
     apart = _apart(record, rows, problem.domain.categorical)
     best = record.values.max()

@@ -84,7 +84,7 @@ def learned(older: Older, domain: Domain) -> OlderMean:
     axes, positions, outputs = np.array(older.axes), np.array(older.positions), np.array(older.outputs)
     start, categorical = likelihood.prior(len(axes)), domain.categorical[axes]
     evidence = Evidence(positions, outputs, np.zeros(len(outputs)), categorical)
-    found = likelihood.learn(evidence, [start]) if len(outputs) >= likelihood.FEWEST else start
+    found = likelihood.learn(evidence, [start]) if len(outputs) >= likelihood.MIN_RESULTS else start
     noises = np.full(len(outputs), found.noise_ratio)
     kernel = Kernel(found.lengthscales, categorical)
     posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
