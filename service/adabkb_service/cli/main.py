@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -19,7 +20,9 @@ from adabkb_service.cli.run import run
 
 SERVER = {
     "serve": "server",
-    **dict.fromkeys(("migrate", "backup", "restore", "copy", "doctor", "replay", "import"), "maintenance"),
+    **dict.fromkeys(("migrate", "backup", "restore", "copy", "doctor"), "maintenance"),
+    "replay": "replaying",
+    "import": "maintenance",
     **dict.fromkeys(("token", "audit"), "tokens"),
 }
 """The commands that need the server's packages, and the modules that have them."""
@@ -66,10 +69,13 @@ def _server_command(name: str) -> Any:
     return _alone(name, getattr(module, OF_OTHER_NAMES.get(name, name)))
 
 
+@cache
 def _imported(module: str) -> Any:
-    gc.disable()  # what is imported stays: to look for garbage meanwhile takes an eighth of the time
+    gc.disable()  # what is imported stays: to look for garbage among it takes a fifth of a command's time
     try:
-        return import_module(f"adabkb_service.cli.{module}")
+        imported = import_module(f"adabkb_service.cli.{module}")
+        gc.freeze()
+        return imported
     finally:
         gc.enable()
 
