@@ -1,101 +1,19 @@
-"""Evaluates the trials of a run on a cluster of Ray or Dask, while this process keeps the leases and reports.
+"""The clusters that evaluate the trials of a run: Ray and Dask. They are imported only if a run asks for them."""
 
-Ray and Dask are imported only if a run asks for them.
-"""
-
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from adabkb_client.errors import WorkerLost
-from adabkb_client.evaluation import Evaluation, Result
-from adabkb_client.leased import Leased
-from adabkb_client.models import Answer
-from adabkb_client.processes import Reply, reply_to
+from adabkb_client.cluster import Cluster, evaluated
+from adabkb_client.evaluation import Evaluation
 
 
-class Cluster(ABC):
-    """Evaluates like ``Evaluation``, somewhere else. Any number of threads may call it.
+class _RayTask:
+    """An evaluation on Ray: a stream of None, once it has begun, and of its pickled reply."""
 
-    Args:
-        name: of the engine, for errors.
-        pickler: the engine's own cloudpickle. It sends functions and exceptions that the main script defines, too.
-        evaluation: what to call there.
-
-    Raises:
-        TypeError: the function cannot be pickled.
-    """
-
-    def __init__(self, name: str, pickler: ModuleType, evaluation: Evaluation) -> None:
-        self._name = name
-        self._pickler = pickler
-        self._needs_study = evaluation.pass_trial
-        try:
-            self._function: bytes = pickler.dumps(evaluation)
-        except Exception as error:
-            raise TypeError(
-                f"engine={name!r} needs a function that can be pickled, and this one cannot be "
-                f"({type(error).__name__}: {error}). Open files, locks and connections inside the function."
-            ) from None
-        self._tasks: set[Any] = set()
-        self._cancelled = False
-        self._lock = threading.Lock()
-
-    def __call__(self, trial: Leased) -> Result | Answer:
-        """Evaluate a trial: see ``Evaluation``.
-
-        Raises:
-            WorkerLost: its process or its node was lost.
-            SystemExit: ``cancel`` has ended it.
-        """
-        # The study, with its address and token, goes along only if the function is to have it.
-        sent = self._pickler.dumps(trial if self._needs_study else Leased(trial.trial))
-        with self._lock:
-            if self._cancelled:
-                raise SystemExit("the run is over")
-            task = self._submit(sent)
-            self._tasks.add(task)
-        try:
-            reply: Reply = self._pickler.loads(self._wait(task))
-        except Exception as error:  # of the cluster; those of the function are replies
-            if self._cancelled:
-                raise SystemExit("the run is over") from None
-            raise WorkerLost(f"{self._name} lost the evaluation of trial {trial.number}: {error}") from error
-        finally:
-            with self._lock:
-                self._tasks.discard(task)
-        if isinstance(reply, BaseException):
-            raise reply
-        assert reply is not None, "no evaluation is answered by None"
-        return reply
-
-    def cancel(self) -> None:
-        """Cancel what is under way, and start nothing more."""
-        with self._lock:
-            self._cancelled = True
-            tasks = list(self._tasks)
-        for task in tasks:
-            with suppress(Exception):  # a cluster that is gone evaluates nothing either
-                self._stop(task)
-
-    @abstractmethod
-    def close(self) -> None:
-        """Leave the cluster as it was found."""
-
-    @abstractmethod
-    def _submit(self, trial: bytes) -> Any:
-        """Start the evaluation of a pickled trial, and return the engine's handle of it."""
-
-    @abstractmethod
-    def _wait(self, task: Any) -> bytes:
-        """Wait for the pickled reply."""
-
-    @abstractmethod
-    def _stop(self, task: Any) -> None:
-        """End the evaluation at once."""
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.has_begun = False
 
 
 class _Ray(Cluster):
@@ -111,24 +29,42 @@ class _Ray(Cluster):
                 raise ConnectionError(
                     "engine='ray' found no Ray cluster: call ray.init() first, or set RAY_ADDRESS"
                 ) from error
-        super().__init__("ray", ray.cloudpickle, evaluation)
-        self._ray = ray
+        super().__init__("ray", ray.cloudpickle, evaluation, resources)
+        self._ray: Any = ray
         self._stored = ray.put(self._function)
         # The study hands a lost trial out again, so Ray is not to repeat it.
-        self._remote: Any = ray.remote(**{"max_retries": 0, **resources})(evaluated)
+        self._remote: Any = ray.remote(**{"max_retries": 0, **resources, "num_returns": "streaming"})(
+            begun_and_evaluated
+        )
 
     def close(self) -> None:
         """Leave the program connected, as it may use the cluster for more."""
 
-    def _submit(self, trial: bytes) -> Any:
-        return self._remote.remote(self._stored, trial, self._pickler)
+    def _submit(self, trial: bytes) -> _RayTask:
+        return _RayTask(self._remote.remote(self._stored, trial, self._pickler))
 
-    def _wait(self, task: Any) -> bytes:
-        found: bytes = self._ray.get(task)
+    def _reply(self, task: _RayTask, seconds: float) -> bytes | None:
+        ready, _ = self._ray.wait([task.stream], timeout=seconds)
+        if not ready:
+            return None
+        found: bytes | None = self._ray.get(next(task.stream))
+        task.has_begun = True
         return found
 
-    def _stop(self, task: Any) -> None:
-        self._ray.cancel(task, force=True)
+    def _is_evaluated(self, task: _RayTask) -> bool:
+        return task.has_begun
+
+    def _described(self) -> str:
+        free = self._ray.available_resources()
+        told = [
+            f"{free.get(name, 0):g} of {has:g} {name}"
+            for name, has in sorted(self._ray.cluster_resources().items())
+            if not name.startswith(("node:", "memory", "object_store_memory"))
+        ]
+        return f"Free in the cluster: {', '.join(told) or 'nothing'}"
+
+    def _stop(self, task: _RayTask) -> None:
+        self._ray.cancel(task.stream, force=True)
 
 
 class _Dask(Cluster):
@@ -139,8 +75,8 @@ class _Dask(Cluster):
         import distributed  # noqa: PLC0415 (an optional dependency)
         from dask import config  # noqa: PLC0415
 
-        super().__init__("dask", cloudpickle, evaluation)
-        self._resources = dict(resources)
+        super().__init__("dask", cloudpickle, evaluation, resources)
+        self._distributed = distributed
         self._own: Any = None
         try:
             self._client: Any = distributed.default_client()
@@ -160,9 +96,23 @@ class _Dask(Cluster):
     def _submit(self, trial: bytes) -> Any:
         return self._client.submit(evaluated, self._function, trial, self._pickler, pure=False, **self._resources)
 
-    def _wait(self, task: Any) -> bytes:
+    def _reply(self, task: Any, seconds: float) -> bytes | None:
+        try:
+            self._distributed.wait(task, timeout=seconds)
+        except TimeoutError:
+            return None
         found: bytes = task.result()
         return found
+
+    def _is_evaluated(self, task: Any) -> bool:
+        with_workers = self._client.processing().values()
+        # In this order, as a task goes from there to the results.
+        return any(task.key in keys for keys in with_workers) or any(self._client.who_has([task]).values())
+
+    def _described(self) -> str:
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        has = [f"{worker['nthreads']} threads and the resources {worker['resources']}" for worker in workers]
+        return f"The cluster has {len(has)} workers: {'; '.join(dict.fromkeys(has))}" if has else "It has no workers"
 
     def _stop(self, task: Any) -> None:
         task.cancel(force=True)
@@ -187,17 +137,7 @@ def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any])
         ) from error
 
 
-def evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> bytes:
-    """Evaluate a trial in a process of the cluster, and return the pickled reply."""
-    try:
-        evaluation, leased = pickler.loads(function), pickler.loads(trial)
-    except Exception as error:
-        return bytes(
-            pickler.dumps(
-                ImportError(
-                    f"a worker of the cluster cannot load the function ({type(error).__name__}: {error}). Its modules "
-                    "must be installed where it is evaluated, in the same versions as here."
-                )
-            )
-        )
-    return bytes(pickler.dumps(reply_to(evaluation, leased, pickler)))
+def begun_and_evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> Iterator[bytes | None]:
+    """Yield None at once, and the pickled reply at the end of the evaluation."""
+    yield None
+    yield evaluated(function, trial, pickler)

@@ -87,8 +87,8 @@ class Study(StudyResource):
             function: called with the parameters by name, by ``workers`` workers at once; returns the value
                 or (value, standard error). An exception fails the trial and is logged.
             n_trials: this run evaluates at most so many trials, failed ones included. None is no limit.
-            timeout: seconds after which this run takes no further trial; evaluations under way are finished. None is
-                no limit.
+            timeout: seconds after which this run takes no further trial; evaluations under way are finished, and trials
+                whose evaluation a cluster has not begun are given back. None is no limit.
             workers: number of threads or processes that evaluate, or of evaluations on the cluster at once.
             processes: evaluate in processes instead of threads, so that a function that holds the interpreter's lock
                 slows down nothing else, and one that crashes the interpreter fails only its trial: the process is
@@ -98,6 +98,7 @@ class Study(StudyResource):
                 RAY_ADDRESS names, "dask" on the one of the program's ``distributed.Client`` or of
                 DASK_SCHEDULER_ADDRESS. This process keeps the leases and reports the results. The trial of a process or
                 a node that is lost is given back, to be handed out again; it counts towards ``max_failures`` only.
+                A warning is logged when the cluster has evaluated nothing of the run for half a minute.
             resources: of one evaluation, in the words of the engine: what ``ray.remote`` takes, such as
                 ``{"num_gpus": 1}``, or ``submit`` of Dask, such as ``{"resources": {"GPU": 1}}``.
             callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed,

@@ -4,10 +4,12 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+from adabkb_client.cluster import Cluster
 from adabkb_client.course import Course, stoppable
-from adabkb_client.engines import Cluster, connected
+from adabkb_client.engines import connected
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import Evaluation, Objective, Result
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
@@ -84,7 +86,10 @@ class _Crew:
         """Evaluate one trial after the other until the study, or the run, is over."""
         with stoppable(self.course):
             try:
-                if self.course.options.processes and isinstance(self._evaluation, Evaluation):
+                if isinstance(self._evaluation, Cluster):
+                    evaluate = partial(self._evaluation, is_over=lambda: self.course.is_over)
+                    blocking(work(self.course, _Hands(self, evaluate)))
+                elif self.course.options.processes:
                     self._work_in_a_process(self._evaluation)
                 else:
                     blocking(work(self.course, _Hands(self, self._evaluation)))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import _thread
+import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
-from adabkb_client import LeasedTrial, Study
+from adabkb_client import LeasedTrial, Study, standstill
 from tests.waiting import wait_for
 
 Engine = Literal["ray", "dask"]
@@ -50,6 +51,39 @@ def blocked(folder: Path) -> Callable[..., float]:
         return x
 
     return function
+
+
+class _Stops(logging.Handler):
+    """Stops the run that logs the first warning."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(logging.WARNING)
+        self._study = study
+        self.said = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said = record.getMessage()
+        self._study.stop()
+
+
+def says_what_it_waits_for(
+    study: Study, engine: Engine, nowhere: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """No worker of the cluster has what an evaluation needs. Return what the run says."""
+    monkeypatch.setattr(standstill, "PATIENCE", 0.0)
+    log, stops = logging.getLogger("adabkb_client"), _Stops(study)
+    log.addHandler(stops)
+    try:
+        report = study.run(noted, engine=engine, resources=nowhere, pass_trial=True)
+    finally:
+        log.removeHandler(stops)
+    assert (report.completed, report.failed, report.reason) == (0, 0, "stopped")
+    assert [trial.state for trial in study.trials()] == ["released"]
+    monkeypatch.undo()
+    report = study.run(noted, engine=engine, resources=nowhere, pass_trial=True, timeout=1.0)
+    assert (report.completed, report.failed, report.reason) == (0, 0, "timeout")
+    assert [trial.state for trial in study.trials()] == ["released"]
+    return stops.said
 
 
 def evaluates_there(study: Study, engine: Engine) -> None:

@@ -8,13 +8,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import ray
 from ray import tune
+from ray.cluster_utils import Cluster
 from ray.tune.search import Searcher
 
 from adabkb_client import Bool, Categorical, Client, Conflict, Fixed, Float, Int, NotFound, Ordinal, Study, WorkerLost
@@ -25,15 +28,26 @@ from tests.waiting import wait_for
 
 SPACE = {"x": tune.uniform(0, 1), "optimizer": {"lr": tune.loguniform(1e-4, 1), "kind": "adam"}}
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, and sockets that it leaves to the collector
+HEALTH = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 500,
+    "health_check_failure_threshold": 3,
+    "health_check_timeout_ms": 240_000,
+}
+"""A node that is gone refuses connections and is noticed soon; one that is only slow has four minutes to answer."""
 
 
 @pytest.fixture(scope="module")
-def _cluster() -> Iterator[None]:
+def cluster() -> Iterator[Cluster]:
+    """A head with two processors and one place. Tests may add nodes."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-        yield
+        head = {"num_cpus": 2, "resources": {"place": 1}, "include_dashboard": False, "_system_config": HEALTH}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        ray.init(address=cluster.address, log_to_driver=False)
+        yield cluster
         ray.shutdown()
+        cluster.shutdown()
 
 
 def objective(config: dict[str, Any]) -> None:
@@ -44,7 +58,7 @@ def objective(config: dict[str, Any]) -> None:
     tune.report({"loss": (config["x"] - 0.3) ** 2})
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_an_experiment_evaluates_the_trials_of_a_study_and_resumes_those_that_failed(
     server: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,12 +240,12 @@ def test_without_ray_the_import_says_what_to_install() -> None:
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[ray]'")
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
     clusters.evaluates_there(study, "ray")
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_a_trial_whose_process_is_killed_is_given_back_and_evaluated_by_another(study: Study, tmp_path: Path) -> None:
     report = study.run(
         clusters.dies_once(tmp_path / "killed"), engine="ray", workers=2, n_trials=4, max_failures=2, catch=Exception
@@ -243,14 +257,56 @@ def test_a_trial_whose_process_is_killed_is_given_back_and_evaluated_by_another(
     assert killed not in {trial.value for trial in study.trials()}
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
+def test_a_run_that_no_worker_can_evaluate_says_so_and_ends_with_its_timeout(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = clusters.says_what_it_waits_for(study, "ray", {"num_gpus": 1}, monkeypatch)
+    assert "waits for Ray, which has evaluated nothing of this run for " in said
+    assert "One evaluation needs {'num_gpus': 1}. Free in the cluster: 2 of 2 CPU, 1 of 1 place. " in said
+
+
+def waiting_on(lost: str, folder: Path) -> Callable[..., float]:
+    """Tell on which node the evaluation has begun, and go on once the other node is lost."""
+
+    def function(x: float, **_: float) -> float:
+        here = ray.get_runtime_context().get_node_id()
+        (folder / here).touch()
+        while here == lost or not (folder / "lost").exists():
+            time.sleep(0.05)
+        return x
+
+    return function
+
+
+def test_the_trial_of_a_lost_node_is_handed_out_again(study: Study, cluster: Cluster, tmp_path: Path) -> None:
+    node = cluster.add_node(num_cpus=1, resources={"place": 1})
+    (folder := tmp_path / "begun").mkdir()
+
+    def lose() -> None:
+        wait_for(lambda: len(list(folder.iterdir())) == 2)
+        cluster.remove_node(node, allow_graceful=False)
+        (folder / "lost").touch()
+
+    loser = threading.Thread(target=lose)
+    loser.start()
+    function, place = waiting_on(node.node_id, folder), {"resources": {"place": 1}}
+    report = study.run(function, engine="ray", workers=2, n_trials=4, max_failures=2, resources=place)
+    loser.join()
+    assert (report.completed, report.failed, report.reason) == (4, 0, "n_trials")
+    assert sorted((trial.state, trial.attempt) for trial in study.trials()) == [("completed", 1)] * 3 + [
+        ("completed", 2)
+    ]
+
+
+@pytest.mark.usefixtures("cluster")
 def test_losses_in_a_row_stop_a_run(study: Study) -> None:
     with pytest.raises(WorkerLost, match="ray lost the evaluation of trial 1: "):
         study.run(lambda **_: os.kill(os.getpid(), signal.SIGKILL), engine="ray", max_failures=2)
     assert [trial.state for trial in study.trials()] == ["released"]
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_an_interrupted_run_gives_its_trials_back_and_ends_their_processes(study: Study, tmp_path: Path) -> None:
     (folder := tmp_path / "begun").mkdir()
     clusters.gives_back_when_interrupted(study, "ray", folder)
