@@ -1,4 +1,5 @@
-"""deploy/: no container engine and no systemd runs here, so its files are read, and what they run is tried."""
+"""deploy/: no container engine and no systemd runs here, so its files are compared with the published schemas and read,
+and what they run is tried."""
 
 from __future__ import annotations
 
@@ -12,8 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
+from check_jsonschema.cli import main as check_jsonschema
+from click.testing import CliRunner
 
 from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import listed, load, table
@@ -54,6 +58,24 @@ def sections(unit: Path) -> configparser.ConfigParser:
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(unit.read_text())
     return parser
+
+
+KUBERNETES = [*MANIFESTS, *sorted((DEPLOY.parent / "examples" / "kubernetes").glob("*.yaml"))]
+
+
+@pytest.mark.parametrize("file", KUBERNETES, ids=lambda file: f"{file.parent.parent.name}-{file.stem}")
+def test_kubernetes_knows_every_field_and_its_type(file: Path) -> None:
+    """An older version of it, and the newest."""
+    for document in yaml.safe_load_all(file.read_text()):
+        for version in ("1.30", "1.37"):
+            kubernetes_validate.validate(document, version, strict=True)
+
+
+@pytest.mark.parametrize("file", ["docker-compose.yml", "deploy/compose/compose.yaml"])
+def test_compose_knows_every_field_and_its_type(file: str) -> None:
+    schema = ["--builtin-schema", "vendor.compose-spec", str(DEPLOY.parent / file)]
+    judged = CliRunner().invoke(check_jsonschema, schema)
+    assert judged.exit_code == 0, judged.output
 
 
 def test_every_command_is_one_and_takes_its_arguments() -> None:

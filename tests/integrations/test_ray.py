@@ -47,7 +47,7 @@ def cluster() -> Iterator[Cluster]:
         ray.init(address=cluster.address, log_to_driver=False)
         yield cluster
         ray.shutdown()
-        cluster.shutdown()  # type: ignore[no-untyped-call]
+        cluster.shutdown()
 
 
 def objective(config: dict[str, Any]) -> None:

@@ -75,7 +75,7 @@ def _declared(name: str, domain: sample.Domain) -> Parameter:
 
 def _sampler(domain: sample.Domain) -> tuple[Any, Any]:
     """The sampler of a domain, and its quantum."""
-    sampler: Any = domain.get_sampler()  # type: ignore[no-untyped-call]
+    sampler: Any = domain.get_sampler()
     return (sampler.sampler, sampler.q) if isinstance(sampler, sample.Quantized) else (sampler, None)
 
 
