@@ -13,7 +13,7 @@ from tests.page.browser import axe
 from tests.waiting import PATIENCE
 
 PHONE = {"width": 375, "height": 760}
-REFUSAL = re.compile("the server responded with a status of (401|422)")
+REFUSAL = re.compile("the server responded with a status of (401|422|503)")
 DESKTOP = {"width": 1280, "height": 860}
 
 

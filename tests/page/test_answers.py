@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from adabkb_service.page.rendering import figure, shown
 from adabkb_service.page.sparkline import sparkline
+from adabkb_service.page.words import figure, shown
 from tests.page.studies import tuned
 from tests.servers import server_on
 

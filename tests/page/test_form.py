@@ -112,7 +112,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         for name in ("told", "measured"):
             page.goto(f"/studies/{name}/trials/1")
             page.get_by_label("Result", exact=True).fill("0.5")
-            page.get_by_label("size").fill("7")
+            page.get_by_label("size", exact=True).fill("7")
             if name == "told":
                 page.get_by_label("cost").fill("12,5")
             else:
@@ -124,7 +124,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         page.goto("/studies/told/trials/1")
         page.get_by_role("button", name="Correct").click()
         dialog = page.get_by_role("dialog")
-        expect(dialog.get_by_label("size")).to_have_value("7.0")
+        expect(dialog.get_by_label("size", exact=True)).to_have_value("7.0")
         dialog.get_by_label("cost").fill("13")
         dialog.get_by_role("button", name="Save the correction").click()
         expect(page.get_by_role("article")).to_contain_text("cost13")

@@ -84,6 +84,7 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("heading", name="Studies")).to_be_visible()
         assert page.evaluate("document.cookie") == ""
+        expect(page.get_by_role("row", name="s root")).to_be_visible()
         link = shared(page, site)
         with tab(browser, site, refused=True) as reader:  # before the link's token is known there
             reader.goto(link)
@@ -118,7 +119,15 @@ def shared(page: Page, site: str) -> str:
     made = page.get_by_label("The link, shown only this once")
     expect(made).to_have_value(re.compile(f"^{site}/studies/s#token="))
     assert accessible(page) == []
-    return made.input_value()
+    link = made.input_value()
+    page.get_by_role("button", name="Make a link").click()
+    expect(made).not_to_have_value(link)
+    page.reload()
+    page.get_by_role("button", name=re.compile("^Revoke link")).first.click()
+    page.get_by_role("button", name="Revoke the link").click()
+    expect(page.get_by_text("The link is revoked.")).to_be_visible()
+    expect(page.get_by_role("cell", name="revoked")).to_have_count(1)
+    return link
 
 
 def deleted_and_restored(page: Page) -> None:

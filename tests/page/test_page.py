@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
@@ -231,27 +232,56 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         (trial,) = checked(api.post("/v1/studies/limited/suggest", json={}))["trials"]
         told = {"value": trial["parameters"]["x"], "metrics": {"seconds": 3 * trial["parameters"]["x"], "memory": 1}}
         checked(api.post("/v1/studies/limited/observe", json={"trial": trial["number"], **told}))
-    with tab(browser, site) as page:
+    with tab(browser, site, refused=True) as page:
         page.goto("/studies/limited")
         page.get_by_role("button", name="Next experiment").click()
         page.get_by_role("button", name="Get the next point").click()
         page.wait_for_url("**/trials/4")
         page.get_by_label("Result", exact=True).fill("0.25")
-        expect(page.get_by_label("seconds")).to_have_accessible_description("at most 2")
-        page.get_by_label("seconds").fill("1,5")
-        page.get_by_label("memory").fill("7")
+        expect(page.get_by_label("seconds", exact=True)).to_have_accessible_description("at most 2")
+        page.get_by_label("seconds", exact=True).fill("1,5")
+        page.get_by_label("memory", exact=True).fill("7")
+        page.get_by_text("Standard errors of seconds, memory, if known").click()
+        page.get_by_label("Standard error of seconds").fill("-1")
         page.get_by_role("button", name="Save the result").click()
-        expect(page.get_by_role("article")).to_contain_text("seconds1.5 (at most 2)memory7")
+        expect(page.get_by_label("Standard error of seconds")).to_be_focused()
+        page.get_by_label("Standard error of seconds").fill("0,25")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("article")).to_contain_text("seconds1.5 ± 0.25 (at most 2)memory7")
+        page.get_by_role("button", name="Correct").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Standard error of seconds").fill("")
+        dialog.get_by_label("Standard error of memory").fill("1")
+        dialog.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_role("article")).to_contain_text("seconds1.5 (at most 2)memory7 ± 1")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("article")).to_contain_text("seconds1.5 ± 0.25 (at most 2)memory7")
         page.goto("/studies/limited")
         expect(page.locator("[data-metric=seconds]")).to_contain_text("±")
         expect(page.locator("[data-feasible]")).to_contain_text("yes")
         page.get_by_role("button", name="Add a result").click()
         page.get_by_role("button", name="Paste a table instead").click()
-        page.get_by_role("textbox", name="Table").fill("x,value,seconds,memory\n0.5,0.5,9,2\n")
+        page.get_by_role("textbox", name="Table").fill("x,value,seconds,memory,std_errors.memory\n0.5,-9,9,2,0.5\n")
         page.get_by_role("button", name="Add the results").click()
         expect(page.get_by_text("Stored: 1 result.")).to_be_visible()
-    last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]
-    assert last["metrics"] == {"seconds": 9, "memory": 2}
+        last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]
+        assert (last["metrics"], last["std_errors"]) == ({"seconds": 9, "memory": 2}, {"memory": 0.5})
+        drawn(page, "history")
+        expect(page.locator("#history-said")).to_contain_text("5 results; the best is ")
+        expect(page.locator("#history-said")).not_to_contain_text("the best is −9")  # beyond its bound
+        page.get_by_label("The charts show").select_option("seconds")
+        expect(page.locator("#history-said")).to_have_text("5 results.")
+        drawn(page, "contour" if page.locator("#contour-x option").count() > 1 else "slices")
+        page.locator("#trials table").wait_for()
+        assert page.locator("#trials .beyond").count() == len(
+            [
+                each
+                for each in checked(api.get("/v1/studies/limited/trials"))["items"]
+                if (each["metrics"] or {"seconds": 0})["seconds"] > 2
+            ]
+        )
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#feed")).to_contain_text("Result 5 was excluded")
 
 
 def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -262,7 +292,63 @@ def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: h
         page.get_by_label("Constraints, one a line").fill("x <= 0.5\n x >= 0.1")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url("**/studies/bounded")
+        expect(page.locator("#definition")).to_contain_text("x <= 0.5, x >= 0.1")
     assert checked(api.get("/v1/studies/bounded"))["constraints"] == ["x <= 0.5", "x >= 0.1"]
+
+
+def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Points that constraints forbid are hatched, and two parameters that never exist together are no error."""
+    both = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("a", "b")]
+    made_of = {"name": "kind", "kind": "categorical", "choices": ["oil", "water"]}
+    fat = {"name": "fat", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["oil"]}}
+    salt = {"name": "salt", "kind": "float", "low": 1, "high": 1000, "scale": "log", "when": {"kind": ["water"]}}
+    evaluated(api, id="forbidden", parameters=both, constraints=["a + b <= 1"])
+    evaluated(api, id="left-out", parameters=[made_of, *both, fat, salt], prior={"a": {"around": 0.2, "width": 0.1}})
+    asked = {"parameter": ["a", "b"]}
+    columns, rows = (axis["values"] for axis in checked(api.get("/v1/studies/forbidden/slice", params=asked))["axes"])
+    forbidden = api.get("/studies/forbidden/forbidden.json", params=asked).json()
+    assert forbidden == [a + b > 1 for a in columns for b in rows]
+    with tab(browser, site, refused=True) as page:
+        page.goto("/studies/forbidden")
+        drawn(page, "contour")
+        expect(page.locator("#contour-said")).to_contain_text("Hatched: the constraints do not allow it.")
+        page.goto("/studies/left-out")
+        drawn(page, "contour", "slices", "partition")
+        page.locator("#contour-x").select_option("fat")
+        page.locator("#contour-y").select_option("salt")
+        expect(page.locator("#contour")).to_have_attribute("data-state", "empty")
+        expect(page.locator("#contour-said")).to_contain_text("are never active together")
+        shown = page.locator("#definition")
+        expect(shown.get_by_role("row", name="salt")).to_contain_text("1 to 1\u202f000, log scale")
+        expect(shown.get_by_role("row", name="salt")).to_contain_text("kind is water")
+        expect(shown.get_by_role("row", name="a number")).to_contain_text("0.2, ± 0.1")
+
+
+def evaluated(api: httpx.Client, **definition: Any) -> None:
+    """A study with some results."""
+    checked(api.post("/v1/studies", json={"direction": "minimize", "seed": 1, **definition}))
+    address = f"/v1/studies/{definition['id']}"
+    for _ in range(5):
+        (trial,) = checked(api.post(f"{address}/suggest", json={}))["trials"]
+        checked(api.post(f"{address}/observe", json={"trial": trial["number"], "value": trial["parameters"]["a"]}))
+
+
+def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: str) -> None:
+    """Of a study that never changes any more, too: 503 and Retry-After are no failure of a chart."""
+    turns: list[int] = []
+
+    def busy(route: Route) -> None:
+        turns.append(len(turns))
+        if len(turns) == 1:
+            route.fulfill(status=503, headers={"Retry-After": "0"}, body="")
+        else:
+            route.continue_()
+
+    with tab(browser, site, refused=True) as page:
+        page.route("**/importance", busy)
+        page.goto("/studies/digits")
+        drawn(page, "importance")
+    assert len(turns) >= 2
 
 
 @contextmanager
@@ -434,9 +520,12 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         page.get_by_label("The charts show").select_option("speed")
         expect(page.locator("#history-said")).to_contain_text("the best is")
         page.goto("/studies/traded/trials/6")
-        page.get_by_label("error").fill("0,5")
-        page.get_by_label("speed").fill("7")
+        page.get_by_label("error", exact=True).fill("0,5")
+        page.get_by_label("speed", exact=True).fill("7")
         page.get_by_role("button", name="Save the result").click()
         expect(page.get_by_role("article")).to_contain_text("error0.5speed7")
+        page.goto("/studies/traded")
+        expect(page.locator("#feed li").first).to_contain_text("Trial 6 gave error 0.5, speed 7")
+        expect(page.locator("#trials tbody tr").first).to_contain_text("0.5")
         page.goto("/")
-        expect(page.get_by_role("link", name="traded")).to_be_visible()
+        expect(page.get_by_role("row", name="traded")).to_contain_text("2 objectives")

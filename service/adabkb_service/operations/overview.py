@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from cachetools import LRUCache
@@ -14,11 +15,12 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.contract import answers
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.engine.space import Space
+from adabkb_service.operations import analysis
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import observations, overview, studies
+from adabkb_service.storage import grants, observations, overview, studies
 from adabkb_service.storage.rows import StudyRow, StudyState, TrialState
 from adabkb_service.study import lifecycle, render
-from adabkb_service.study.ranking import counting, has_several_objectives, merit
+from adabkb_service.study.ranking import counting, has_several_objectives, merit, rank
 
 MOST_RESULTS = 1500
 """Of a study with more results, a chart gets about so many."""
@@ -30,7 +32,7 @@ RECENT = 300
 """Trials of the timeline."""
 
 Records = list[tuple[int, float]]
-"""Number and value of each result that was better than all before it."""
+"""Number and value of each result that keeps all outcome constraints and was better than all before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class StudyLine:
 
     study: answers.Study
     records: Records
+    owner: str | None
+    """None where nobody needs a token, or where the study is nobody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,10 @@ class Overview:
         with self._service.database.reading() as connection:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
-            lines = [StudyLine(lifecycle.full(row), self._records_of(connection, row)) for row in rows]
+            owners = grants.owners(connection, [row.id for row in rows])
+            lines = [
+                StudyLine(lifecycle.full(row), self._records_of(connection, row), owners.get(row.id)) for row in rows
+            ]
         return StudyList(lines, counts)
 
     def trials(
@@ -115,6 +122,19 @@ class Overview:
             best = self._records_of(connection, study)
         space = definition_of(study.definition).space()
         return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}
+
+    def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
+        """Which points of the slice along two parameters do not keep the constraints, in its order.
+
+        Raises:
+            StudyNotFound: there is no such study.
+            Invalid, Unavailable: there is no such slice, or no model to tell where it goes through.
+        """
+        found = analysis.slice_through(self._service, study_id, names, None, {})
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+        points = product(*(axis.values for axis in found.axes))
+        return [bool(space.violated({**found.at, **dict(zip(names, point, strict=True))})) for point in points]
 
     def timeline(self, study_id: str) -> list[answers.Trial]:
         """The trials that were leased last, by number.
@@ -167,11 +187,14 @@ class Overview:
 def _records(connection: Connection, study: StudyRow) -> Records:
     if has_several_objectives(study):
         return []
-    if not is_edited(study.definition):
+    if not is_edited(study.definition) and not study.definition.get("outcome_constraints"):
         maximize = definition_of(study.definition).direction == "maximize"
         return overview.records(connection, study.id, maximize=maximize)
     found: Records = []  # which results count, the database cannot tell
     for row in filter(counting(study), observations.every(connection, study.id).values()):
+        violation, _ = rank(study, row.value, row.metrics)
+        if violation < 0.0:
+            continue
         value = row.value or 0.0  # each has one
         if not found or merit(study, value) > merit(study, found[-1][1]):
             found.append((row.seq, value))
@@ -181,5 +204,12 @@ def _records(connection: Connection, study: StudyRow) -> Records:
 def _result(row: overview.ResultRow, space: Space) -> dict[str, Any]:
     view = render.observation(row.observation, space).model_dump(mode="json")
     view["excluded"] = view["excluded"] or view.get("outside", False)  # neither counts
-    known = {"phase": row.phase, "expected": row.expected, "worker": row.worker, "cell": row.cell, "gap": row.gap}
+    known = {
+        "phase": row.phase,
+        "expected": row.expected,
+        "origin": row.origin,
+        "worker": row.worker,
+        "cell": row.cell,
+        "gap": row.gap,
+    }
     return view | known

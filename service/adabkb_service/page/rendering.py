@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -14,9 +13,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
-from adabkb_service.page import wording
+from adabkb_service.page import definition, wording
 from adabkb_service.page.assets import digest
 from adabkb_service.page.sparkline import sparkline
+from adabkb_service.page.words import figure, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -56,33 +56,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"figure": figure, "shown": shown, "iso": iso, "json": json.dumps, "segment": _segment}
-    made.globals |= {"sparkline": sparkline, "wording": wording}
+    made.globals |= {"sparkline": sparkline, "wording": wording, "definition": definition}
     return made
 
 
 def _segment(text: str) -> str:
     """A text as a part of an address."""
     return quote(text, safe="")
-
-
-def figure(value: float | None, digits: int = 5) -> str:
-    """A number with as many digits as are of use; a dash for none."""
-    if value is None:
-        return "–"
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
-        return f"{int(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-    if not math.isfinite(value):
-        return "–"
-    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
-
-
-def shown(value: Any) -> str:
-    """A value of a parameter as a person writes it."""
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, int | float):
-        return figure(value, 6)
-    return "[" + ", ".join(map(shown, value)) + "]" if isinstance(value, list | tuple) else str(value)
 
 
 def iso(moment: datetime) -> str:

@@ -169,6 +169,15 @@ def get_curves(study_id: StudyId, overview: OverviewDep) -> Response:
     return _json(overview.curves(study_id))
 
 
+@data.get("/studies/{study_id}/forbidden.json")
+@needs("read", model=True)
+def get_forbidden(
+    study_id: StudyId, overview: OverviewDep, parameter: Annotated[list[str], Query(min_length=2, max_length=2)]
+) -> Response:
+    """What of two parameters the constraints do not allow, for a study that has some."""
+    return _json(overview.forbidden(study_id, parameter))
+
+
 @data.get("/studies/{study_id}/timeline.json")
 @needs("read")
 def get_timeline(study_id: StudyId, overview: OverviewDep) -> Response:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from adabkb_service.contract.answers import Study
+from adabkb_service.contract.answers import Observation, Study, Trial
+from adabkb_service.contract.cost import COST
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.page.words import figure
 
 STATES: Mapping[str, str] = {
     "running": "running",
@@ -19,14 +22,15 @@ STATES: Mapping[str, str] = {
     "failed": "failed",
     "stopped": "stopped early",
 }
-PHASES: Mapping[str | None, str] = {
+PHASES: Mapping[str, str] = {
     "start": "first points",
     "search": "search",
     "polish": "polish",
     "explore": "explore",
     "restart": "restart",
-    None: "own point",
 }
+ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
+"""What trials are for that have no phase."""
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 REASONS: Mapping[str | None, str] = {
     "budget": "The budget is used up; a larger one lets the study go on (one of cost cannot be changed).",
@@ -64,6 +68,28 @@ def measured(study: Study) -> list[str]:
     return [*(each.metric for each in study.objectives), *study.metrics]
 
 
+def uncertain(study: Study) -> list[str]:
+    """The names of the metrics that may have a standard error: what an experiment costs is known."""
+    return [name for name in measured(study) if name != COST]
+
+
+def errors(study: Study, result: Observation) -> dict[str, float | None]:
+    """The standard errors of a result's metrics, None for those that are not known."""
+    return {name: (result.std_errors or {}).get(name) for name in uncertain(study)}
+
+
+def result(payload: Mapping[str, Any]) -> str:
+    """The result that an event tells: its value; of several objectives each by its name."""
+    if payload.get("value") is not None:
+        return figure(payload["value"], 6)
+    return ", ".join(f"{name} {figure(value, 6)}" for name, value in payload.get("metrics", {}).items())
+
+
+def purpose(trial: Trial) -> str:
+    """What a trial is for."""
+    return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
+
+
 def bounds(study: Study, metric: str) -> str:
     """The bounds of a metric, in words; empty if it has none."""
     found = next((each for each in study.outcome_constraints if each.metric == metric), None)
@@ -73,9 +99,18 @@ def bounds(study: Study, metric: str) -> str:
     return " and ".join(f"{words} {end:g}" for end, words in ends if end is not None)
 
 
+def beyond(study: Study, trial: Trial, metric: str) -> bool:
+    """Whether a trial's result is beyond the bounds of a metric."""
+    found = next((each for each in study.outcome_constraints if each.metric == metric), None)
+    if found is None or not trial.metrics:
+        return False
+    value = trial.metrics[metric]
+    return (found.lower is not None and value < found.lower) or (found.upper is not None and value > found.upper)
+
+
 def condition(parameter: Parameter) -> str:
-    """When a parameter is active, as the rest of a sentence; empty if always."""
+    """When a parameter is active; empty if always."""
     if not parameter.when:
         return ""
     parts = (f"{name} is {' or '.join(map(str, values))}" for name, values in parameter.when.items())
-    return f", only where {' and '.join(parts)}"
+    return " and ".join(parts)

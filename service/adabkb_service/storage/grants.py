@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, insert, or_, select
@@ -26,6 +26,12 @@ def of_user(connection: Connection, study_id: str, user: str) -> list[Right]:
     """The user's rights: as this user, and as anybody."""
     found = connection.execute(_OF_USER, {"study": study_id, "its_user": user})
     return [row.right for row in found]
+
+
+def owners(connection: Connection, study_ids: Sequence[str]) -> dict[str, str]:
+    """The users who own some studies, by study."""
+    query = select(grants.c.study_id, grants.c.user).where(grants.c.study_id.in_(study_ids), grants.c.right == "own")
+    return {row.study_id: row.user for row in connection.execute(query)}
 
 
 def replace(connection: Connection, study_id: str, rights: Mapping[str, Right]) -> None:

@@ -30,6 +30,7 @@ class ResultRow:
 
     observation: ObservationRow
     phase: str | None
+    origin: str | None
     expected: dict[str, float] | None
     worker: str | None
     cell: str | None
@@ -130,7 +131,8 @@ def _results(connection: Connection, study_id: str, kept: Select[tuple[int]] | N
     theirs = (trials.c.study_id == observations.c.study_id) & (trials.c.number == observations.c.trial)
     suggested = (events.c.study_id == trials.c.study_id) & (events.c.trial == trials.c.number)
     suggested &= events.c.kind == "suggested"
-    columns = trials.c.phase, trials.c.expected, trials.c.worker, trials.c.cell, events.c.payload["gap"].as_float()
+    known = trials.c.phase, trials.c.origin, trials.c.expected, trials.c.worker, trials.c.cell
+    columns = *known, events.c.payload["gap"].as_float()
     source = observations.outerjoin(trials, theirs).outerjoin(events, suggested)
     query = select(*observations.c, *columns).select_from(source)
     query = query.where(observations.c.study_id == study_id).order_by(observations.c.seq)

@@ -26,12 +26,28 @@ export async function call(method, path, body) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body ?? {});
   }
-  const answer = await sent(path, options, method === "GET" ? 0 : 2);
+  const answer = await served(path, options, method === "GET" ? 0 : 2);
   const type = answer.headers.get("Content-Type") ?? "";
   const content = answer.status !== 204 && type.includes("json") ? await answer.json() : {};
   if (!answer.ok) throw new Refused(answer.status, content);
   return content;
 }
+
+const LATER = new Set([429, 503]);
+const MOST_TURNS = 6;
+const MOST_SECONDS = 10;
+
+/** The answer, asked for again as often as the server, which is busy, asks for that. */
+async function served(path, options, retries) {
+  for (let turn = 1; ; turn += 1) {
+    const answer = await sent(path, options, retries);
+    const seconds = Number(answer.headers.get("Retry-After") ?? NaN);
+    if (!LATER.has(answer.status) || !(seconds <= MOST_SECONDS) || turn === MOST_TURNS) return answer;
+    await pause(1000 * Math.max(seconds, 1));
+  }
+}
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function sent(path, options, retries) {
   try {
@@ -43,7 +59,7 @@ async function sent(path, options, retries) {
       reachable(false);
       throw new Error("The server does not answer.", { cause: error });
     }
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await pause(500);
     return sent(path, options, retries - 1);
   }
 }

@@ -28,7 +28,7 @@ export function common(ink) {
       borderColor: ink.line,
       textStyle: { color: ink.ink, fontSize: 13, fontWeight: "normal" },
     },
-    legend: { textStyle: { color: ink.muted }, inactiveColor: ink.line, top: 0, left: 0, itemHeight: 10 },
+    legend: { textStyle: { color: ink.muted }, inactiveColor: ink.line, top: 0, left: 0, itemHeight: 10, itemWidth: 16 },
   };
 }
 
@@ -58,7 +58,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
     orient: "horizontal",
     left: "center",
     bottom: 0,
-    itemHeight: 140,
+    itemHeight: innerWidth < 640 ? 70 : 140,
     itemWidth: 12,
     text: [`${figure(max, 4)} ${name}`, figure(min, 4)],
     calculable: false,
@@ -122,7 +122,8 @@ export class Chart {
       else this.show(made);
     } catch (error) {
       console.debug(error);
-      if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} It is tried again when the study changes.`);
+      if (error.status === 422) this.tell("empty", error.message);
+      else if (this.frame.dataset.state !== "shown") this.tell("failed", `${error.message} It is tried again when the study changes.`);
     }
     this.timer = null;
     // What takes the server long, because the study is large, is asked for less often.

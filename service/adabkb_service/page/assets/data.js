@@ -5,6 +5,12 @@ import { Scale } from "./scale.js";
 
 const MOST_CELLS = 5000;
 
+/** The names of the metrics that are beyond their bounds; none if all are kept. */
+function beyond({ outcome_constraints: bounds = [] }, metrics) {
+  const found = bounds.filter(({ metric, lower, upper }) => (lower !== null && metrics?.[metric] < lower) || (upper !== null && metrics?.[metric] > upper));
+  return found.length ? found.map((each) => each.metric) : null;
+}
+
 /** A study's answers. */
 export class StudyData {
   constructor(id) {
@@ -28,16 +34,19 @@ export class StudyData {
     return this.kept.get(name);
   }
 
-  /** The study; of several objectives, as if the one that is shown were the only one. */
+  /** The study, as if the metric that is shown were all that is measured; one that is no objective is not to be large nor
+   * small, but between bounds. */
   async study() {
     const study = await this.once("study", () => call("GET", this.api));
-    const objective = study.objectives?.find((each) => each.metric === this.shown());
-    return objective ? { ...study, direction: objective.direction } : study;
+    const name = this.shown();
+    if (name === undefined) return study;
+    const direction = study.objectives?.find((each) => each.metric === name)?.direction;
+    return { ...study, direction, bounds: study.outcome_constraints?.find((each) => each.metric === name) };
   }
 
-  /** The objective that the charts show; none if there are not several. */
+  /** The metric that the charts show; none if it is the objective. */
   shown() {
-    return document.getElementById("objective")?.value;
+    return document.getElementById("shown-metric")?.value || undefined;
   }
 
   /** The same where a query has it, from this separator on. */
@@ -53,17 +62,18 @@ export class StudyData {
   }
 
   async history() {
-    const history = await this.once("history", () => call("GET", `${this.page}/history.json`));
+    const [study, history] = await Promise.all([this.study(), this.once("history", () => call("GET", `${this.page}/history.json`))]);
+    for (const each of history.results) each.beyond = beyond(study, each.metrics);
     const name = this.shown();
     if (name === undefined) return history;
     const results = history.results.map((each) => ({
       ...each, value: each.metrics[name], std_error: each.std_errors?.[name] ?? null, expected: each.expected?.metrics[name],
     }));
-    const { direction } = await this.study();
     const records = [];
+    if (!study.direction) return { ...history, results, records };
     for (const { seq, value, excluded } of results) {
       const best = records.at(-1)?.[1];
-      if (!excluded && (best === undefined || (direction === "minimize" ? value < best : value > best))) records.push([seq, value]);
+      if (!excluded && (best === undefined || (study.direction === "minimize" ? value < best : value > best))) records.push([seq, value]);
     }
     return { ...history, results, records };
   }
@@ -96,7 +106,15 @@ export class StudyData {
     const query = names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
     const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
     const name = this.shown();
-    return name === undefined ? slice : { ...slice, predictions: slice.predictions.map((each) => each.metrics[name]) };
+    return name === undefined ? slice : { ...slice, predictions: slice.predictions.map((each) => ({ ...each.metrics[name], feasible_probability: each.feasible_probability })) };
+  }
+
+  /** Which points of the slice along two parameters the constraints forbid; null if there are none. */
+  async forbidden(names) {
+    const { constraints } = await this.study();
+    if (!constraints.length) return null;
+    const query = names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
+    return this.once(`forbidden ${query}`, () => call("GET", `${this.page}/forbidden.json?${query}`));
   }
 
   trialPage(number) {

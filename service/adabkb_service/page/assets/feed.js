@@ -9,6 +9,9 @@ const KINDS = ["created", "suggested", "queued", "leased", "expired", "released"
 const by = (worker) => (worker ? ` to ${worker}` : "");
 const because = (reason) => (reason ? `: ${reason}` : "");
 
+/** The value of a result; of several objectives each by its name. */
+const result = ({ value, metrics }) => (typeof value === "number" ? figure(value, 6) : Object.entries(metrics).map(([name, each]) => `${name} ${figure(each, 6)}`).join(", "));
+
 const SENTENCES = {
   created: () => "The study was created",
   suggested: (payload) => `was suggested${by(payload.worker)}`,
@@ -16,7 +19,7 @@ const SENTENCES = {
   leased: (payload) => `was handed out${by(payload.worker)}, attempt ${payload.attempt}`,
   expired: () => "lost its lease",
   released: () => "was given back",
-  observed: (payload) => `gave ${figure(payload.value, 6)}`,
+  observed: (payload) => `gave ${result(payload)}`,
   failed: (payload) => `failed${because(payload.reason)}`,
   retried: (payload) => `is tried again${because(payload.reason)}`,
   annotated: () => "has new attributes",
@@ -24,7 +27,7 @@ const SENTENCES = {
   resumed: () => "The study was resumed",
   updated: (payload) => `Changed: ${Object.entries(payload.changes).map(([name, value]) => `${name} = ${shown(value)}`).join(", ")}`,
   completed: (payload) => `The study is complete${because(payload.reason)}`,
-  corrected: (payload) => `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${figure(payload.value, 6)}`}${because(payload.reason)}`,
+  corrected: (payload) => `Result ${payload.observation} was ${payload.excluded ? "excluded" : `set to ${result(payload)}`}${because(payload.reason)}`,
   model_failed: (payload) => `The model cannot follow${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
   edited: (payload) => `The space was edited, version ${payload.version}`,
@@ -75,7 +78,7 @@ function line(event, data) {
     link.textContent = `Trial ${event.trial}`;
     item.append(link, ` ${told}`);
   } else {
-    item.append(event.kind === "observed" ? `A result of somebody's own: ${figure(event.payload.value, 6)}` : told);
+    item.append(event.kind === "observed" ? `A result of somebody's own: ${result(event.payload)}` : told);
   }
   const time = document.createElement("time");
   time.dateTime = event.created_at;

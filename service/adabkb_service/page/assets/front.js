@@ -18,7 +18,7 @@ export function frontChart(data) {
     const model = front.model.map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
     const option = {
       ...common(ink),
-      grid: { left: 8, right: 24, top: 44, bottom: 32, containLabel: true },
+      grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
       xAxis: numbers(ink, { name: x, nameLocation: "middle", nameGap: 26, scale: true }),
       yAxis: numbers(ink, { name: y, scale: true }),
       series: [

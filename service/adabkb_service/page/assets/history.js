@@ -10,16 +10,21 @@ const PHASES = {
   polish: ["polish", "diamond", "#13a07a"],
   explore: ["explore", "triangle", "#dd8f00"],
   restart: ["restart", "rect", "#c66a9b"],
-  null: ["own point", "pin", "#9a8cf0"],
+  fallback: ["quasi-random", "rect", "#8b9199"],
+  own: ["own point", "pin", "#9a8cf0"],
 };
+
+/** What a result was for: its trial's phase; a trial without one was searched for, quasi-random or somebody's own. */
+const purpose = (result) => result.phase ?? { policy: "search", fallback: "fallback" }[result.origin] ?? "own";
 
 export function historyChart(data) {
   const isLog = document.getElementById("history-log");
   const hasExpected = document.getElementById("history-expected");
   const make = async () => {
-    const [study, history, recommendation] = await Promise.all([
+    const [known, history, recommendation] = await Promise.all([
       data.study(), data.history(), data.recommendation().catch(() => null),
     ]);
+    const study = data.shown() ? { ...known, gap: null } : known; // which is of the objective
     if (!history.count) return { empty: "No results yet. The chart begins with the first one." };
     const ink = colours();
     const counting = history.results.filter((each) => !each.excluded);
@@ -31,9 +36,9 @@ export function historyChart(data) {
       xAxis: numbers(ink, { name: "result", nameLocation: "middle", nameGap: 26, min: 0, max: history.count + 1, minInterval: 1, splitLine: { show: false } }),
       yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
       dataZoom: history.count > 60 ? [{ type: "inside" }, { type: "slider", height: 16, bottom: 4, borderColor: ink.line, textStyle: { color: ink.muted } }] : [],
-      series: [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink), bestSoFar(study, history, recommendation, ink)],
+      series: [...expected(hasExpected.checked ? counting : [], ink), ...errors(counting), ...results(history, ink), bestSoFar(study, history, recommendation, data.shown(), ink)],
     };
-    option.legend.data = option.series.filter((each) => each.type !== "custom").map((each) => each.name);
+    option.legend.data = option.series.filter((each) => each.type !== "custom" && each.data.length).map((each) => each.name);
     option.tooltip = { ...option.tooltip, formatter: ({ data: point }) => told(point?.result) };
     const header = ["result", "trial", "value", "std_error", "excluded", "phase", "worker", "expected_mean", "expected_lcb", "expected_ucb", "observed_at"];
     const rows = history.results.map((each) => [each.seq, each.trial, each.value, each.std_error, each.excluded, each.phase, each.worker,
@@ -45,28 +50,36 @@ export function historyChart(data) {
 
 function results(history, ink) {
   const groups = Object.entries(PHASES).map(([phase, [name, symbol, color]]) => {
-    const found = history.results.filter((each) => !each.excluded && String(each.phase) === phase);
-    return { type: "scatter", name, symbol, symbolSize: phase === "null" ? 12 : 8, itemStyle: { color, opacity: 0.85 }, data: found.map(point) };
+    const found = history.results.filter((each) => !each.excluded && !each.beyond && purpose(each) === phase);
+    return { type: "scatter", name, symbol, symbolSize: phase === "own" ? 12 : 8, itemStyle: { color, opacity: 0.85 }, data: found.map(point) };
   });
+  const beyond = history.results.filter((each) => !each.excluded && each.beyond);
+  groups.push({ type: "scatter", name: "beyond a bound", symbol: "triangle", symbolSize: 9, itemStyle: hollow(ink.bad), data: beyond.map(point) });
   const excluded = history.results.filter((each) => each.excluded);
-  groups.push({ type: "scatter", name: "excluded", symbol: "path://M0 0L10 10M10 0L0 10", symbolSize: 9, itemStyle: { color: "none", borderColor: ink.muted, borderWidth: 1.5 }, data: excluded.map(point) });
+  groups.push({ type: "scatter", name: "excluded", symbol: "path://M0 0L10 10M10 0L0 10", symbolSize: 9, itemStyle: hollow(ink.muted), data: excluded.map(point) });
   return groups.filter((group) => group.data.length);
 }
 
+const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
 const point = (result) => ({ value: [result.seq, result.value], result });
 
-function bestSoFar(study, { records, count }, recommendation, ink) {
+function bestSoFar(study, { records, count }, recommendation, metric, ink) {
+  const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper }).filter(([, at]) => at != null);
   const line = records.map(([seq, value]) => [seq, value]);
   const best = line.at(-1)?.[1];
   if (line.length) line.push([count, best]);
   const areas = [];
   const far = study.direction === "minimize" ? best - study.gap : best + study.gap;
   if (study.gap !== null && best !== undefined) areas.push([{ yAxis: best, itemStyle: { color: ink.accent, opacity: 0.1 } }, { yAxis: far }]);
-  const model = recommendation?.model;
-  if (model) areas.push([{ yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } }, { yAxis: model.mean + model.std }]);
+  const model = metric === undefined ? recommendation?.model : recommendation?.model?.metrics?.[metric];
+  if (model && !study.objectives) areas.push([{ yAxis: model.mean - model.std, itemStyle: { color: ink.warn, opacity: 0.22 } }, { yAxis: model.mean + model.std }]);
   return {
     type: "line", name: "best so far", step: "end", symbol: "none", silent: true, z: 3, lineStyle: { width: 2.5, color: ink.accent }, itemStyle: { color: ink.accent }, data: line,
     markArea: { silent: true, data: areas },
+    markLine: {
+      silent: true, symbol: "none", lineStyle: { color: ink.bad, type: "dashed", width: 1.5 },
+      data: bounds.map(([words, at]) => ({ yAxis: at, label: { position: "insideEndTop", color: ink.bad, formatter: `${words} ${figure(at)}` } })),
+    },
   };
 }
 
@@ -97,6 +110,7 @@ function told(result) {
   if (!result) return "";
   const lines = [`result ${result.seq}${result.trial ? `, trial ${result.trial}` : ""}${result.worker ? `, ${result.worker}` : ""}`];
   lines.push(`${plusMinus(result.value, result.std_error)}${result.outside ? " (outside of the space)" : result.excluded ? " (excluded)" : ""}`);
+  if (result.beyond) lines.push(`beyond its bound: ${result.beyond.join(", ")}`);
   if (result.expected) lines.push(`expected ${plusMinus(result.expected.mean, result.expected.std)}`);
   const parameters = Object.entries(result.parameters).slice(0, 12);
   return [...lines, ...parameters.map(([name, value]) => `${name} = ${shown(value)}`)].join("\n");

@@ -5,6 +5,7 @@ import { counted, figure, plusMinus, shown } from "./words.js";
 
 const MOST_SLICES = 6;
 const MOST_BARS = 20;
+const COLOURS = { mean: "posterior mean", std: "uncertainty", feasible_probability: "probability of keeping all bounds" };
 
 export function importanceChart(data) {
   return new Chart("importance", async () => {
@@ -68,7 +69,7 @@ export function parallelChart(data) {
     const option = {
       ...common(ink),
       parallel: { left: isNarrow ? 70 : 30, right: isNarrow ? 24 : 40, top: 34, bottom: 56, layout: isNarrow ? "vertical" : "horizontal",
-        parallelAxisDefault: { nameTextStyle: { color: ink.muted }, nameTruncate: { maxWidth: isNarrow ? 60 : 90 }, axisLabel: { color: ink.muted, formatter: (at) => (typeof at === "number" ? figure(at, 3) : at), hideOverlap: true }, axisLine: { lineStyle: { color: ink.muted } } } },
+        parallelAxisDefault: { nameLocation: isNarrow ? "start" : "end", nameTextStyle: { color: ink.muted }, nameTruncate: { maxWidth: isNarrow ? 60 : 90 }, axisLabel: { color: ink.muted, formatter: (at) => (typeof at === "number" ? figure(at, 3) : at), hideOverlap: true }, axisLine: { lineStyle: { color: ink.muted } } } },
       parallelAxis: axes,
       visualMap: ramp(ink, values, { dimension: scales.length, isReversed: study.direction === "minimize", name: "result" }),
       series: [{ type: "parallel", lineStyle: { width: 1.4, opacity: 0.6 }, data: worstFirst.map(line) }],
@@ -87,15 +88,14 @@ export function slicesChart(data) {
     const drawn = [...scales].sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0)).slice(0, MOST_SLICES);
     const slices = await Promise.all(drawn.map((scale) => data.slice([scale.name])));
     const ink = colours();
-    const bounds = slices.flatMap((slice) => slice.predictions.flatMap((each) => [each.lcb, each.ucb]));
-    const [low, high] = [Math.min(...bounds), Math.max(...bounds)];
+    const [low, high] = extent(slices, (await data.history()).results);
     const width = document.getElementById("slices").clientWidth;
     const columns = Math.min(drawn.length, width > 900 ? 3 : width > 560 ? 2 : 1);
     const option = { ...common(ink), legend: { show: false }, grid: [], xAxis: [], yAxis: [], series: [] };
     drawn.forEach((scale, i) => {
       const [column, row] = [i % columns, Math.floor(i / columns)];
       option.grid.push({ left: `${(100 / columns) * column + 1}%`, width: `${100 / columns - 4}%`, top: 24 + 230 * row, height: 176, containLabel: true });
-      option.xAxis.push({ ...scale.axis(ink), gridIndex: i, nameLocation: "middle", nameGap: 26, nameTextStyle: { color: ink.ink } });
+      option.xAxis.push({ ...scale.axis(ink), name: named(scale, slices[i].at), gridIndex: i, nameLocation: "middle", nameGap: 26, nameTextStyle: { color: ink.ink } });
       option.yAxis.push(numbers(ink, { gridIndex: i, min: low, max: high, axisLabel: { color: ink.muted, formatter: (at) => figure(at, 3), hideOverlap: true, showMinLabel: false, showMaxLabel: false } }));
       option.series.push(...bandAndMean(scale, slices[i], i, ink));
     });
@@ -111,13 +111,28 @@ export function slicesChart(data) {
   });
 }
 
+/** From where to where slices are drawn: as far as bands go, but not so far that means and results cannot be told apart. */
+function extent(slices, results) {
+  const all = slices.flatMap((slice) => slice.predictions);
+  const known = [...all.map((each) => each.mean), ...results.filter((each) => !each.excluded).map((each) => each.value)];
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const more = most - least || 1;
+  return [Math.max(Math.min(...all.map((each) => each.lcb)), least - more), Math.min(Math.max(...all.map((each) => each.ucb)), most + more)];
+}
+
+/** The name of a parameter, with what it needs to exist. */
+function named(scale, at) {
+  const needed = Object.keys(scale.parameter.when ?? {}).map((name) => `${name} = ${shown(at[name])}`);
+  return [scale.axisName, ...needed].join(", ");
+}
+
 /** The band as pieces from value to value, and the line of the mean; bars and points where there is nothing between values. */
 function bandAndMean(scale, slice, i, ink) {
   const at = slice.axes[0].values.map((value) => scale.position(value));
   const rows = slice.predictions.map((each, k) => [at[k], each.lcb, each.ucb]);
   const isLine = scale.isNumeric && at.length > 12;
   const band = {
-    type: "custom", xAxisIndex: i, yAxisIndex: i, silent: true, z: 1, data: rows, encode: { x: 0, y: [1, 2] },
+    type: "custom", clip: true, xAxisIndex: i, yAxisIndex: i, silent: true, z: 1, data: rows, encode: { x: 0, y: [1, 2] },
     renderItem: (params, api) => {
       const k = params.dataIndex;
       const [x, bottom] = api.coord([rows[k][0], rows[k][1]]);
@@ -140,7 +155,9 @@ export function contourChart(data) {
     if (scales.length < 2) return { empty: "This study has one parameter that varies; its slice is above." };
     if (!study.counts.observations) return { empty: "No results yet." };
     const [x, y] = chosen(scales, across, up);
-    const slice = await data.slice([x.name, y.name]);
+    const both = [x.name, y.name];
+    const [slice, forbidden] = await Promise.all([data.slice(both), data.forbidden(both)]);
+    const isFeasibility = colour.value === "feasible_probability";
     const ink = colours();
     const [columns, lines] = slice.axes.map((axis) => axis.values);
     const [edgesX, edgesY] = [x.edges(columns), y.edges(lines)];
@@ -149,14 +166,16 @@ export function contourChart(data) {
       return [edgesX[i], edgesX[i + 1], edgesY[j], edgesY[j + 1], each[colour.value]];
     });
     const isReversed = study.direction === "minimize" && colour.value === "mean";
-    const option = { ...plane(x, y, ink), visualMap: ramp(ink, cells.map((cell) => cell[4]), { dimension: 4, isReversed, name: colour.value === "mean" ? "posterior mean" : "uncertainty" }) };
-    option.series = [rectangles(cells, () => ({})), points(history.results, x, y, ink)];
+    const option = { ...plane(x, y, ink), visualMap: ramp(ink, cells.map((cell) => cell[4]), { dimension: 4, isReversed, name: COLOURS[colour.value] }) };
+    if (isFeasibility) Object.assign(option.visualMap, { min: 0, max: 1, text: [`1 ${COLOURS[colour.value]}`, "0"] });
+    option.series = [rectangles(cells, (k) => (forbidden?.[k] ? hatched(ink) : {})), points(history.results, x, y, ink)];
     option.tooltip = { ...option.tooltip, formatter: ({ seriesIndex, dataIndex, data: point }) => (seriesIndex === 0
-      ? `${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std)}`
+      ? `${forbidden?.[dataIndex] ? "not allowed by the constraints\n" : ""}${x.name} = ${x.label(x.position(columns[Math.floor(dataIndex / lines.length)]))}\n${y.name} = ${y.label(y.position(lines[dataIndex % lines.length]))}\n${plusMinus(slice.predictions[dataIndex].mean, slice.predictions[dataIndex].std)}`
       : aboutResult(point.result)) };
-    const rows = slice.predictions.map((each, k) => [columns[Math.floor(k / lines.length)], lines[k % lines.length], each.mean, each.std, each.lcb, each.ucb]);
+    const rows = slice.predictions.map((each, k) => [columns[Math.floor(k / lines.length)], lines[k % lines.length], each.mean, each.std, each.lcb, each.ucb, each.feasible_probability]);
     const rest = Object.entries(slice.at).map(([name, value]) => `${name} = ${shown(value)}`);
-    return { option, header: [x.name, y.name, "mean", "std", "lcb", "ucb"], rows, said: rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.` };
+    return { option, header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability"], rows,
+      said: `${rest.length ? `At ${rest.slice(0, 8).join(", ")}${rest.length > 8 ? ", …" : ""}.` : `From ${slice.results} results.`}${forbidden ? " Hatched: the constraints do not allow it." : ""}` };
   }, { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) });
 }
 
@@ -192,6 +211,11 @@ export function rectangles(cells, style) {
       return { type: "rect", shape, style: { fill: api.visual("color"), ...style(params.dataIndex) } };
     },
   };
+}
+
+/** What is not to be searched. */
+export function hatched(ink) {
+  return { fill: ink.line, stroke: ink.muted, lineWidth: 0.6, decal: { symbol: "rect", color: ink.muted, dashArrayX: [1, 0], dashArrayY: [1, 6], rotation: 0.8 } };
 }
 
 export function points(found, x, y, ink) {

@@ -7,6 +7,8 @@ import { body, clearProblem, tellProblem } from "./forms.js";
 import { saidBefore, say, sayThere } from "./toasts.js";
 import { counted, span, tellTimes } from "./words.js";
 
+const MOST_UNDONE = 100;
+
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 
 /** The former values of the fields that a form has changed. */
@@ -23,7 +25,7 @@ const ACTIONS = {
     says: (answer) => (answer.trials.length ? "This point is yours to evaluate." : `No point now: ${answer.reason.replaceAll("_", " ")}.`),
   },
   tell: { says: (answer) => `Result ${answer.observation.seq} is stored.`, undo: exclusion },
-  paste: { says: (answer) => `Stored: ${counted(answer.items.length, "result")}.` },
+  paste: { says: (answer) => `Stored: ${counted(answer.items.length, "result")}.`, undo: exclusions },
   result: { says: (answer) => `The result of trial ${answer.trial.number} is stored.`, undo: exclusion, goto: stay },
   queue: { says: (answer) => `Trial ${answer.number} is queued.` },
   limits: { says: () => "The limits are changed.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
@@ -61,12 +63,19 @@ function exclusion(answer, _, element) {
   return { method: "PATCH", path, body: { excluded: true } };
 }
 
+/** The same of a table, unless it is so long that each of its results is better excluded by itself. */
+function exclusions({ items }, _, element) {
+  const path = element.dataset.api.split(" ")[1];
+  return items.length <= MOST_UNDONE && { method: "PATCH", path: items.map((item) => `${path}/${item.observation.seq}`), body: { excluded: true } };
+}
+
 async function perform(element, sent) {
   const [method, path] = element.dataset.api.split(" ");
   const answer = await call(method, path, sent);
   const { says, undo, goto, then } = ACTIONS[element.dataset.action];
   const text = says?.(answer, sent, element);
-  const back = undo && { path, ...undo(answer, sent, element) };
+  const way = undo?.(answer, sent, element);
+  const back = way && { path, ...way };
   const target = goto?.(answer);
   element.closest("dialog")?.close();
   if (target) {
@@ -82,7 +91,7 @@ async function perform(element, sent) {
 
 async function takeBack({ method, path, body: sent }, isElsewhere = false) {
   try {
-    await call(method, path, sent);
+    for (const each of [path].flat()) await call(method, each, sent);
     if (isElsewhere) location.reload();
     else changed();
   } catch (error) {

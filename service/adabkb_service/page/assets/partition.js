@@ -1,7 +1,7 @@
 // The partition of the space: the cells that a plane through the recommended point meets, and their replay.
 
 import { Chart, colours, ramp } from "./charts.js";
-import { aboutResult, chosen, plane, points, rectangles } from "./learned.js";
+import { aboutResult, chosen, hatched, plane, points, rectangles } from "./learned.js";
 import { figure, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
@@ -38,7 +38,7 @@ export function partitionChart(data) {
     const option = plane(x, y ?? flat(), ink);
     option.series = [
       { ...rectangles(leaves.map(box), () => ({ stroke: ink.surface, lineWidth: 0.6 })), name: "leaves" },
-      { ...rectangles(blank.map((cell) => [...box(cell).slice(0, 4), 0]), () => ({ fill: ink.line, stroke: ink.muted, lineWidth: 0.6, decal: { symbol: "rect", color: ink.muted, dashArrayX: [1, 0], dashArrayY: [1, 6], rotation: 0.8 } })), name: "pruned" },
+      { ...rectangles(blank.map((cell) => [...box(cell).slice(0, 4), 0]), () => hatched(ink)), name: "pruned" },
     ];
     if (leaves.length) option.visualMap = ramp(ink, leaves.map(value), { dimension: 4, isReversed, name: NAMES[coloured] });
     if (!leaves.length) option.visualMap = [];

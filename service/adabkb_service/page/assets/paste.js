@@ -26,7 +26,8 @@ function results(text, { parameters, metrics: others = [], objectives = [] }) {
   const [header, ...rows] = cells(text);
   const known = new Map(parameters.map((each) => [each.name, each]));
   if (!rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
-  const told = [...(objectives.length ? [] : ["value", "std_error"]), ...metrics];
+  const errors = new Map(metrics.map((name) => [`std_errors.${name}`, name]));
+  const told = [...(objectives.length ? [] : ["value", "std_error"]), ...metrics, ...errors.keys()];
   const strange = header.filter((name) => !known.has(name) && !told.includes(name));
   if (strange.length) throw new Error(`There is no parameter ${strange.join(", ")}. Columns are ${[...known.keys(), ...told].join(", ")}.`);
   if (!objectives.length && !header.includes("value")) throw new Error("A column must be named value.");
@@ -37,6 +38,7 @@ function results(text, { parameters, metrics: others = [], objectives = [] }) {
       if (cell === "") return;
       if (known.has(name)) item.parameters[name] = meant(known.get(name), cell);
       else if (metrics.includes(name)) (item.metrics ??= Object.create(null))[name] = number(cell);
+      else if (errors.has(name)) (item.std_errors ??= Object.create(null))[errors.get(name)] = number(cell);
       else item[name] = number(cell);
     });
     return item;

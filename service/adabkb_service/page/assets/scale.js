@@ -36,10 +36,11 @@ export class Scale {
     return this.box(this.parameter.low, this.parameter.high);
   }
 
+  /** Whether a cell holds a value; a parameter that does not exist in the cell, or has no value, separates nothing. */
   holds(low, high, value) {
     const position = this.position(value);
     const [first, last] = this.box(low, high);
-    return Number.isNaN(position) || (first <= position && position <= last);
+    return Number.isNaN(position) || Number.isNaN(first) || (first <= position && position <= last);
   }
 
   /** The middles between neighbouring values, and the ends. */
@@ -55,12 +56,16 @@ export class Scale {
     return this.isNumeric ? figure(position, 3) : shown(this.choices[position] ?? "");
   }
 
+  get axisName() {
+    return this.name + (this.isLog ? " (log)" : "");
+  }
+
   /** The options of an axis of ECharts. */
   axis(colours) {
     const [min, max] = this.ends;
     return {
       type: this.isLog ? "log" : "value",
-      name: this.name + (this.isLog ? " (log)" : ""),
+      name: this.axisName,
       nameTruncate: { maxWidth: 220 },
       min,
       max,

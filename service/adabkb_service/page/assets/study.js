@@ -15,6 +15,11 @@ import { figure, plusMinus, shown } from "./words.js";
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
 
+const SHORTCOMINGS = {
+  nothing_feasible: "No result keeps all bounds yet: both points are those that come closest.",
+  nothing_certain: "Results keep all bounds, but of no evaluated point is the model sure enough that it does.",
+};
+
 const page = document.getElementById("study");
 const data = new StudyData(page.dataset.study);
 
@@ -31,7 +36,10 @@ async function offerParameters() {
 /** Write what is recommended beside the best observed point. */
 async function recommend() {
   const table = document.getElementById("recommendation");
-  const { model, observed } = await data.recommendation();
+  const { model, observed, reason } = await data.recommendation();
+  const shortcoming = document.getElementById("shortcoming");
+  shortcoming.hidden = !reason;
+  shortcoming.textContent = SHORTCOMINGS[reason] ?? "";
   for (const row of table.querySelectorAll("[data-parameter]")) {
     const name = row.dataset.parameter;
     row.querySelector("[data-by=model]").textContent = shown(model?.parameters[name]);
@@ -55,10 +63,11 @@ async function recommend() {
 }
 
 await offerParameters();
-const objective = document.getElementById("objective"); // there if there are several
-const charts = [historyChart, ...(objective ? [frontChart, volumeChart] : [gapChart]), ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
-if (!objective) recommend().catch(() => {});
-objective?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
+const hasSeveral = document.getElementById("front") !== null; // objectives
+const metric = document.getElementById("shown-metric"); // there if anything besides the objective is measured
+const charts = [historyChart, ...(hasSeveral ? [frontChart, volumeChart] : [gapChart]), ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+if (!hasSeveral) recommend().catch(() => {});
+metric?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
 const pasted = document.getElementById("paste-form");
 if (pasted) takeTables(pasted, data); // who may only read has none
 
@@ -80,7 +89,7 @@ function changed() {
     settling = null;
     data.changed();
     for (const chart of charts) chart.changed();
-    if (!objective) recommend().catch(() => {});
+    if (!hasSeveral) recommend().catch(() => {});
     document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
     listAgain();
   }, SETTLE_MILLISECONDS);

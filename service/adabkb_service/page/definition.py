@@ -1,0 +1,114 @@
+"""What a study was created with, in words: its parameters and its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import MISSING
+
+from adabkb_service.contract.answers import Study
+from adabkb_service.contract.cost import CostBudget
+from adabkb_service.contract.parameters import (
+    BoolParameter,
+    CategoricalParameter,
+    FixedParameter,
+    FloatParameter,
+    IntParameter,
+    OrdinalParameter,
+    Parameter,
+)
+from adabkb_service.contract.prior import Belief
+from adabkb_service.page.wording import bounds, measured
+from adabkb_service.page.words import figure, shown
+
+KINDS: Mapping[str, str] = {
+    "float": "number",
+    "int": "whole number",
+    "categorical": "choice",
+    "ordinal": "ordered values",
+    "bool": "yes or no",
+    "fixed": "fixed",
+}
+COSTS: Mapping[str, str] = {
+    "told": "told with each result",
+    "measured": "the seconds of an attempt, unless told",
+}
+
+
+def values(parameter: Parameter) -> str:
+    """The values that a parameter may have."""
+    match parameter:
+        case FloatParameter() | IntParameter():
+            step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
+            scale = ", log scale" if parameter.scale == "log" else ""
+            return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}"
+        case CategoricalParameter():
+            return ", ".join(map(shown, parameter.choices))
+        case OrdinalParameter():
+            return ", ".join(map(shown, parameter.values))
+        case BoolParameter():
+            return "false, true"
+        case FixedParameter():
+            return shown(parameter.value)
+
+
+def belief(known: Belief | None) -> str:
+    """Where a parameter was thought to be best; empty if nobody said so."""
+    if known is None:
+        return ""
+    if known.weights is not MISSING:
+        return ", ".join(f"{text}: {weight:g}" for text, weight in known.weights.items())
+    spread = f"± {shown(known.width)}" if known.width is not MISSING else f"times or over {shown(known.factor)}"
+    return f"{shown(known.around)}, {spread}"
+
+
+def rules(study: Study) -> Iterator[tuple[str, str]]:
+    """What a study aims at and what it keeps to, each with its name."""
+    yield "Goal", _goal(study)
+    for name in measured(study)[len(study.objectives) :]:
+        yield f"Measured: {name}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
+    if study.per_cost:
+        yield "Points are chosen", "by what they may gain per cost"
+    yield "Budget", _budget(study)
+    yield from _ends(study)
+    if study.early_stopping:
+        yield "Trials end early", f"rule {study.early_stopping.rule}, of {study.early_stopping.max_steps} steps"
+    if not study.objectives:
+        yield (
+            "Noise of a result",
+            "learned" if study.noise_std is None else f"standard deviation {shown(study.noise_std)}",
+        )
+    yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
+    yield "Seed", str(study.seed)
+    yield "A lease runs out", f"{study.max_attempts} times, then its trial has failed"
+    if study.failure_limit is not None:
+        yield "Pauses itself", f"after {study.failure_limit} failures in a row"
+    if study.space_version:
+        yield "Space", f"edited; version {study.space_version}"
+
+
+def _goal(study: Study) -> str:
+    if not study.objectives:
+        return f"the result {study.direction}d"
+    worse = (
+        f" (of use up to {shown(each.reference)})" if each.reference is not None else "" for each in study.objectives
+    )
+    return ", ".join(f"{each.metric} {each.direction}d{of}" for each, of in zip(study.objectives, worse, strict=True))
+
+
+def _budget(study: Study) -> str:
+    if study.budget is None:
+        return "without end"
+    if isinstance(study.budget, CostBudget):
+        return f"{figure(study.budget.cost)} of cost"
+    return f"{figure(study.budget)} trials"
+
+
+def _ends(study: Study) -> Iterator[tuple[str, str]]:
+    """What ends the study before its budget is used up."""
+    if study.tolerance is not None:
+        yield "Ends early", f"once no point can be better by more than {shown(study.tolerance)}"
+    if study.stop and study.stop.no_gain_for is not MISSING:
+        yield "Ends early", f"after {study.stop.no_gain_for} results without a better one"
+    if study.stop and study.stop.probability_of_gain_below is not MISSING:
+        yield "Ends early", f"once the chance of a gain is below {100 * study.stop.probability_of_gain_below:g}%"
