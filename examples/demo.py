@@ -43,6 +43,8 @@ def main() -> None:
         ]
         watch(study, workers, choice.folder)
         report(study)
+        if sys.stdin.isatty():
+            input(f"\nThe study is still there: {url}/studies/htru2\nEnter ends the server. ")
     print(LOOK_AGAIN.format(database=database))
 
 

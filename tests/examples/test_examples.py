@@ -1,11 +1,13 @@
 """The examples work as their readers will run them: as programs."""
 
 import os
+import pty
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +23,12 @@ from tests.waiting import PATIENCE, wait_for
 ROOT = Path(__file__).parents[2]
 
 
-def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+def start(*arguments: str, stdin: int = subprocess.DEVNULL, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-u", *arguments],
         cwd=ROOT,
         env={**os.environ, **environment},
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -45,16 +48,35 @@ class Demo:
 
     folder: Path
     output: str
+    page: str
+    """The study's page at the end, while the study could still be watched."""
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """In a folder with the database of an earlier one, and with somebody's file."""
+    """At a terminal, in a folder with the database of an earlier one, and with somebody's file."""
     folder = tmp_path_factory.mktemp("demo")
     (folder / "thesis.txt").write_text("years of work")
     with server_on(f"sqlite:///{folder}/demo.db") as address, Client(address) as client:
         client.create_study("htru2", {"x": Float(0, 1)}, direction="minimize", budget=1)
-    return Demo(folder, finish(start("examples/demo.py", "--budget", "6", "--folder", str(folder))))
+    terminal, its_input = pty.openpty()
+    program = start("examples/demo.py", "--budget", "6", "--folder", str(folder), stdin=its_input)
+    os.close(its_input)
+    assert program.stdout is not None
+    lines = list(until(program.stdout, "still there"))
+    page = httpx.get(lines[-1].split()[-1], headers={"Accept": "text/html"})
+    os.write(terminal, b"\n")
+    rest = finish(program)
+    os.close(terminal)
+    return Demo(folder, "".join(lines) + rest, page.text)
+
+
+def until(output: Iterable[str], text: str) -> Iterator[str]:
+    """The lines up to the first one with a text."""
+    for line in output:
+        yield line
+        if text in line:
+            return
 
 
 def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(demo: Demo) -> None:
@@ -62,6 +84,7 @@ def test_the_demo_tunes_with_two_processes_and_what_it_points_to_works(demo: Dem
     tuned, default = (float(value) for value in re.findall(r"(?:tuned|default) +(0\.\d+)", output))
     assert 0 < tuned <= 1.2 * default
     assert "± " in output
+    assert "htru2" in demo.page
     with server_on(f"sqlite:///{demo.folder}/demo.db") as address, Client(address) as client:
         study = client.study("htru2")
         assert study.info().counts.completed == 6

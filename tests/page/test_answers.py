@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from adabkb_service.page import views
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.page.words import figure, shown
 from tests.page.studies import tuned
@@ -64,6 +65,19 @@ def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
         answer = api.get(path, headers=BROWSER)
         assert answer.status_code == 404, path
         assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_a_trial_of_a_long_study_is_explained_by_a_second_request(
+    api: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page of the trial itself does not read the log before it."""
+    short = api.get("/studies/digits/trials/2", headers=BROWSER).text
+    monkeypatch.setattr(views, "LONG", 0)
+    first = api.get("/studies/digits/trials/2", headers=BROWSER).text
+    second = api.get("/studies/digits/trials/2?why=true", headers={"HX-Request": "true"}).text
+    assert "trials/2?why=true" in first
+    assert ["the first points cover the space" in text for text in (short, first, second)] == [True, False, True]
+    assert ["suggested" in text for text in (short, first, second)] == [True, True, True]
 
 
 def test_what_pages_load_is_kept_until_it_changes(api: httpx.Client) -> None:

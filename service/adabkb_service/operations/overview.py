@@ -13,11 +13,12 @@ from cachetools import LRUCache
 from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.contract import answers
+from adabkb_service.contract.history import Event
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.engine.space import Space
 from adabkb_service.operations import analysis
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, observations, overview, studies
+from adabkb_service.storage import events, grants, observations, overview, studies
 from adabkb_service.storage.rows import StudyRow, StudyState, TrialState
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.ranking import counting, has_several_objectives, merit, rank
@@ -171,6 +172,11 @@ class Overview:
         with self._service.database.reading() as connection:
             space = definition_of(studies.get(connection, study_id).definition).space()
             return [render.observation(row, space) for row in observations.of_trial(connection, study_id, trial)]
+
+    def events_of(self, study_id: str, trial: int) -> list[Event]:
+        """The events about a trial, in order."""
+        with self._service.database.reading() as connection:
+            return [render.event(row) for row in events.of_trial(connection, study_id, trial)]
 
     def _records_of(self, connection: Connection, study: StudyRow) -> Records:
         key = (study.incarnation, study.head)

@@ -30,6 +30,8 @@ LINKS = 100
 """To a study, that are listed."""
 DELETIONS = 100
 """Studies in the trash that are listed."""
+LONG = 5000
+"""Events of a study from which on a trial is explained only after its page is there."""
 FEED = 40
 """Events of the past that the feed begins with."""
 
@@ -144,15 +146,20 @@ def get_trial(
     service: ServiceDep,
     overview: OverviewDep,
     caller: CallerDep,
+    is_explained: Annotated[bool, Query(alias="why")] = False,
 ) -> Response:
-    """A trial: why this point, and what became of it."""
+    """A trial: why this point, and what became of it. Of a long study the explanation, for which all of its log before
+    the trial is read, comes by a second request."""
     study = service.do(manage.get(study_id)).view
-    explained = why(service, study_id, number)
-    results = overview.results_of(study_id, number)
-    may = sharing.right(service, caller, study_id)
-    return page(
-        request, "trial.html", study=study, explained=explained, trial=explained.trial, results=results, may=may
-    )
+    trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
+    told = is_explained or study.revision <= LONG
+    context: dict[str, Any] = {
+        "events": overview.events_of(study_id, number),
+        "decision": why(service, study_id, number).decision if told else None,
+        "is_told": told or trial.origin == "queued",
+        "may": sharing.right(service, caller, study_id),
+    }
+    return page(request, "trial.html", study=study, trial=trial, results=results, **context)
 
 
 @data.get("/studies/{study_id}/history.json")
