@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from tests.crash.cases import history
 from tests.crash.databases import Databases, PostgreSQLDatabases, SQLiteDatabases
+from tests.crash.dying import preload
 from tests.crash.server import perform_all
 
 Lived = Callable[[str, str], tuple[Databases, str]]
@@ -20,6 +21,7 @@ Lived = Callable[[str, str], tuple[Databases, str]]
 @pytest.fixture(scope="session")
 def lived(postgresql_server: sa.Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
     """For a kind of database and a profile: where databases come from, and the URL of one that has a history."""
+    preload()
     sources: dict[str, Databases] = {
         "sqlite": SQLiteDatabases(tmp_path_factory.mktemp("crash")),
         "postgresql": PostgreSQLDatabases(postgresql_server),

@@ -26,7 +26,11 @@ from tests.crash.server import Answer, Call, Operation, application, running
 KEY = "the-same-for-every-try"
 
 _PROCESSES = multiprocessing.get_context("forkserver")  # forks where no thread runs, with the imports done
-_PROCESSES.set_forkserver_preload([__name__, "psycopg", *PRELOADED, "tests.crash.warmed"])
+
+
+def preload() -> None:
+    """Before the first process is forked. Not as this is imported: every process of the tests does that, and forks."""
+    _PROCESSES.set_forkserver_preload([__name__, "psycopg", *PRELOADED, "tests.crash.warmed"])
 
 
 @dataclass(frozen=True)
