@@ -74,6 +74,7 @@ def test_every_page_fits_is_accessible_and_says_nothing_to_the_console(
                 page.get_by_role("button", name="Next experiment").click()
                 assert accessible(page) == [], "a dialog"
                 page.keyboard.press("Escape")
+                page.evaluate("document.activeElement.blur()")
             if size is DESKTOP:
                 picture(page, name)
             elif name == "study":
