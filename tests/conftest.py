@@ -9,9 +9,10 @@ import signal
 import ssl
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -48,6 +49,7 @@ def pytest_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)  # to look for garbage each 700 objects took a tenth of the time of many tests
     gc.enable()
 
 
@@ -191,6 +193,21 @@ def api(migrated_url: str) -> Iterator[httpx.Client]:
     """An HTTP client of a real server, on SQLite and on PostgreSQL."""
     with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
+
+
+def on_either(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
+    """Run a test with each of these values on one kind of database, and with the next one on the other kind.
+
+    For what is computed from the values, wherever its rows are. That both kinds of database store and read the same is
+    tested in ``tests/storage/conformance``, and what each system computes in ``tests/engine/test_policies.py``.
+
+    Args:
+        names: of the parameters, with commas between them.
+        values: of the parameters; a tuple each if there are several.
+    """
+    several = [value if "," in names else (value,) for value in values]
+    pairs = [(*value, BACKENDS[number % len(BACKENDS)]) for number, value in enumerate(several)]
+    return pytest.mark.parametrize(f"{names},migrated_url", pairs, indirect=["migrated_url"])
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

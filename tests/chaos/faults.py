@@ -136,36 +136,54 @@ ON_POSTGRESQL: dict[Fault, int] = {postgresql_restarted: 2, commits_cut: 2}
 """Faults by weight."""
 
 
-class FaultSchedule:
-    """One fault after the other, drawn at random, and whether the servers recover from each."""
+def possible(store: Store) -> dict[Fault, int]:
+    """The faults that a database and its servers can have, by weight."""
+    return {**OF_SERVERS, **OF_MODELS, **(ON_POSTGRESQL if store.postgresql else ON_SQLITE)}
 
-    def __init__(self, site: Site) -> None:
+
+class FaultSchedule:
+    """One fault after the other, and whether the servers recover from each.
+
+    Args:
+        site: what is struck.
+        once: every kind of fault once, in random order, and no more; else endlessly, each drawn by its weight.
+    """
+
+    def __init__(self, site: Site, once: bool = False) -> None:
         self.counts: Counter[str] = Counter()
         self.longest_recovery = 0.0
         self._site = site
+        self._once = once
         self._budgets = itertools.count(1)
 
     @property
     def kills(self) -> int:
         """How often a server was killed."""
-        return self.counts[_name(servers_killed)]
+        return self.counts[name_of(servers_killed)]
 
     def run(self, dice: random.Random, over: threading.Event) -> None:
-        """Strike until it is over; all servers are at work then.
+        """Strike until it is over or there is no further fault; all servers are at work then.
 
         Raises:
             ServerDied: one ended without having been killed, did not start or was not at work again in time.
         """
-        mix = {**OF_SERVERS, **OF_MODELS, **(ON_POSTGRESQL if self._site.store.postgresql else ON_SQLITE)}
-        faults, weights = list(mix), list(mix.values())
-        while not over.wait(dice.expovariate(1 / CALM_SECONDS)):
-            (fault,) = dice.choices(faults, weights)
-            self.counts[_name(fault)] += fault(self._site, dice)
+        for fault in self._faults(dice):
+            if over.wait(dice.expovariate(1 / CALM_SECONDS)):
+                return
+            self.counts[name_of(fault)] += fault(self._site, dice)
             ended = time.monotonic()
             for server in self._site.servers:
                 server.check_alive()
                 self._check_at_work(server, fault)
             self.longest_recovery = max(self.longest_recovery, time.monotonic() - ended)
+
+    def _faults(self, dice: random.Random) -> Iterator[Fault]:
+        mix = possible(self._site.store)
+        if self._once:
+            yield from dice.sample(list(mix), len(mix))
+        else:
+            while True:
+                yield from dice.choices(list(mix), list(mix.values()))
 
     def _check_at_work(self, server: Server, fault: Fault) -> None:
         """Let a server commit something in a study of our own, and after a fault of models ask its model something."""
@@ -177,11 +195,12 @@ class FaultSchedule:
                     study.predict([{"x": 0.5}])
         except AdaBKBError as error:
             raise ServerDied(
-                f"the server on port {server.port} was not at work again after {_name(fault)}: {error}"
+                f"the server on port {server.port} was not at work again after {name_of(fault)}: {error}"
             ) from error
 
 
-def _name(fault: Fault) -> str:
+def name_of(fault: Fault) -> str:
+    """What an outcome calls it."""
     return fault.__name__.replace("_", " ")
 
 

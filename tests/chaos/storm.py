@@ -33,7 +33,8 @@ PATIENT, IMPATIENT = 60.0, 1.0
 
 @dataclass(frozen=True)
 class Plot:
-    """What a run is to be: it ends after so many kills and so many answered operations, or after so many seconds."""
+    """What a run is to be: it ends after so many kills and so many answered operations, or after so many seconds, or
+    after the last fault."""
 
     clients: int = 64
     kills: int = 200
@@ -45,6 +46,10 @@ class Plot:
     budgets: range = range(100, 301)
     replays: int = 10
     """Studies to replay."""
+    rest: float = 0.0
+    """Seconds between two operations of a client, on average."""
+    once: bool = False
+    """Whether every kind of fault strikes once, and the run ends with the last one."""
 
 
 @dataclass
@@ -83,7 +88,7 @@ def run(store: Store, servers: int, plot: Plot, progress: Progress = lambda *_: 
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cutting = stack.enter_context(cutter(store.url, plot.seed)) if store.postgresql else None
         running = stack.enter_context(cluster(cutting.url if cutting else store.url, servers, folder))
-        schedule = FaultSchedule(Site(running.servers, store, cutting))
+        schedule = FaultSchedule(Site(running.servers, store, cutting), plot.once)
         try:
             books = _storm(running, schedule, board, plot, outcome, progress)
             with Client(running.servers[0].url) as client:
@@ -108,7 +113,7 @@ def _storm(
     calm, home = threading.Event(), threading.Event()
     with proxy([server.port for server in running.servers], plot.seed) as spoiler:
         workers = [
-            Worker(index, spoiler.url, board, plot.seed, IMPATIENT if index % 4 == 3 else PATIENT)
+            Worker(index, spoiler.url, board, plot.seed, IMPATIENT if index % 4 == 3 else PATIENT, plot.rest)
             for index in range(plot.clients)
         ]
         books = Books([worker.ledger for worker in workers])
@@ -137,7 +142,7 @@ def _storm(
 
 
 def _enough(plot: Plot, seconds: float, schedule: FaultSchedule, books: Books) -> bool:
-    reached = schedule.kills >= plot.kills and books.answered >= plot.operations
+    reached = not plot.once and schedule.kills >= plot.kills and books.answered >= plot.operations
     return reached or seconds >= plot.seconds
 
 

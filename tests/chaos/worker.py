@@ -46,12 +46,13 @@ class Told:
 class Worker:
     """One client; ``work`` is run by one thread."""
 
-    def __init__(self, index: int, url: str, board: Board, seed: int, patience: float) -> None:
+    def __init__(self, index: int, url: str, board: Board, seed: int, patience: float, rest: float = 0.0) -> None:
         self.ledger = Ledger(f"worker-{index}")
         self._dice = random.Random(f"{seed} {index}")
         self._board = board
         self._url = url
         self._patience = patience
+        self._rest = rest
         self._values = distinct_values(index)
         self._studies: dict[str, Study] = {}
         self._held: list[Job] = []
@@ -90,6 +91,8 @@ class Worker:
                 except Exception:  # a bug of the client's or of this program: either way to be seen
                     self.ledger.surprises.append(f"{self.ledger.worker}: {traceback.format_exc()}")
                     over.wait(1.0)
+                if self._rest:
+                    over.wait(self._dice.expovariate(1 / self._rest))
 
     # Trials
 

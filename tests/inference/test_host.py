@@ -17,6 +17,7 @@ from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
+from tests.conftest import on_either
 from tests.inference.rounds import rounds
 from tests.operations.conftest import definition
 from tests.operations.verbs import Ask, Value, observe, suggest
@@ -26,7 +27,7 @@ class Mistake(Exception):
     """Nothing that is expected anywhere."""
 
 
-@pytest.mark.parametrize("where", ["decide", "has_decided_on_all", "figures", "policy", "fold"])
+@on_either("where", ["decide", "has_decided_on_all", "figures", "policy", "fold"])
 def test_whatever_a_model_raises_results_are_kept_and_points_come(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

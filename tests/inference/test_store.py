@@ -25,6 +25,7 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.storage.tables import cells, dictionary
+from tests.conftest import on_either
 from tests.inference.rounds import rounds
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, observe, suggest
@@ -54,7 +55,7 @@ def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
     return model
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@on_either("profile", PROFILES)
 def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_ones(
     database: Database, running: Service, profile: str
 ) -> None:
@@ -78,7 +79,7 @@ def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_one
     assert not replay(running, "s").changed
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@on_either("profile", PROFILES)
 def test_rows_that_two_servers_store_in_turn_are_those_of_one(
     database: Database, running: Service, profile: str
 ) -> None:
@@ -109,7 +110,7 @@ def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, runni
     assert stored(database) == before
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@on_either("profile", PROFILES)
 def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
     database: Database, running: Service, clock: ManualClock, other_sqlite: str, profile: str
 ) -> None:
@@ -127,7 +128,7 @@ def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
     other.close()
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@on_either("profile", PROFILES)
 def test_replay_tells_rows_that_are_behind_from_rows_that_are_wrong(
     database: Database, running: Service, profile: str
 ) -> None:
@@ -161,7 +162,7 @@ def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
         todo += gc.get_referents(each)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@on_either("system", SYSTEMS)
 def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, running: Service, system: str) -> None:
     """With points decided on ahead: each keeps a state of its own."""
     create(running, definition(algorithm=SYSTEMS[system]))
@@ -192,7 +193,7 @@ def test_models_in_memory_take_no_more_than_they_may(database: Database, running
     assert kept == [0, 3]
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@on_either("profile", PROFILES)
 @pytest.mark.parametrize("capacity", [1, 30_000])
 def test_models_that_are_dropped_and_restored_give_the_same_points(
     database: Database, clock: ManualClock, capacity: int, profile: str
@@ -232,7 +233,7 @@ def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_
     assert list(examine(database)) == []
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@on_either("profile", PROFILES)
 def test_a_model_that_cannot_be_restored_is_a_traceback_in_the_log_once(
     database: Database, clock: ManualClock, profile: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -19,6 +19,7 @@ from adabkb_service.operations import predict
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from tests.conftest import on_either
 from tests.operations.conftest import definition
 from tests.operations.verbs import Ask, Failure, Value, correct, get, observe, suggest
 
@@ -175,7 +176,7 @@ MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", MOVES)
+@on_either("kind", MOVES)
 @pytest.mark.parametrize("noise_std", [None, 0.1])
 def test_a_point_is_suggested_once_also_if_something_a_little_different_was_run(
     running: Service, kind: str, noise_std: float | None

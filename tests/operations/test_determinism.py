@@ -18,6 +18,7 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary, events
 from adabkb_service.storage.tables import studies as studies_table
+from tests.conftest import on_either
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, correct, observe, observe_batch, store, suggest
 
@@ -75,27 +76,21 @@ def kept(database: Database, study: str) -> Kept:
         return Kept(cells, rows.read_dictionary(connection, study), figures)
 
 
-@pytest.fixture(params=["auto", "paper"])
-def algorithm(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return SYSTEMS[request.param]
+PROFILES = ["auto", "paper"]
 
 
-@pytest.fixture(params=SYSTEMS)
-def any_algorithm(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return SYSTEMS[request.param]
-
-
-def run(running: Service, study: str, algorithm: dict[str, Any], rounds: int = 12) -> list[Point]:
-    create(running, definition(id=study, algorithm=algorithm))
+def run(running: Service, study: str, system: str, rounds: int = 12) -> list[Point]:
+    create(running, definition(id=study, algorithm=SYSTEMS[system]))
     return [point for number in range(rounds) for point in step(running, study, number)]
 
 
+@on_either("system", SYSTEMS)
 def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
-    database: Database, clock: ManualClock, any_algorithm: dict[str, Any]
+    database: Database, clock: ManualClock, system: str
 ) -> None:
     """Restoring from rows equals having folded, at every step; also after failures and corrections."""
-    expected = run(Service(database, clock=clock), "uninterrupted", any_algorithm)
-    create(Service(database, clock=clock), definition(id="restarted", algorithm=any_algorithm))
+    expected = run(Service(database, clock=clock), "uninterrupted", system)
+    create(Service(database, clock=clock), definition(id="restarted", algorithm=SYSTEMS[system]))
     found: list[Point] = []
     for number in range(12):
         running = Service(database, clock=clock)
@@ -106,41 +101,40 @@ def test_a_service_that_forgets_everything_between_steps_suggests_the_same(
     kept(database, "restarted").assert_same(kept(database, "uninterrupted"))
 
 
-def test_two_servers_on_one_database_follow_each_other(
-    database: Database, clock: ManualClock, algorithm: dict[str, Any]
-) -> None:
+@on_either("system", PROFILES)
+def test_two_servers_on_one_database_follow_each_other(database: Database, clock: ManualClock, system: str) -> None:
     """A cached model that another server overtook catches up from the log, without writing the rows again."""
-    expected = run(Service(database, clock=clock), "alone", algorithm)
+    expected = run(Service(database, clock=clock), "alone", system)
     servers = [Service(database, clock=clock), Service(database, clock=clock)]
-    create(servers[0], definition(id="shared", algorithm=algorithm))
+    create(servers[0], definition(id="shared", algorithm=SYSTEMS[system]))
     found = [point for number in range(12) for point in step(servers[number % 2], "shared", number)]
     assert found == expected
     kept(database, "shared").assert_same(kept(database, "alone"))
 
 
+@on_either("system", PROFILES)
 def test_a_fold_in_slices_is_the_fold_in_one(
-    database: Database, clock: ManualClock, algorithm: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    database: Database, clock: ManualClock, system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is folded at once is bounded, here to one event, and the model is the same."""
     results = [Value(objective({"x": x / 50, "y": 1}), parameters={"x": x / 50, "y": 1}) for x in range(100)]
     expected = Service(database, clock=clock)
-    create(expected, definition(id="at-once", algorithm=algorithm))
+    create(expected, definition(id="at-once", algorithm=SYSTEMS[system]))
     observe_batch(expected, "at-once", results)
     monkeypatch.setattr(host, "FOLD_SECONDS", 0.0)
     hurried = Service(database, clock=clock)
-    create(hurried, definition(id="hurried", algorithm=algorithm))
+    create(hurried, definition(id="hurried", algorithm=SYSTEMS[system]))
     assert len(observe_batch(hurried, "hurried", results).view.items) == 100
     answer = suggest(hurried, "hurried", Ask()).view
     assert answer.trials[0].parameters == suggest(expected, "at-once", Ask()).view.trials[0].parameters
     kept(database, "hurried").assert_same(kept(database, "at-once"))
 
 
-def test_replay_rebuilds_deleted_cells_and_dictionary(
-    database: Database, clock: ManualClock, any_algorithm: dict[str, Any]
-) -> None:
+@on_either("system", SYSTEMS)
+def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock: ManualClock, system: str) -> None:
     """The rows hold nothing that the log does not."""
     running = Service(database, clock=clock)
-    run(running, "s", any_algorithm, rounds=10)
+    run(running, "s", system, rounds=10)
     before = kept(database, "s")
     with database.writing() as connection:
         connection.execute(sa.delete(cells))
@@ -153,11 +147,10 @@ def test_replay_rebuilds_deleted_cells_and_dictionary(
     assert not replay(running, "s").changed
 
 
-def test_replay_of_a_cache_that_is_wrong_repairs_it(
-    database: Database, clock: ManualClock, algorithm: dict[str, Any]
-) -> None:
+@on_either("system", PROFILES)
+def test_replay_of_a_cache_that_is_wrong_repairs_it(database: Database, clock: ManualClock, system: str) -> None:
     running = Service(database, clock=clock)
-    run(running, "s", algorithm, rounds=5)
+    run(running, "s", system, rounds=5)
     before = kept(database, "s")
     with database.writing() as connection:
         connection.execute(sa.update(cells).where(cells.c.status == "leaf").values(status="pruned"))
@@ -168,7 +161,7 @@ def test_replay_of_a_cache_that_is_wrong_repairs_it(
 def test_replay_repairs_the_figures_of_the_model(database: Database, clock: ManualClock) -> None:
     """They decide whether a study has converged, so a wrong one must not outlive a replay."""
     running = Service(database, clock=clock)
-    run(running, "s", SYSTEMS["auto"], rounds=5)
+    run(running, "s", "auto", rounds=5)
     figures = kept(database, "s").figures
     assert figures is not None
     del figures["learned"]
@@ -179,12 +172,13 @@ def test_replay_repairs_the_figures_of_the_model(database: Database, clock: Manu
         assert studies.get(connection, "s").model == figures
 
 
+@on_either("system", PROFILES)
 def test_replay_names_the_suggestions_that_the_log_contradicts(
-    database: Database, clock: ManualClock, algorithm: dict[str, Any]
+    database: Database, clock: ManualClock, system: str
 ) -> None:
     """Somebody edited a result in the log: it and the suggestions before are as they were, a later one is not."""
     running = Service(database, clock=clock)
-    create(running, definition(algorithm=algorithm))
+    create(running, definition(algorithm=SYSTEMS[system]))
     for _ in range(8):
         [trial] = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(objective(trial.parameters), trial.number))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
+from tests.conftest import on_either
 from tests.operations.conftest import SYSTEMS, definition
 from tests.operations.verbs import Ask, Failure, Value, get, observe, suggest
 
@@ -22,7 +21,7 @@ MIXED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@on_either("system", SYSTEMS)
 def test_every_system_takes_lists_null_and_fixed_values(running: Service, system: str) -> None:
     parameters = FLOATS if system == "gp-threds" else MIXED
     create(running, definition(parameters=parameters, algorithm=SYSTEMS[system]))

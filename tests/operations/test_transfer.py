@@ -26,6 +26,7 @@ from adabkb_service.storage import migration
 from adabkb_service.storage.copying import copy, row_counts
 from adabkb_service.storage.database import Database
 from adabkb_service.study.request import Key
+from tests.conftest import on_either
 from tests.operations.busy import busy_study
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Value, get, observe, suggest
@@ -50,7 +51,7 @@ def goes_on(running: Service, rounds: int = 6) -> list[dict[str, Any]]:
     return points
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@on_either("system", SYSTEMS)
 def test_a_study_goes_on_in_another_kind_of_database(
     running: Service, elsewhere: Service, clock: ManualClock, system: str
 ) -> None:
@@ -188,7 +189,7 @@ def exported(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return exported
 
 
-@pytest.mark.parametrize(("kind", "fields", "sentence"), FORGED)
+@on_either("kind,fields,sentence", FORGED)
 def test_a_line_that_was_altered_is_refused_by_its_number(
     database: Database, exported: Callable[[str], list[str]], kind: str, fields: dict[str, Any], sentence: str
 ) -> None:
@@ -205,7 +206,7 @@ def test_a_line_that_was_altered_is_refused_by_its_number(
     assert "studies" not in row_counts(database)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@on_either("system", SYSTEMS)
 def test_cells_that_are_no_tree_are_refused_by_their_line(
     database: Database, exported: Callable[[str], list[str]], system: str
 ) -> None:

@@ -146,55 +146,51 @@ def test_every_version_has_its_kept_database() -> None:
     assert [revision_of(path) for path in KEPT] == sorted(each.revision for each in script.walk_revisions())
 
 
-def test_an_upgraded_study_has_its_rules_an_identity_and_its_checkpoint_apart(
-    database: Database, kept: Path, tmp_path: Path
-) -> None:
-    revision, before = revision_of(kept), kept_rows(kept, tmp_path)
-    go_to(database, revision)
-    put(database, before)
-    migration.upgrade(database)
-    with database.reading() as connection:
-        upgraded = [studies.get(connection, name) for name in studies.ids(connection)]
-        assert horizons.find(connection, "idempotency keys") is None
-    for old, new in zip(before["studies"], upgraded, strict=True):
-        figures = dict(old["model"])
-        checkpoint = old["checkpoint"] if "checkpoint" in old else figures.pop("learned", None)
-        assert (new.model, new.checkpoint) == (figures, checkpoint)
-        assert new.engine_revision == old.get("engine_revision", 1)
-        assert new.version == old.get("version", 0)
-        assert len(new.incarnation) == 32
-    if "incarnation" not in before["studies"][0]:
-        assert len({new.incarnation for new in upgraded}) == len(upgraded)
-    if revision == "0002":
-        assert all(new.checkpoint for new in upgraded), "else this test would say nothing"
-
-
-def test_an_upgraded_study_is_as_far_as_its_log_says(database: Database, kept: Path, tmp_path: Path) -> None:
-    go_to(database, revision_of(kept))
-    put(database, kept_rows(kept, tmp_path))
-    migration.upgrade(database)
-    with database.reading() as connection:
-        (name,) = set(studies.ids(connection)) - {"twin"}
-        study, log = studies.get(connection, name), events.page(connection, name, 0)
-    told = replayed(name, log).study
-    assert told.progress is not None, "else this test would say nothing"
-    assert (study.progress, study.results_since_best) == (told.progress, told.results_since_best)
-
-
-def test_a_database_that_is_upgraded_and_downgraded_again_is_as_it_was(
-    database: Database, kept: Path, tmp_path: Path
-) -> None:
+def test_a_database_is_upgraded_and_downgraded_again(database: Database, kept: Path, tmp_path: Path) -> None:
+    """What an upgraded study is, and that the downgraded one is as it was; in one, as the way there takes longest."""
     revision = revision_of(kept)
     go_to(database, revision)
     put(database, kept_rows(kept, tmp_path))
     before, schema = content(database), described(database)
     migration.upgrade(database)
+    assert_rules_an_identity_and_the_checkpoint_apart(database, before["studies"], revision)
+    assert_as_far_as_the_log_says(database)
     go_to(database, revision)
     assert described(database) == schema
     after = content(database)
     if revision == "0001":  # whose figures did not say yet that nothing was learned
         assert [row["model"].pop("learned") for row in after["studies"]] == [None, None]
     assert after == before
+
+
+def assert_rules_an_identity_and_the_checkpoint_apart(
+    database: Database, before: list[dict[str, Any]], revision: str
+) -> None:
+    """What an upgraded study has, whatever it had before."""
+    with database.reading() as connection:
+        upgraded = [studies.get(connection, old["id"]) for old in before]
+        assert horizons.find(connection, "idempotency keys") is None
+    for old, new in zip(before, upgraded, strict=True):
+        figures = dict(old["model"])
+        checkpoint = old["checkpoint"] if "checkpoint" in old else figures.pop("learned", None)
+        assert (new.model, new.checkpoint) == (figures, checkpoint)
+        assert new.engine_revision == old.get("engine_revision", 1)
+        assert new.version == old.get("version", 0)
+        assert len(new.incarnation) == 32
+    if "incarnation" not in before[0]:
+        assert len({new.incarnation for new in upgraded}) == len(upgraded)
+    if revision == "0002":
+        assert all(new.checkpoint for new in upgraded), "else this test would say nothing"
+
+
+def assert_as_far_as_the_log_says(database: Database) -> None:
+    """An upgraded study has made the progress that its events tell of."""
+    with database.reading() as connection:
+        (name,) = set(studies.ids(connection)) - {"twin"}
+        study, log = studies.get(connection, name), events.page(connection, name, 0)
+    told = replayed(name, log).study
+    assert told.progress is not None, "else this test would say nothing"
+    assert (study.progress, study.results_since_best) == (told.progress, told.results_since_best)
 
 
 def test_a_study_without_a_model_has_none_after_an_upgrade_and_a_downgrade(database: Database, tmp_path: Path) -> None:
