@@ -136,11 +136,6 @@ ON_POSTGRESQL: dict[Fault, int] = {postgresql_restarted: 2, commits_cut: 2}
 """Faults by weight."""
 
 
-def possible(store: Store) -> dict[Fault, int]:
-    """The faults that a database and its servers can have, by weight."""
-    return {**OF_SERVERS, **OF_MODELS, **(ON_POSTGRESQL if store.postgresql else ON_SQLITE)}
-
-
 class FaultSchedule:
     """One fault after the other, and whether the servers recover from each.
 
@@ -159,7 +154,7 @@ class FaultSchedule:
     @property
     def kills(self) -> int:
         """How often a server was killed."""
-        return self.counts[name_of(servers_killed)]
+        return self.counts[_name(servers_killed)]
 
     def run(self, dice: random.Random, over: threading.Event) -> None:
         """Strike until it is over or there is no further fault; all servers are at work then.
@@ -170,7 +165,7 @@ class FaultSchedule:
         for fault in self._faults(dice):
             if over.wait(dice.expovariate(1 / CALM_SECONDS)):
                 return
-            self.counts[name_of(fault)] += fault(self._site, dice)
+            self.counts[_name(fault)] += fault(self._site, dice)
             ended = time.monotonic()
             for server in self._site.servers:
                 server.check_alive()
@@ -178,7 +173,7 @@ class FaultSchedule:
             self.longest_recovery = max(self.longest_recovery, time.monotonic() - ended)
 
     def _faults(self, dice: random.Random) -> Iterator[Fault]:
-        mix = possible(self._site.store)
+        mix = {**OF_SERVERS, **OF_MODELS, **(ON_POSTGRESQL if self._site.store.postgresql else ON_SQLITE)}
         if self._once:
             yield from dice.sample(list(mix), len(mix))
         else:
@@ -195,12 +190,11 @@ class FaultSchedule:
                     study.predict([{"x": 0.5}])
         except AdaBKBError as error:
             raise ServerDied(
-                f"the server on port {server.port} was not at work again after {name_of(fault)}: {error}"
+                f"the server on port {server.port} was not at work again after {_name(fault)}: {error}"
             ) from error
 
 
-def name_of(fault: Fault) -> str:
-    """What an outcome calls it."""
+def _name(fault: Fault) -> str:
     return fault.__name__.replace("_", " ")
 
 
