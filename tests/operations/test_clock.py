@@ -12,6 +12,7 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import trial as trial_of
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
+from adabkb_service.study import clock as clock_module
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.study.request import Key
 from tests.operations.conftest import ManualClock, definition
@@ -30,6 +31,20 @@ def test_a_running_server_does_not_notice_that_its_clock_is_set(jump: float) -> 
     shown += timedelta(seconds=jump)
     time.sleep(0.01)
     assert timedelta(seconds=0.01) <= clock() - first < timedelta(seconds=HOUR / 2)
+
+
+def test_a_reading_that_takes_long_does_not_set_the_clock_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one waits two seconds for a connection, and shows the time at the end of that."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    passed, waits = timedelta(0), [timedelta(seconds=2)]
+
+    def source() -> datetime:
+        nonlocal passed
+        passed += waits.pop() if waits else timedelta(milliseconds=1)
+        return start + passed
+
+    monkeypatch.setattr(clock_module, "_uptime", lambda: passed)
+    assert abs(SteadyClock(source)() - (start + passed)) <= timedelta(milliseconds=1)
 
 
 def restarted(running: Service, clock: ManualClock) -> Service:

@@ -14,10 +14,15 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class SteadyClock:
-    """A clock that is read once, when it is first asked; from then on the time passes by the processor.
+READINGS = 5
+"""Readings of the source, of which the quickest counts. The first one may wait for a connection to the database."""
 
-    So leases last as long as they should although somebody sets the clock meanwhile.
+
+class SteadyClock:
+    """A clock whose source is read when it is first asked; from then on the time passes by the processor.
+
+    So leases last as long as they should although somebody sets the clock meanwhile. Clocks of several servers that
+    read the same source differ by less than their readings took.
     """
 
     def __init__(self, source: Clock) -> None:
@@ -28,10 +33,15 @@ class SteadyClock:
     def __call__(self) -> datetime:
         """Now, in UTC."""
         if self._offset is None:
-            asked = _uptime()
-            shown = self._source()
-            self._offset = shown - EPOCH - (asked + _uptime()) / 2  # reading it may take a while
+            _, self._offset = min(self._read() for _ in range(READINGS))
         return EPOCH + self._offset + _uptime()
+
+    def _read(self) -> tuple[timedelta, timedelta]:
+        """How long a reading took, and what the source showed when the processor's clock was at 0."""
+        asked = _uptime()
+        shown = self._source()
+        answered = _uptime()
+        return answered - asked, shown - EPOCH - (asked + answered) / 2
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
