@@ -6,26 +6,20 @@ models. Ranks are by the median over the seeds.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import optuna
 import typer
-from optuna.samplers import TPESampler
 
-from adabkb_service.engine.space import Space
 from benchmarks.outcomes.conditional_problems import REAL, SYNTHETIC
 from benchmarks.outcomes.runs import Table
 from benchmarks.output import RESULTS, print_table
 from benchmarks.pool import keep_all
 from benchmarks.quality import store
 from benchmarks.quality.methods import METHODS, Entry
-from benchmarks.quality.methods.base import Method, Parameters
-from benchmarks.quality.methods.optuna_samplers import distribution
 from benchmarks.quality.problems import Problem
 from benchmarks.quality.runs import Job
 from benchmarks.quality.scores import Scores, collect, observed, standings, validation
@@ -38,37 +32,9 @@ FLOOR = 1e-3
 """Regrets below are alike."""
 
 
-class ConditionalTPE(Method):
-    """Optuna's TPE that models the parameters of a branch together; asked for the active ones only, parents first."""
-
-    def __init__(self, space: Space, seed: int) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            sampler = TPESampler(multivariate=True, group=True, seed=seed)
-        self._study = optuna.create_study(sampler=sampler)
-        self._space = space
-        self._order = [space.axes[axis] for axis in space.activity.order]
-        self._distributions = {axis.name: distribution(axis) for axis in space.axes}
-
-    def ask(self) -> Parameters:
-        """A new trial's parameters."""
-        self._trial = self._study.ask()
-        for axis in self._order:
-            if self._space.is_active(axis.name, self._trial.params):
-                self._trial._suggest(axis.name, self._distributions[axis.name])
-        parameters: Parameters = self._trial.params
-        return parameters
-
-    def tell(self, parameters: Parameters, value: float) -> None:
-        """Finish the trial."""
-        del parameters
-        self._study.tell(self._trial, value)
-
-
 COMPARED = {
     "auto": METHODS["auto"],
-    "tpe": Entry(f"{COMMAND}:ConditionalTPE", packages=("optuna",)),
+    "tpe": Entry("benchmarks.quality.methods.optuna_samplers:conditional_tpe", packages=("optuna",)),
     "random": METHODS["random"],
 }
 

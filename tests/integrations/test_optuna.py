@@ -19,7 +19,8 @@ from optuna.trial import TrialState
 from adabkb_integrations.optuna import AdaBKBSampler
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
-from benchmarks.integrations import DIRECTLY, compared
+from benchmarks.integrations import PLAIN, compared
+from benchmarks.quality.problems import FUNCTION_PROBLEMS
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -68,8 +69,9 @@ def points(study: optuna.Study) -> list[dict[str, object]]:
 
 
 def test_a_study_of_one_worker_evaluates_exactly_what_the_engine_run_directly_does() -> None:
-    for regrets in compared(("Branin", "Hartmann_6"), seeds=1, budget=50).values():
-        assert regrets["optuna"] == regrets[DIRECTLY]
+    for function in ("Branin", "Hartmann_6"):
+        regrets = compared(FUNCTION_PROBLEMS[function], PLAIN, seeds=1, budget=50)
+        assert regrets["optuna"] == regrets["auto"]
 
 
 def test_every_kind_of_parameter_is_learned() -> None:

@@ -39,6 +39,24 @@ class OptunaMethod(Method):
         self._study.tell(self._trial, value)
 
 
+class ConditionalOptuna(OptunaMethod):
+    """A sampler that is asked for the active parameters only, parents first, as an objective of Optuna does."""
+
+    def __init__(self, space: Space, sampler: BaseSampler) -> None:
+        super().__init__(space, sampler)
+        self._space = space
+        self._order = [space.axes[axis].name for axis in space.activity.order]
+
+    def ask(self) -> Parameters:
+        """A new trial's parameters."""
+        self._trial = self._study.ask()
+        for name in self._order:
+            if self._space.is_active(name, self._trial.params):
+                self._trial._suggest(name, self._distributions[name])
+        parameters: Parameters = self._trial.params
+        return parameters
+
+
 def distribution(axis: Axis) -> BaseDistribution:
     """The axis in Optuna's terms."""
     match axis:
@@ -60,6 +78,17 @@ def tpe(space: Space, seed: int) -> Method:
 
 def adabkb(space: Space, seed: int) -> Method:
     return OptunaMethod(space, AdaBKBSampler(seed=seed))
+
+
+def conditional_tpe(space: Space, seed: int) -> Method:
+    """It models the parameters of a branch together."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return ConditionalOptuna(space, TPESampler(multivariate=True, group=True, seed=seed))
+
+
+def conditional_adabkb(space: Space, seed: int) -> Method:
+    return ConditionalOptuna(space, AdaBKBSampler(seed=seed))
 
 
 def cma(space: Space, seed: int) -> Method:
