@@ -36,9 +36,10 @@ def test_a_study_is_its_owners_until_it_is_shared(people: People) -> None:
     shared = ann.patch("/v1/studies/mine/access", json={"shared_with": {"bob": "work", "*": "read"}})
     assert shared.json() == {"owner": "ann", "shared_with": {"*": "read", "bob": "work"}}
     assert "mine" in ids(bob) & ids(cid)
-    assert cid.get("/v1/studies/mine/export").status_code == 200
     assert cid.post("/v1/studies/mine/suggest").status_code == 403
-    assert bob.post("/v1/studies/mine/suggest").status_code == 200
+    assert bob.post("/v1/studies/mine/suggest", headers={"Idempotency-Key": "bobs"}).status_code == 200
+    exported = {user: people[user].get("/v1/studies/mine/export").text for user in ("ann", "bob", "cid")}
+    assert {user for user, lines in exported.items() if '"type": "key"' in lines} == {"ann", "bob"}
     for method, path in (("DELETE", ""), ("PATCH", "/access"), ("POST", "/links")):
         refused = bob.request(method, f"/v1/studies/mine{path}")
         assert (refused.status_code, "owner" in refused.json()["detail"]) == (403, True)

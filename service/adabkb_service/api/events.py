@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from adabkb_service.api.admission import needs
+from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
 from adabkb_service.api.problems import responses
@@ -18,7 +18,7 @@ from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Listing
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations import export, read
+from adabkb_service.operations import export, read, sharing
 from adabkb_service.operations.service import Service
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
@@ -112,12 +112,17 @@ async def _stream(streams: Streams, service: Service, study_id: str, found: _Sec
 )
 @needs("read")
 def export_study(
-    study_id: StudyId, service: ServiceDep, format: Annotated[Literal["jsonl", "csv", "curves"], Query()] = "jsonl"
+    study_id: StudyId,
+    service: ServiceDep,
+    caller: CallerDep,
+    format: Annotated[Literal["jsonl", "csv", "curves"], Query()] = "jsonl",
 ) -> StreamingResponse:
-    """Everything, as JSON lines: study, trials, observations, reports, events, model and kept answers; the results as
-    CSV; or the curves, as CSV with one report a line."""
+    """Everything, as JSON lines: study, trials, observations, reports, events, model and, for those who may
+    work on the study, kept answers; the results as CSV; or the curves, as CSV with one report a line."""
     if format == "csv":
         return StreamingResponse(export.csv_rows(service, study_id), media_type="text/csv")
     if format == "curves":
         return StreamingResponse(export.csv_curves(service, study_id), media_type="text/csv")
-    return StreamingResponse(export.json_lines(service, study_id), media_type="application/x-ndjson")
+    may_work = sharing.right(service, caller, study_id) != "read"
+    lines = export.json_lines(service, study_id, with_keys=may_work)
+    return StreamingResponse(lines, media_type="application/x-ndjson")

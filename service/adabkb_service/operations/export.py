@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import Any, TextIO, TypeVar, cast
 
@@ -39,9 +40,15 @@ Write = Callable[[Connection, StudyRow, TextIO], None]
 Row = TypeVar("Row", TrialRow, ObservationRow, EventRow)
 
 
-def json_lines(service: Service, study_id: str) -> Iterator[str]:
+def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> Iterator[str]:
     """The study, its trials, observations, reports and events, its model's rows and its idempotency keys: one JSON
     object a line, told apart by ``type``.
+
+    Args:
+        service: has the study.
+        study_id: of the study.
+        with_keys: whether idempotency keys and the answers under them are included. They are for who may repeat the
+            requests, not for who may only read.
 
     Raises:
         StudyNotFound: there is none; before the first line.
@@ -49,7 +56,7 @@ def json_lines(service: Service, study_id: str) -> Iterator[str]:
     with suppress(Unavailable):  # then the rows that there are will do
         service.ask(study_id, "stored")
     service.do(replace(manage.get(study_id), stores_figures=True))
-    return _snapshot(service, study_id, write_json)
+    return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
 
 
 def csv_curves(service: Service, study_id: str) -> Iterator[str]:
@@ -87,7 +94,7 @@ def _sent(spool: SpooledTemporaryFile[str]) -> Iterator[str]:
         yield from spool
 
 
-def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
+def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_keys: bool = True) -> None:
     """Write the lines of a study into a file, as ``json_lines`` gives them."""
 
     def line(kind: str, /, **fields: Any) -> None:
@@ -115,7 +122,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO) -> None:
         shown("cell", CellLine(key=key, status=cast("CellStatus", status)))
     for ordinal in rows.read_dictionary(connection, study.id):
         shown("dictionary", DictionaryLine(ordinal=ordinal))
-    for kept in idempotency.of_study(connection, study.id):
+    for kept in idempotency.of_study(connection, study.id) if with_keys else ():
         shown("key", KeyLine.model_validate(kept, from_attributes=True))
 
 
