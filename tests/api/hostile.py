@@ -56,7 +56,7 @@ class App:
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """With three studies, each with a trial and two results."""
     database = f"sqlite:///{tmp_path_factory.mktemp('bounded')}/adabkb.db"
-    made = create_app(Settings(database=database, model_processes=0, sweep_seconds=3600))
+    made = create_app(Settings(database=database, model_processes=0, sweep_seconds=30))
     transport = httpx.ASGITransport(app=made, raise_app_exceptions=False)
     client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(made.router.lifespan_context(made)):

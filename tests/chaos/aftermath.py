@@ -20,6 +20,8 @@ FINISHER = 99
 """The index of the worker who brings the studies to their end: no other has it."""
 PATIENCE = 120.0
 """Seconds that all studies together get for it."""
+ATTEMPTS = 5
+"""Of a replay."""
 
 
 def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]:
@@ -49,11 +51,20 @@ def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]
     return ledger, [read(study) for study in studies.values()]
 
 
+def _replayed(database: str, study: str) -> subprocess.CompletedProcess[str]:
+    """The outcome of ``adabkb replay``, tried again if a server has stored the study's model meanwhile."""
+    for _ in range(ATTEMPTS):
+        command = [ADABKB, "replay", study, "--database", database, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
+        if not (done.returncode and "try again" in done.stdout + done.stderr):
+            break
+    return done
+
+
 def replay(database: str, plans: Sequence[Plan], dice: random.Random, sample: int) -> Iterator[str]:
     """Replay some studies; what comes out different, or does not come out, is a violation."""
     for plan in dice.sample(plans, min(sample, len(plans))):
-        command = [ADABKB, "replay", plan.id, "--database", database, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
+        done = _replayed(database, plan.id)
         try:
             told = json.loads(done.stdout)
         except ValueError:
