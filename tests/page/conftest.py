@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.page.browser import launching
+from tests.servers import server_on
 from tests.waiting import PATIENCE
 
 expect.set_options(timeout=1000 * PATIENCE)
@@ -25,3 +27,17 @@ def database(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) ->
     path = tmp_path_factory.mktemp("page") / "adabkb.db"
     path.write_bytes(sqlite_template.read_bytes())
     return f"sqlite:///{path}"
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """The address of a server that has no studies yet."""
+    with server_on(database) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def api(site: str) -> Iterator[httpx.Client]:
+    """A client of the server."""
+    with httpx.Client(base_url=site, timeout=60) as api:
+        yield api

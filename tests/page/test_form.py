@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
-import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.page.studies import checked
 from tests.page.tabs import PHONE, accessible, tab
-from tests.servers import server_on
-
-
-@pytest.fixture(scope="module")
-def site(database: str) -> Iterator[str]:
-    with server_on(database) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def api(site: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=site, timeout=60) as api:
-        yield api
 
 
 def add_parameter(page: Page, number: int, name: str, kind: str, **fields: str) -> Locator:

@@ -34,6 +34,10 @@ class OutcomeConstraint(Body):
             raise PydanticCustomError("outcome_constraint", "must have a lower bound that is not above the upper one")
         return self
 
+    def allows(self, value: float) -> bool:
+        """Whether a value of the metric keeps the bounds."""
+        return (self.lower is None or value >= self.lower) and (self.upper is None or value <= self.upper)
+
 
 def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:
     """The metrics of a stored definition: its objectives if it has several, those it lists, then others that it

@@ -103,7 +103,9 @@ def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Res
     """Who may do what with a study."""
     links, _ = tokens.page(service, None, LINKS, link=study_id)
     access, study = sharing.access(service, study_id), service.do(manage.get(study_id)).view
-    return page(request, "sharing.html", study=study, access=access, links=links, now=service.clock())
+    now = service.clock()
+    working = {each.id for each in links if not each.revoked_at and (each.expires_at is None or each.expires_at > now)}
+    return page(request, "sharing.html", study=study, access=access, links=links, working=working)
 
 
 @pages.get("/trash")

@@ -7,6 +7,7 @@ from typing import Any
 
 from adabkb_service.contract.answers import Observation, Study, Trial
 from adabkb_service.contract.cost import COST
+from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.page.words import figure
 
@@ -92,7 +93,7 @@ def purpose(trial: Trial) -> str:
 
 def bounds(study: Study, metric: str) -> str:
     """The bounds of a metric, in words; empty if it has none."""
-    found = next((each for each in study.outcome_constraints if each.metric == metric), None)
+    found = _constraint(study, metric)
     if found is None:
         return ""
     ends = [(found.lower, "at least"), (found.upper, "at most")]
@@ -101,11 +102,8 @@ def bounds(study: Study, metric: str) -> str:
 
 def beyond(study: Study, trial: Trial, metric: str) -> bool:
     """Whether a trial's result is beyond the bounds of a metric."""
-    found = next((each for each in study.outcome_constraints if each.metric == metric), None)
-    if found is None or not trial.metrics:
-        return False
-    value = trial.metrics[metric]
-    return (found.lower is not None and value < found.lower) or (found.upper is not None and value > found.upper)
+    found = _constraint(study, metric)
+    return found is not None and trial.metrics is not None and not found.allows(trial.metrics[metric])
 
 
 def condition(parameter: Parameter) -> str:
@@ -114,3 +112,7 @@ def condition(parameter: Parameter) -> str:
         return ""
     parts = (f"{name} is {' or '.join(map(str, values))}" for name, values in parameter.when.items())
     return " and ".join(parts)
+
+
+def _constraint(study: Study, metric: str) -> OutcomeConstraint | None:
+    return next((each for each in study.outcome_constraints if each.metric == metric), None)

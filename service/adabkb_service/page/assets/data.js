@@ -5,6 +5,9 @@ import { Scale } from "./scale.js";
 
 const MOST_CELLS = 5000;
 
+/** Parameters of a study as a query. */
+const along = (names) => names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
+
 /** The names of the metrics that are beyond their bounds; none if all are kept. */
 function beyond({ outcome_constraints: bounds = [] }, metrics) {
   const found = bounds.filter(({ metric, lower, upper }) => (lower !== null && metrics?.[metric] < lower) || (upper !== null && metrics?.[metric] > upper));
@@ -103,7 +106,7 @@ export class StudyData {
   }
 
   async slice(names) {
-    const query = names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
+    const query = along(names);
     const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
     const name = this.shown();
     return name === undefined ? slice : { ...slice, predictions: slice.predictions.map((each) => ({ ...each.metrics[name], feasible_probability: each.feasible_probability })) };
@@ -113,7 +116,7 @@ export class StudyData {
   async forbidden(names) {
     const { constraints } = await this.study();
     if (!constraints.length) return null;
-    const query = names.map((name) => `parameter=${encodeURIComponent(name)}`).join("&");
+    const query = along(names);
     return this.once(`forbidden ${query}`, () => call("GET", `${this.page}/forbidden.json?${query}`));
   }
 

@@ -1,0 +1,162 @@
+"""The charts of a study in a real Chromium: what they show, what they leave out, how they are saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from tests.page.studies import checked, tuned
+from tests.page.tabs import drawn, tab
+from tests.servers import server_on
+
+
+@pytest.fixture(scope="module")
+def site(module_migrated_url: str) -> Iterator[str]:
+    """A server with one study, on SQLite and on PostgreSQL."""
+    with server_on(module_migrated_url) as address:
+        with httpx.Client(base_url=address, timeout=60) as api:
+            tuned(api)
+        yield address
+
+
+def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Points that constraints forbid are hatched, and two parameters that never exist together are no error."""
+    both = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("a", "b")]
+    made_of = {"name": "kind", "kind": "categorical", "choices": ["oil", "water"]}
+    fat = {"name": "fat", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["oil"]}}
+    salt = {"name": "salt", "kind": "float", "low": 1, "high": 1000, "scale": "log", "when": {"kind": ["water"]}}
+    evaluated(api, id="forbidden", parameters=both, constraints=["a + b <= 1"])
+    evaluated(api, id="left-out", parameters=[made_of, *both, fat, salt], prior={"a": {"around": 0.2, "width": 0.1}})
+    asked = {"parameter": ["a", "b"]}
+    columns, rows = (axis["values"] for axis in checked(api.get("/v1/studies/forbidden/slice", params=asked))["axes"])
+    forbidden = api.get("/studies/forbidden/forbidden.json", params=asked).json()
+    assert forbidden == [a + b > 1 for a in columns for b in rows]
+    with tab(browser, site, refused=True) as page:
+        page.goto("/studies/forbidden")
+        drawn(page, "contour")
+        expect(page.locator("#contour-said")).to_contain_text("Hatched: the constraints do not allow it.")
+        page.goto("/studies/left-out")
+        drawn(page, "contour", "slices", "partition")
+        page.locator("#contour-x").select_option("fat")
+        page.locator("#contour-y").select_option("salt")
+        expect(page.locator("#contour")).to_have_attribute("data-state", "empty")
+        expect(page.locator("#contour-said")).to_contain_text("are never active together")
+        shown = page.locator("#definition")
+        expect(shown.get_by_role("row", name="salt")).to_contain_text("1 to 1\u202f000, log scale")
+        expect(shown.get_by_role("row", name="salt")).to_contain_text("kind is water")
+        expect(shown.get_by_role("row", name="a number")).to_contain_text("0.2, ± 0.1")
+
+
+def evaluated(api: httpx.Client, **definition: Any) -> None:
+    """A study with some results."""
+    checked(api.post("/v1/studies", json={"direction": "minimize", "seed": 1, **definition}))
+    address = f"/v1/studies/{definition['id']}"
+    for _ in range(5):
+        (trial,) = checked(api.post(f"{address}/suggest", json={}))["trials"]
+        checked(api.post(f"{address}/observe", json={"trial": trial["number"], "value": trial["parameters"]["a"]}))
+
+
+def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: str) -> None:
+    """Of a study that never changes any more, too: 503 and Retry-After are no failure of a chart."""
+    turns: list[int] = []
+
+    def busy(route: Route) -> None:
+        turns.append(len(turns))
+        if len(turns) == 1:
+            route.fulfill(status=503, headers={"Retry-After": "0"}, body="")
+        else:
+            route.continue_()
+
+    with tab(browser, site, refused=True) as page:
+        page.route("**/importance", busy)
+        page.goto("/studies/digits")
+        drawn(page, "importance")
+    assert len(turns) >= 2
+
+
+def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The chart is thinned by the server; a stopped trial says what it came to."""
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    rule = {"rule": "patience", "no_gain_for": 5, "max_steps": 900}
+    definition = {"id": "epochs", "direction": "minimize", "parameters": parameters, "early_stopping": rule}
+    checked(api.post("/v1/studies", json=definition))
+    for number, stalls in enumerate((900, 40), start=1):
+        checked(api.post("/v1/studies/epochs/suggest", json={}))
+        reports = [{"step": step, "value": 1 / min(step, stalls)} for step in range(1, min(stalls + 9, 900))]
+        reported = api.post(f"/v1/studies/epochs/trials/{number}/reports", json={"reports": reports})
+        assert checked(reported)["stop"] == (stalls == 40)
+    with tab(browser, site) as page:
+        page.goto("/studies/epochs")
+        drawn(page, "curves")
+        expect(page.locator("#curves .said")).to_have_text(
+            "2 trials, 1 of them stopped early; the longest came to step 899."
+        )
+        curves = page.evaluate("fetch('/studies/epochs/curves.json').then((answer) => answer.json())")
+        assert [len(each["points"]) for each in curves] == [101, 48]
+        assert [each["points"][-1][0] for each in curves] == [899, 48]
+        page.get_by_label("log scale").last.check()
+        page.goto("/studies/epochs/trials/2")
+        expect(page.locator("main")).to_contain_text("48 values, the last at step 48: 0.025")
+
+
+def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/studies/digits")
+        drawn(page, "partition", "history", "gap")
+        now = page.locator("#partition .said").inner_text()
+        assert re.match(r"\d+ of \d+ leaves meet this plane", now)
+        page.get_by_label("after result").fill("3")
+        expect(page.locator("#partition .said")).to_contain_text("replayed")
+        for colour in ("mean", "std", "depth"):
+            page.locator("#partition-colour").select_option(colour)
+        expect(page.locator("#partition")).to_have_attribute("data-state", "shown")
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save Results and the best so far as CSV").click()
+        table = Path(saved.value.path()).read_text().splitlines()
+        assert table[0].startswith("result,trial,value,std_error")
+        assert len(table) == 24
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save What was still possible as CSV").click()
+        _, _, gap = Path(saved.value.path()).read_text().splitlines()[-1].split(",")
+        assert 0 <= float(gap) < 10
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save Results and the best so far as SVG").click()
+        assert Path(saved.value.path()).read_text().startswith("<svg")
+
+
+def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, site: str, api: httpx.Client) -> None:
+    objectives = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(
+        api.post("/v1/studies", json={"id": "traded", "objectives": objectives, "parameters": parameters, "seed": 1})
+    )
+    for _ in range(5):
+        (trial,) = checked(api.post("/v1/studies/traded/suggest", json={}))["trials"]
+        x = trial["parameters"]["x"]
+        told = {"trial": trial["number"], "metrics": {"error": x * x, "speed": 2 * x}}
+        checked(api.post("/v1/studies/traded/observe", json=told))
+    checked(api.post("/v1/studies/traded/suggest", json={}))
+    with tab(browser, site) as page:
+        page.goto("/studies/traded")
+        for name in ("front", "volume", "history", "importance", "parallel", "slices", "partition"):
+            page.locator(f"#{name}").scroll_into_view_if_needed()
+            expect(page.locator(f"#{name}")).to_have_attribute("data-state", "shown")
+        expect(page.locator("#front-said")).to_contain_text("of 5 on the front")
+        page.get_by_label("The charts show").select_option("speed")
+        expect(page.locator("#history-said")).to_contain_text("the best is")
+        page.goto("/studies/traded/trials/6")
+        page.get_by_label("error", exact=True).fill("0,5")
+        page.get_by_label("speed", exact=True).fill("7")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("article")).to_contain_text("error0.5speed7")
+        page.goto("/studies/traded")
+        expect(page.locator("#feed li").first).to_contain_text("Trial 6 gave error 0.5, speed 7")
+        expect(page.locator("#trials tbody tr").first).to_contain_text("0.5")
+        page.goto("/")
+        expect(page.get_by_role("row", name="traded")).to_contain_text("2 objectives")
