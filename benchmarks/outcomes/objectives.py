@@ -93,10 +93,11 @@ class Job:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """Median hypervolumes as shares of the best peer's, at each budget that all runs have."""
-    found = runs.comparable(path, PROBLEMS, METHODS)
+    """Median hypervolumes as shares of the best peer's, at each budget, of the methods whose runs are as long."""
+    lengths = {name: _shortest(path, name) for name in METHODS}
     for budget in BUDGETS:
-        if any(len(run["volumes"]) < budget for run in found.runs.values()):
+        found = runs.comparable(path, PROBLEMS, [name for name in METHODS if lengths[name] >= budget])
+        if "auto" not in found.methods:
             continue
         volumes = [[[r["volumes"][budget - 1] for r in found.of(p, m)] for m in found.methods] for p in found.problems]
         medians = np.median(np.array(volumes), axis=2)
@@ -105,6 +106,12 @@ def tables(path: Path) -> Iterator[runs.Table]:
         rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(found.problems, parts, strict=True)]
         title = f"Hypervolume over that of the best peer after {budget} evaluations, {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods], rows)
+
+
+def _shortest(path: Path, method: str) -> int:
+    """The evaluations that all runs of a method have."""
+    every = runs.load(path, "problem").items()
+    return min((len(run["volumes"]) for (_, name, _), run in every if name == method), default=0)
 
 
 def benchmark() -> runs.Benchmark:

@@ -192,6 +192,21 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
 
 
+def speed() -> str:
+    """How long a step of the paper's algorithm takes, by what it does to the dictionary."""
+    kinds = ("unchanged", "one added", "drawn", "redrawn")
+    steps = json.loads((RESULTS / "speed.json").read_text())["steps"]
+    by_size: dict[tuple[int, int], dict[str, Any]] = {}
+    for each in steps:
+        by_size.setdefault((each["dictionary"], each["leaves"]), {})[each["kind"]] = each
+    rows = []
+    for (dictionary, leaves), of in sorted(by_size.items()):
+        times = [of[kind]["step_ms"][part] for kind in kinds for part in ("median", "p90")]
+        shown = (f"{ms:.0f}" if ms >= 10 else f"{ms:.2g}" for ms in (*times, of["drawn"]["scratch_ms"]))
+        rows.append([str(dictionary), f"{leaves:,}", *shown])
+    return markdown(["dictionary", "leaves", *(name for kind in kinds for name in (kind, "90%")), "from scratch"], rows)
+
+
 def neighbours() -> str:
     """What studies on one server do to each other."""
     results = json.loads((RESULTS / "neighbours.json").read_text())
@@ -233,6 +248,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "metrics": ("telemetry.md", metrics),
     "http-reference": ("reference/http.md", http_reference),
     "comparison": ("../README.md", comparison),
+    "speed": ("benchmarks.md", speed),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
     "throughput": ("benchmarks.md", throughput),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
-from tests.page.studies import HOSTILE, checked
+from tests.page.studies import HOSTILE, checked, hostile, tuned
 from tests.page.tabs import DESKTOP, PHONE, accessible, drawn, tab
 from tests.servers import free_port, server_on, serving
 
