@@ -97,13 +97,13 @@ def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> N
     assert np.ptp(np.array(result.points[60:]), axis=0).min() > 0.7
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3])
-def test_a_peak_that_the_search_has_missed_is_found(seed: int) -> None:
-    """Without restarts, as in studies of revision 2, the search stays at the lower peak."""
-    before = run(unit_space(2), two_peaks, 160, config=Config(revision=2), seed=seed)
-    after = run(unit_space(2), two_peaks, 160, seed=seed)
-    assert max(before.values) < 0.71
-    assert max(after.values) > 0.99
+def test_a_peak_that_the_search_has_missed_is_found() -> None:
+    """In three of four studies within 160 evaluations; the other one takes longer. Without restarts, as in studies of
+    revision 2, the search stays at the lower peak."""
+    before = [run(unit_space(2), two_peaks, 160, config=Config(revision=2), seed=seed) for seed in range(4)]
+    after = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in range(4)]
+    assert all(max(each.values) < 0.71 for each in before)
+    assert sum(max(each.values) > 0.99 for each in after) >= 3
 
 
 def test_every_part_of_the_box_is_visited_in_the_end() -> None:
