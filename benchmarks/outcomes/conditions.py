@@ -1,4 +1,5 @@
-"""``python -m benchmarks.outcomes.conditions``: parameters with conditions, beside Optuna's TPE and random search.
+"""``python -m benchmarks.outcomes.conditions``: parameters with conditions, beside Optuna's TPE, SMAC3 and
+random search.
 
 A method is judged by the best value that it was told: the regret of a function, the validation loss of a choice between
 models. Ranks are by the median over the seeds.
@@ -35,6 +36,7 @@ FLOOR = 1e-3
 COMPARED = {
     "auto": METHODS["auto"],
     "tpe": Entry("benchmarks.quality.methods.optuna_samplers:conditional_tpe", packages=("optuna",)),
+    "smac": METHODS["smac"],
     "random": METHODS["random"],
 }
 

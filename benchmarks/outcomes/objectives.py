@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,14 +64,28 @@ def _optuna(make: Callable[[Any, int], Any]) -> Callable[[Traded, int, int], lis
     return run
 
 
+def botorch(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
+    """See ``benchmarks/outcomes/nehvi.py``."""
+    from benchmarks.outcomes.nehvi import nehvi  # noqa: PLC0415 (only where it runs)
+
+    return nehvi(problem, seed, budget)
+
+
 METHODS: dict[str, Callable[[Traded, int, int], list[tuple[float, ...]]]] = {
     "auto": ours,
     "gpsampler": _optuna(lambda samplers, seed: samplers.GPSampler(seed=seed)),
+    "botorch": botorch,
     "tpe": _optuna(lambda samplers, seed: samplers.TPESampler(multivariate=True, seed=seed)),
     "nsga2": _optuna(lambda samplers, seed: samplers.NSGAIISampler(seed=seed, population_size=20)),
     "random": _optuna(lambda samplers, seed: samplers.RandomSampler(seed=seed)),
 }
-PACKAGES = {"gpsampler": ("optuna", "torch"), "tpe": ("optuna",), "nsga2": ("optuna",), "random": ("optuna",)}
+PACKAGES = {
+    "botorch": ("botorch", "torch"),
+    "gpsampler": ("optuna", "torch"),
+    "tpe": ("optuna",),
+    "nsga2": ("optuna",),
+    "random": ("optuna",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +107,34 @@ class Job:
 
 
 def tables(path: Path) -> Iterator[runs.Table]:
-    """Median hypervolumes as shares of the best peer's, at each budget, of the methods whose runs are as long."""
-    lengths = {name: _shortest(path, name) for name in METHODS}
+    """Median hypervolumes as shares of the best peer's, at each budget, of the methods whose runs are as long. One that
+    has fewer seeds than the others is compared with them on its seeds, in a table of its own."""
+    every = runs.load(path, "problem")
     for budget in BUDGETS:
-        found = runs.comparable(path, PROBLEMS, [name for name in METHODS if lengths[name] >= budget])
-        if "auto" not in found.methods:
-            continue
-        volumes = [[[r["volumes"][budget - 1] for r in found.of(p, m)] for m in found.methods] for p in found.problems]
-        medians = np.median(np.array(volumes), axis=2)
-        peers = medians[:, [name != "auto" for name in found.methods]].max(axis=1, keepdims=True)
-        parts = medians / np.maximum(peers, 1e-300)
-        rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(found.problems, parts, strict=True)]
-        title = f"Hypervolume over that of the best peer after {budget} evaluations, {len(found.seeds)} seeds"
-        yield runs.Table(title, ["problem", *found.methods], rows)
+        seeds = {name: _seeds(every, name, budget) for name in METHODS}
+        usual = [name for name in METHODS if seeds[name] and seeds[name] == seeds["auto"]]
+        fewer = [name for name in METHODS if 0 < seeds[name] < seeds["auto"]]
+        for methods in ([usual] if len(usual) > 1 else []) + [[*usual, name] for name in fewer]:
+            found = runs.comparable(path, PROBLEMS, methods)
+            if found.seeds:
+                yield _table(found, budget)
 
 
-def _shortest(path: Path, method: str) -> int:
-    """The evaluations that all runs of a method have."""
-    every = runs.load(path, "problem").items()
-    return min((len(run["volumes"]) for (_, name, _), run in every if name == method), default=0)
+def _seeds(every: Mapping[runs.Key, Mapping[str, Any]], method: str, budget: int) -> int:
+    """How many seeds of a method have so many evaluations; none if some run is shorter."""
+    found = {key: run for key, run in every.items() if key[1] == method}
+    is_long = all(len(run["volumes"]) >= budget for run in found.values())
+    return len({seed for *_, seed in found}) if is_long else 0
+
+
+def _table(found: runs.Found, budget: int) -> runs.Table:
+    volumes = [[[r["volumes"][budget - 1] for r in found.of(p, m)] for m in found.methods] for p in found.problems]
+    medians = np.median(np.array(volumes), axis=2)
+    peers = medians[:, [name != "auto" for name in found.methods]].max(axis=1, keepdims=True)
+    parts = medians / np.maximum(peers, 1e-300)
+    rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(found.problems, parts, strict=True)]
+    title = f"Hypervolume over that of the best peer after {budget} evaluations, {len(found.seeds)} seeds"
+    return runs.Table(title, ["problem", *found.methods], rows)
 
 
 def benchmark() -> runs.Benchmark:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
-from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
+from ConfigSpace import AndConjunction, Categorical, ConfigurationSpace, Float, InCondition, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
@@ -25,6 +27,7 @@ class Smac(Method):
         self._folder = tempfile.TemporaryDirectory(prefix="adabkb-bench-")
         configurations = ConfigurationSpace(seed=seed)
         configurations.add([hyperparameter(axis) for axis in space.axes])
+        configurations.add(list(conditions(space, configurations)))
         scenario = Scenario(
             configurations,
             deterministic=True,
@@ -54,6 +57,16 @@ class Smac(Method):
     def close(self) -> None:
         """Remove its files."""
         self._folder.cleanup()
+
+
+def conditions(space: Space, configurations: ConfigurationSpace) -> Iterator[InCondition | AndConjunction]:
+    """When the parameters of a space are active, in the terms of ConfigSpace."""
+    by_parameter: dict[str, list[InCondition]] = defaultdict(list)
+    for each in space.conditions:
+        child, parent = configurations[each.parameter], configurations[each.parent]
+        by_parameter[each.parameter].append(InCondition(child, parent, list(each.values)))
+    for found in by_parameter.values():
+        yield found[0] if len(found) == 1 else AndConjunction(*found)
 
 
 def hyperparameter(axis: Axis) -> Hyperparameter:
