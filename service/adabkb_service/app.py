@@ -212,13 +212,13 @@ def _sweeping(running: Service, gate: Gate, settings: Settings) -> Iterator[None
                     empty_trash(running, since)
                     gate.store_uses()
                     tidied_at = time.monotonic()
-                running.swept_at = time.monotonic()
+                running.sweep_due_at = time.monotonic() + settings.sweep_seconds
             except AdaBKBError as error:
                 logger.warning("the sweep is tried again in %s s: %s", settings.sweep_seconds, error)
             except Exception:
                 logger.exception("the sweep failed; it is tried again in %s s", settings.sweep_seconds)
 
-    running.swept_at = time.monotonic()
+    running.sweep_due_at = time.monotonic() + settings.sweep_seconds
     thread = threading.Thread(target=loop, name="sweeper", daemon=True)
     thread.start()
     try:

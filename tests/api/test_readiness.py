@@ -9,7 +9,9 @@ import time
 import httpx
 import pytest
 
+from adabkb_service import app as app_module
 from adabkb_service.app import create_app
+from adabkb_service.errors import Unavailable
 from adabkb_service.inference import pool
 from adabkb_service.operations import readiness
 from adabkb_service.settings import Settings
@@ -37,11 +39,22 @@ def until_unready(client: httpx.Client, parts: list[str]) -> None:
 
 
 def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its next round would be in an hour."""
+    """Each of its rounds fails."""
+
+    def fail(_: object) -> None:
+        raise Unavailable("the database does not answer")
+
+    monkeypatch.setattr(readiness, "LATE_SECONDS", 0.0)
+    monkeypatch.setattr(app_module, "sweep", fail)
+    with server_on(other_sqlite, sweep_seconds=0.1) as address, httpx.Client(base_url=address) as client:
+        until_unready(client, ["/sweeper"])
+
+
+def test_a_sweeper_that_comes_round_seldom_is_not_missed(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its next round is in an hour."""
+    monkeypatch.setattr(readiness, "LATE_SECONDS", 0.0)
     with server_on(other_sqlite, sweep_seconds=3600) as address, httpx.Client(base_url=address) as client:
         assert unready(client) == []
-        monkeypatch.setattr(readiness, "SWEEP_SECONDS", 0.0)
-        assert unready(client) == ["/sweeper"]
 
 
 def test_a_model_process_that_is_not_replaced_is_named(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:

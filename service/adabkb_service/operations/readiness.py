@@ -9,8 +9,8 @@ from adabkb_service.errors import AdaBKBError, FieldError, NotReady
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 
-SWEEP_SECONDS = 120.0
-"""Without a round of the sweeper, after which it is missed. A round may wait for studies that are busy."""
+LATE_SECONDS = 120.0
+"""After which a round of the sweeper that is due is missed. A round may wait for studies that are busy."""
 
 
 def check(service: Service) -> None:
@@ -34,8 +34,8 @@ def _troubles(service: Service) -> Iterator[tuple[str, str]]:
             migration.rewrite(service.database)
     except AdaBKBError as error:
         yield "database", error.detail
-    since = None if service.swept_at is None else time.monotonic() - service.swept_at
-    if since is not None and since > SWEEP_SECONDS:
-        yield "sweeper", f"leases have not been looked at for {since:.0f} s; the log of the server says why"
+    late = 0.0 if service.sweep_due_at is None else time.monotonic() - service.sweep_due_at
+    if late > LATE_SECONDS:
+        yield "sweeper", f"leases should have been looked at {late:.0f} s ago; the log of the server says why"
     if away := service.inference.load.away:
         yield "models", f"{away} of the model processes ended and cannot be started; the log of the server says why"

@@ -52,8 +52,8 @@ class Service:
         self.inference = inference or in_this_process(database)
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""
-        self.swept_at: float | None = None
-        """When the sweeper last came round, by ``time.monotonic``; None where there is none."""
+        self.sweep_due_at: float | None = None
+        """When the sweeper is to come round next, by ``time.monotonic``; None where there is none."""
         self.waiting = WaitingRoom(self.stopping)
         self.scheduler = Scheduler(self._serve, threads)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
