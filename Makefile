@@ -105,7 +105,7 @@ $(PEERS): $(STAMP)
 
 bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmarks/results/quality.json and docs/quality.md
 	@$(BIN)/python -m benchmarks.quality run
-	@$(BIN)/python -m benchmarks.quality run --problems functions --budget 200 --out $(RESULTS)/quality-workers.json \
+	@$(BIN)/python -m benchmarks.quality run --problems functions,development,final --budget 200 --out $(RESULTS)/quality-workers.json \
 		--method eight_workers=benchmarks.quality.methods.policy:eight_workers
 	@$(BIN)/python -m benchmarks.quality run --problems development --methods random,auto,cma,tpe --budget 200 --out $(RESULTS)/quality-development.json
 	@$(BIN)/python -m benchmarks.quality run --problems final --methods random,directl,cma,ipop,turbo,tpe,auto --budget 1000 --out $(RESULTS)/quality-final.json

@@ -60,14 +60,15 @@ LABELS = {
 
 def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
     """Every generated section of the document."""
+    development, final = store.load(DEVELOPMENT), store.load(FINAL)
     return {
         "runs": runs(results),
         "functions": functions(results, budget),
         "tasks": tasks(results),
-        "workers": workers.section(results),
-        "development": families(store.load(DEVELOPMENT), DEVELOPMENT_PROBLEMS, DEVELOPMENT_BUDGETS),
-        "final": families(store.load(FINAL), FINAL_PROBLEMS, FINAL_BUDGETS),
-        "tables": tables(store.load(FINAL)),
+        "workers": workers.section(results, development, final),
+        "development": families(development, DEVELOPMENT_PROBLEMS, DEVELOPMENT_BUDGETS),
+        "final": families(final, FINAL_PROBLEMS, FINAL_BUDGETS),
+        "tables": tables(final),
     }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from benchmarks.output import RESULTS
 from benchmarks.quality import store
+from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
 from benchmarks.quality.scores import collect
 from benchmarks.quality.store import Results
@@ -16,19 +17,25 @@ SEQUENTIAL, PARALLEL = "auto", "eight_workers"
 BUDGET = 200
 ACCEPTABLE = 1.5
 """Times the sequential regret."""
+SETS = ((FUNCTION_PROBLEMS, NOISE_STD), (DEVELOPMENT_PROBLEMS, -np.inf), (FINAL_PROBLEMS, -np.inf))
+"""Problems, and below what their regrets are alike; the scores of families have a floor already."""
 
 
-def section(results: Results) -> str:
-    """Median regrets of both, and how many functions are within the acceptable ratio."""
-    names = list(FUNCTION_PROBLEMS)
-    one = collect(results, names, BUDGET, floor=NOISE_STD).get(SEQUENTIAL)
-    eight = collect(store.load(WORKERS), names, BUDGET, floor=NOISE_STD).get(PARALLEL)
-    if one is None or eight is None:
-        return "Not measured yet."
+def section(*results: Results) -> str:
+    """Median scores of both, and how many functions are within the acceptable ratio.
+
+    Args:
+        results: of one worker on the functions, on the families to choose by, and on the others.
+    """
+    together = store.load(WORKERS)
     rows, within = [], 0
-    for name in names:
-        alone, together = float(np.median(one[name])), float(np.median(eight[name]))
-        within += together <= ACCEPTABLE * alone
-        rows.append(f"| {name} | {alone:.3g} | {together:.3g} | {together / alone:.2f} |")
+    for (problems, floor), alone in zip(SETS, results, strict=True):
+        one = collect(alone, problems, BUDGET, floor=floor).get(SEQUENTIAL, {})
+        eight = collect(together, problems, BUDGET, floor=floor).get(PARALLEL, {})
+        for name in (each for each in problems if each in one and each in eight):
+            medians = float(np.median(one[name])), float(np.median(eight[name]))
+            ratio = medians[1] / medians[0]
+            within += ratio <= ACCEPTABLE
+            rows.append(f"| {name} | {medians[0]:.3g} | {medians[1]:.3g} | {ratio:.2f} |")
     table = "\n".join(["| problem | one worker | eight workers | ratio |", "| --- | --- | --- | --- |", *rows])
-    return f"Within {ACCEPTABLE} times: {within} of {len(names)}.\n\n{table}"
+    return f"Within {ACCEPTABLE} times: {within} of {len(rows)}.\n\n{table}"
