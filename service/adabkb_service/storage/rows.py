@@ -40,7 +40,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 5
+ENGINE_REVISION = 6
 """The engine revision of new studies. A study keeps the revision under which it was created, so that a replay of its
 log gives the same suggestions."""
 

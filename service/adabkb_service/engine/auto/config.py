@@ -25,12 +25,13 @@ class Config:
     """The certificate holds with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
-    revision: int = 5
+    revision: int = 6
     """Of the algorithm: a study keeps that of its creation. Revision 2 introduced that what is learned takes effect
     with the next result, not at once; 3, restarts of a stalled search (``restarts``) in place of a model of thinned
     data (``thinned``); 4, an additive part of the kernel (``additive``); 5, pending points that are fantasized jointly
     and not one by one (``handed_out``), a compressed posterior that does not take all rows alike (``surrogate``), and
-    restarts that also look at the edges of the feasible set (``constrained``)."""
+    restarts that also look at the edges of the feasible set (``constrained``); 6, restarts that take no account of axes
+    along which the objective hardly changes (``restarts``)."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value, with bounds."""
     objective: Metric | None = None
@@ -80,6 +81,12 @@ class Config:
     def weighs_rows(self) -> bool:
         """Whether the best results are in each dictionary, and rows count by how well it represents them."""
         return self.revision > 4
+
+    @property
+    def sees_irrelevant_axes(self) -> bool:
+        """Whether restarts take no account of axes along which the objective hardly changes. Metrics, and the means of
+        older studies, may change along these."""
+        return self.revision > 5 and not self.metrics and not self.older
 
 
 @dataclass(frozen=True)

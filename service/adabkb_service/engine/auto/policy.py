@@ -191,7 +191,8 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
     """The phase of a chosen point, (d,), given the confidence width and the best row."""
     if best is None or state.record.size < MIN_RESULTS:
         return "start"
-    if not is_outside_neighbourhood(point[None], state.record.positions[best], state.problem.domain.categorical)[0]:
+    categorical, relevant = state.problem.domain.categorical, state.relevant_axes
+    if not is_outside_neighbourhood(point[None], state.record.positions[best], categorical, relevant)[0]:
         return "polish"
     return "explore" if beta >= betas.EXPLORING else "search"
 
@@ -206,7 +207,7 @@ def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) 
     tolerance = 0.0 if at_edges else TOLERANCE  # a centroid is never at an edge
     if size >= RANDOM_POINTS:
         target = _largest(state, view, beta, restart.best, out)
-        if is_outside_neighbourhood(target[None], restart.avoided, categorical)[0]:
+        if is_outside_neighbourhood(target[None], restart.avoided, categorical, restart.relevant)[0]:
             return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
     random = _random(state, out)
     if random is None:
@@ -216,7 +217,8 @@ def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) 
 
 def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, SearchView]:
     """The current restart, and its posterior given failed and pending points."""
-    restart = restarts.restart(state.problem, state.record, start, state.record.positions[incumbent(state)])
+    best, known = state.record.positions[incumbent(state)], state.checkpoint.hyperparameters
+    restart = restarts.restart(state.problem, state.record, start, best, known)
     return restart, search_view(state, restart.posterior, restart.warp, state.record.values[restart.rows], out)
 
 

@@ -13,13 +13,15 @@ whatever the objective is (docs/algorithm.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import subset
+from adabkb_service.engine.auto import likelihood, subset
 from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
@@ -29,7 +31,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 STALL, STALL_PER_AXIS = 20, 5
-"""Results without a gain after which the search has stalled: 20, or 5 per axis if that is more."""
+"""Results without a gain after which the search has stalled: 20, or 5 per relevant axis if that is more."""
 GAIN = 0.05
 """A smaller improvement, as a share of the distance from the median result to the best one, is no gain."""
 PERIOD = 3
@@ -37,9 +39,15 @@ PERIOD = 3
 RANDOM_POINTS = 8
 """Random points that a restart begins with."""
 RESULTS, RESULTS_PER_AXIS = 12, 6
-"""Results from one restart to the next, those of the search included: 12, and 6 per axis."""
+"""Results from one restart to the next, those of the search included: 12, and 6 per relevant axis."""
+IRRELEVANT = 30.0
+"""An axis is irrelevant if its lengthscale is more than so many times the shortest one, ..."""
+BEYOND_PRIOR = 1.1
+"""... more than so many times the prior's, where it stays if the results say nothing about the axis, and more than the
+width of the cube."""
 APART = 0.05
-"""Radius of the neighbourhood of the best point, times sqrt(d), in the cube. A restart does not see it."""
+"""Radius of the neighbourhood of the best point, times the root of the number of relevant axes, in the cube and along
+these. A restart does not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +58,49 @@ class Restart:
     """Of the record, ascending: the results that it sees."""
     avoided: Array
     """(d,) the best point of the study, around which it sees nothing."""
+    relevant: Bools
+    """(d,) the axes that count in the distance from it."""
     best: Array | None
     """(d,) the point of its best result by the posterior mean; None before the first result."""
     posterior: Surrogate
     warp: Warp
 
     def size(self, pending: Array, categorical: Bools) -> int:
-        """Number of its results and of its pending points, of all those (k, d)."""
-        return len(self.rows) + int(is_outside_neighbourhood(pending, self.avoided, categorical).sum())
+        """Number of its results and of those pending points, of (k, d), that are outside of the neighbourhood."""
+        return len(self.rows) + int(is_outside_neighbourhood(pending, self.avoided, categorical, self.relevant).sum())
 
 
-def restart(problem: Problem, record: Record, start: int, avoided: Array) -> Restart:
-    """The restart that began after so many results. Warp, hyperparameters and posterior are those of its rows alone."""
-    apart = is_outside_neighbourhood(record.positions[start:], avoided, problem.domain.categorical)
+def restart(problem: Problem, record: Record, start: int, avoided: Array, known: Hyperparameters) -> Restart:
+    """The restart that began after so many results.
+
+    Warp, hyperparameters and posterior are those of its rows alone, but it takes over which axes are irrelevant, and
+    their lengthscales: to find that out anew takes more results than a restart has.
+
+    Args:
+        problem: of the study.
+        record: all results.
+        start: the number of results before the restart.
+        avoided: (d,) the best point.
+        known: what was learned from all results.
+    """
+    relevant = relevant_axes(problem, known)
+    apart = is_outside_neighbourhood(record.positions[start:], avoided, problem.domain.categorical, relevant)
     rows: Ints = start + np.flatnonzero(apart)
-    posterior, warp = subset.fit(problem, record, rows, subset.learn(problem, record, rows))
+    learned, lengthscales = subset.learn(problem, record, rows, relevant), known.lengthscales.copy()
+    lengthscales[relevant] = learned.lengthscales
+    posterior, warp = subset.fit(problem, record, rows, replace(learned, lengthscales=lengthscales))
     best = record.positions[rows[np.argmax(posterior.mean(record.positions[rows]))]] if len(rows) else None
-    return Restart(rows, avoided, best, posterior, warp)
+    return Restart(rows, avoided, relevant, best, posterior, warp)
 
 
-def start_after(start: int | None, record: Record, together: int | None = None) -> int | None:
+def start_after(start: int | None, record: Record, axes: int) -> int | None:
     """The number of results before the present restart; None unless the search has stalled.
 
     Args:
-        start: the same as of the result before.
+        start: what this was as of the result before.
         record: all results.
-        together: axes that are active together, at most; None for all.
+        axes: relevant ones that are active together, at most.
     """
-    axes = together or record.positions.shape[1]
     if not _has_stalled(record, axes):
         return None
     if start is None or record.size - start >= RESULTS + RESULTS_PER_AXIS * axes:
@@ -85,12 +108,24 @@ def start_after(start: int | None, record: Record, together: int | None = None) 
     return start
 
 
-def is_outside_neighbourhood(positions: Array, best: Array, categorical: Bools) -> Bools:
-    """Which positions, (k, d), are not around the best point, (d,); one in another category never is."""
+def is_outside_neighbourhood(positions: Array, best: Array, categorical: Bools, relevant: Bools) -> Bools:
+    """Which positions, (k, d), are not around the best point, (d,), along the relevant axes, (d,); one that is in
+    another category along one of them never is."""
     away = positions - best
     away[:, categorical] = away[:, categorical] != 0.0
-    apart: Bools = (away**2).sum(axis=1) >= APART**2 * len(best)
+    away[:, ~relevant] = 0.0
+    apart: Bools = (away**2).sum(axis=1) >= APART**2 * relevant.sum()
     return apart
+
+
+def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
+    """Along which axes, (d,), the objective changes, or may change for all that is known."""
+    lengthscales = hyperparameters.lengthscales  # beside an additive part they are no plain ones
+    if not problem.config.sees_irrelevant_axes or hyperparameters.additive is not None:
+        return np.ones(len(lengthscales), dtype=bool)
+    prior = math.exp(likelihood.prior_centre(problem.domain.together or len(lengthscales)))
+    relevant: Bools = lengthscales <= max(1.0, BEYOND_PRIOR * prior, IRRELEVANT * lengthscales.min())
+    return relevant
 
 
 def is_nearest_to_failed(point: Array, positions: Array, failed: Array) -> bool:

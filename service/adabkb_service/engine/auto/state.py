@@ -18,7 +18,7 @@ from adabkb_service.engine.auto.checkpoint import Certificate, Checkpoint
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, ranked
 from adabkb_service.engine.auto.kernel import Kernel
-from adabkb_service.engine.auto.restarts import start_after
+from adabkb_service.engine.auto.restarts import relevant_axes, start_after
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
@@ -26,6 +26,7 @@ from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 CONTENDERS = 256
 """Best results among which the best by the model is looked for."""
@@ -69,6 +70,11 @@ class State:
         """Whether the user said that results are noisy."""
         own = self.problem.config.noise_std is not None or bool(self.record.errors.any())
         return own or any(metric.declares_noise for metric in self.metrics)
+
+    @property
+    def relevant_axes(self) -> Bools:
+        """(d,) the axes that restarts take account of."""
+        return relevant_axes(self.problem, self.checkpoint.hyperparameters)
 
     def in_model_outputs(self, metric: Metric) -> tuple[float, float]:
         """The bounds of the metric that this is the state of, as model outputs."""
@@ -122,7 +128,8 @@ def restarted_at(state: State, record: Record) -> int | None:
     config, together = state.problem.config, state.problem.domain.together
     if not config.restarts or config.objective is not None:  # along a front the search never stands still
         return None
-    return start_after(state.restarted_at, ranked(config.metrics, record), together)
+    relevant = int(state.relevant_axes.sum())
+    return start_after(state.restarted_at, ranked(config.metrics, record), min(together or relevant, relevant))
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:

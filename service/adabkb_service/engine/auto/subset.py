@@ -15,19 +15,21 @@ from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
-def learn(problem: Problem, record: Record, rows: Ints) -> Hyperparameters:
-    """The hyperparameters by these rows, starting from the prior's; the prior's if they are too few."""
-    domain = problem.domain
-    start = likelihood.prior(domain.dimension, domain.together)
+def learn(problem: Problem, record: Record, rows: Ints, axes: Bools) -> Hyperparameters:
+    """The hyperparameters by these rows as if there were no other axes than some, (d,), starting from the prior's; the
+    prior's if they are too few."""
+    domain, count = problem.domain, int(axes.sum())
+    together = min(domain.together or count, count)
+    start = likelihood.prior(count, together)
     if len(rows) < likelihood.MIN_RESULTS:
         return start
     _, outputs, noises = _warped(problem, record, rows, start)
-    extra = noises - start.noise_ratio
-    evidence = Evidence(record.positions[rows], outputs, extra, domain.categorical, together=domain.together)
-    return likelihood.learn(evidence, [start])
+    positions, extra = np.ascontiguousarray(record.positions[rows][:, axes]), noises - start.noise_ratio
+    return likelihood.learn(Evidence(positions, outputs, extra, domain.categorical[axes], together=together), [start])
 
 
 def fit(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Surrogate, Warp]:

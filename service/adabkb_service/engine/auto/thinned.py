@@ -59,7 +59,9 @@ def learn(problem: Problem, record: Record, rows: Ints) -> ThinnedModel | None:
     best = record.values.max()
     if best - record.values[:-WINDOW].max() > GAIN * (best - np.median(record.values[apart])):
         return None
-    return ThinnedModel(tuple(apart.tolist()), subset.learn(problem, record, apart))
+    return ThinnedModel(
+        tuple(apart.tolist()), subset.learn(problem, record, apart, np.ones(problem.domain.dimension, dtype=bool))
+    )
 
 
 def _apart(record: Record, rows: Ints, categorical: Bools) -> Ints:
