@@ -108,13 +108,14 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """Median hypervolumes as shares of the best peer's, at each budget, of the methods whose runs are as long. One that
-    has fewer seeds than the others is compared with them on its seeds, in a table of its own."""
+    has fewer seeds than the others is compared with them on its seeds, in a table of those with as many."""
     every = runs.load(path, "problem")
     for budget in BUDGETS:
         seeds = {name: _seeds(every, name, budget) for name in METHODS}
         usual = [name for name in METHODS if seeds[name] and seeds[name] == seeds["auto"]]
-        fewer = [name for name in METHODS if 0 < seeds[name] < seeds["auto"]]
-        for methods in ([usual] if len(usual) > 1 else []) + [[*usual, name] for name in fewer]:
+        fewer = sorted({count for count in seeds.values() if 0 < count < seeds["auto"]})
+        beside = [[*usual, *(name for name in METHODS if seeds[name] == count)] for count in fewer]
+        for methods in ([usual] if len(usual) > 1 else []) + beside:
             found = runs.comparable(path, PROBLEMS, methods)
             if found.seeds:
                 yield _table(found, budget)
