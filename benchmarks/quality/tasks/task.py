@@ -74,7 +74,7 @@ class Task:
     build: Build
     loss: Loss
     budget: int = 50
-    seeds: int = 5
+    seeds: int = 10
     is_task: bool = True
 
     @property
