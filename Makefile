@@ -108,7 +108,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality run --problems functions,development,final --budget 200 --out $(RESULTS)/quality-workers.json \
 		--method eight_workers=benchmarks.quality.methods.policy:eight_workers
 	@$(BIN)/python -m benchmarks.quality run --problems development --methods random,auto,cma,tpe --budget 200 --out $(RESULTS)/quality-development.json
-	@$(BIN)/python -m benchmarks.quality run --problems final --methods random,directl,cma,ipop,turbo,tpe,auto --budget 1000 --out $(RESULTS)/quality-final.json
+	@$(BIN)/python -m benchmarks.quality run --problems final --methods random,directl,cma,ipop,turbo,tpe,gpsampler,auto --budget 1000 --out $(RESULTS)/quality-final.json
 	@$(BIN)/python -m benchmarks.quality run --problems tables --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-final.json
 	@rm -f tmp/traces.json
 	@$(BIN)/python -m benchmarks.quality.gain --traces tmp/traces.json
