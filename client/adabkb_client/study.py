@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
-from adabkb_client import course, html, worker
+from adabkb_client import course, html, table, worker
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import Objective
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
@@ -179,7 +179,11 @@ class Study(StudyResource):
             return f"<b>Study {escape(self.id)}</b>: {escape(str(error))}"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the observations as a pandas frame, with a column ``parameters.<name>`` for each parameter.
+        """Return the trials and the results as a pandas frame, with the columns of ``export("csv")`` (docs/http.md).
+
+        Each trial has a row, in whatever state it is; one with replicates has a row for each result. Results at points
+        that nobody suggested follow. ``duration_seconds`` is from the start of the attempt to its end. A cell that does
+        not apply is missing, such as the value of a failed trial.
 
         Raises:
             ImportError: pandas is not installed.
@@ -188,5 +192,7 @@ class Study(StudyResource):
             import pandas as pd  # noqa: PLC0415 (an optional dependency)
         except ImportError as error:
             raise ImportError("to_frame() needs pandas: pip install pandas") from error
-        rows = [{**vars(row), "parameters": dict(row.parameters)} for row in self.observations()]
-        return pd.json_normalize(rows)
+        trials = list(self.trials())  # before the results, so that each of these has its trial
+        rows = list(table.rows(trials, self.observations()))
+        frame = pd.DataFrame(rows, columns=table.columns(self.info()))
+        return frame.astype(table.KINDS)

@@ -118,8 +118,13 @@ def test_an_export_holds_everything(api: httpx.Client, told: str) -> None:
         assert [line for line in lines if line["type"] == kind] == [{"type": kind, **item} for item in items]
     rows = list(csv.DictReader(io.StringIO(api.get(f"{told}/export", params={"format": "csv"}).text)))
     results = api.get(f"{told}/observations").json()["items"]
-    assert [(float(row["value"]), float(row["parameters.x"])) for row in rows] == [
+    told_rows = [row for row in rows if row["observation"]]
+    assert [(float(row["value"]), float(row["parameters.x"])) for row in told_rows] == [
         (result["value"], result["parameters"]["x"]) for result in results
+    ]
+    trials = api.get(f"{told}/trials").json()["items"]
+    assert [(row["trial"], row["state"]) for row in rows if row["trial"]] == [
+        (str(trial["number"]), trial["state"]) for trial in trials
     ]
     assert api.get("/v1/studies/nowhere/export").status_code == 404
 
@@ -141,9 +146,10 @@ def test_text_comes_back_as_it_was_sent(api: httpx.Client) -> None:
     assert trial["worker"] == POISON[0]
     failed = {"trial": 1, "status": "failed", "reason": POISON[1]}
     assert api.post("/v1/studies/s/observe", json=failed).json()["trial"]["reason"] == POISON[1]
-    rows = list(csv.DictReader(io.StringIO(api.get("/v1/studies/s/export?format=csv").text)))
+    row, *rows = csv.DictReader(io.StringIO(api.get("/v1/studies/s/export?format=csv").text))
     escaped = [f"'{text}" if text.startswith("=") else text for text in POISON]  # or a spreadsheet would compute it
     assert [row[f"parameters.{POISON[0]}"] for row in rows] == escaped
+    assert {row["worker"], row["reason"]} <= set(escaped)
 
 
 def test_every_kind_of_parameter_is_handed_out_in_its_own_type(api: httpx.Client) -> None:

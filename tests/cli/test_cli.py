@@ -49,7 +49,7 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
     assert (study["counts"]["failed"], study["best"]["value"]) == (1, -0.5)
     output = tmp_path / "s.csv"
     adabkb("export", "s", "--format", "csv", "--output", str(output), *url)
-    assert output.read_text().startswith("seq,trial,attempt,value")
+    assert output.read_text(encoding="utf-8-sig").startswith("trial,state,parameters.x,parameters.n,value")
     assert json.loads(adabkb("export", "s", "--json", *url).splitlines()[0])["type"] == "study"
     assert adabkb("study", "delete", "s", "--yes", *url).startswith("Study s is deleted. For 30 days")
     assert adabkb("study", "list", *url) == "There are no studies.\n"

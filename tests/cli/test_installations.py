@@ -79,7 +79,7 @@ def test_the_extra_cli_is_enough_to_talk_to_a_server(
     assert created.stdout == "Study s is running.\n", created.stderr
     assert adabkb(packages, "suggest", "s", *url).stdout.startswith("trial 1: x=")
     assert "completed" in adabkb(packages, "observe", "s", "1", "-0.5", *url).stdout
-    assert adabkb(packages, "export", "s", "--format", "csv", *url).stdout.startswith("seq,trial")
+    assert adabkb(packages, "export", "s", "--format", "csv", *url).stdout.startswith("trial,state")
     assert "completed 1 trials" in adabkb(packages, "run", "s", "--count", "1", *url, "--", "echo", "1").stdout
     assert "serve" in adabkb(packages, "--help").stdout
 

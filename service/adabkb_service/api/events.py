@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from itertools import chain
 from typing import Annotated, Literal, NamedTuple
 
 from anyio.to_thread import run_sync
@@ -25,6 +26,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=St
 
 PING_SECONDS = 15.0
 STREAM = "text/event-stream"
+BOM = "\ufeff"
 
 
 @router.get(
@@ -116,13 +118,15 @@ def export_study(
     service: ServiceDep,
     caller: CallerDep,
     format: Annotated[Literal["jsonl", "csv", "curves"], Query()] = "jsonl",
+    bom: Annotated[
+        bool, Query(description="begin a CSV with a byte order mark, without which Excel does not read a file as UTF-8")
+    ] = False,
 ) -> StreamingResponse:
     """Everything, as JSON lines: study, trials, observations, reports, events, model and, for those who may
-    work on the study, kept answers; the results as CSV; or the curves, as CSV with one report a line."""
-    if format == "csv":
-        return StreamingResponse(export.csv_rows(service, study_id), media_type="text/csv")
-    if format == "curves":
-        return StreamingResponse(export.csv_curves(service, study_id), media_type="text/csv")
+    work on the study, kept answers; the trials and results as CSV; or the curves, as CSV with one report a line."""
+    if format != "jsonl":
+        table = (export.csv_rows if format == "csv" else export.csv_curves)(service, study_id)
+        return StreamingResponse(chain([BOM] if bom else [], table), media_type="text/csv")
     may_work = sharing.right(service, caller, study_id) != "read"
     lines = export.json_lines(service, study_id, with_keys=may_work)
     return StreamingResponse(lines, media_type="application/x-ndjson")

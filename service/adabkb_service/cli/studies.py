@@ -158,7 +158,7 @@ def export(
     server: Server,
     study: StudyId,
     format: Annotated[
-        str, typer.Option(help="jsonl: everything; csv: the observations; curves: reports, as CSV")
+        str, typer.Option(help="jsonl: everything; csv: the trials and results; curves: reports, as CSV")
     ] = "jsonl",
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="the same as --format jsonl")] = False,
@@ -166,12 +166,13 @@ def export(
     """Export everything that a study holds."""
     if as_json and format != "jsonl":
         fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
-    text = server.text(path(study, "/export"), format=format)
+    is_for_excel = output is not None and format != "jsonl"  # a program that reads stdout takes no byte order mark
+    text = server.text(path(study, "/export"), format=format, **({"bom": "true"} if is_for_excel else {}))
     if output is None:
         typer.echo(text, nl=False)
         return
     try:
-        output.write_text(text)
+        output.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         fail(f"cannot write {output} ({error.strerror}); give a file in a folder that exists and is writable")
 

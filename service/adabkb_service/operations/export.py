@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -20,10 +19,9 @@ from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from adabkb_service.contract.exported import FORMAT, CellLine, DictionaryLine, KeyLine, ModelLine, ReportLine
-from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Unavailable
-from adabkb_service.operations import manage
+from adabkb_service.operations import manage, table
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
@@ -32,8 +30,6 @@ from adabkb_service.study import lifecycle, render
 
 PAGE = 1000
 IN_MEMORY = 2**20
-FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""What a formula of a spreadsheet begins with, after quotation marks of those that were escaped."""
 
 
 Write = Callable[[Connection, StudyRow, TextIO], None]
@@ -69,12 +65,12 @@ def csv_curves(service: Service, study_id: str) -> Iterator[str]:
 
 
 def csv_rows(service: Service, study_id: str) -> Iterator[str]:
-    """The observations, one a line; parameters in columns of their own.
+    """The trials and the results, one a line, as ``table`` writes them.
 
     Raises:
         StudyNotFound: there is none; before the first line.
     """
-    return _snapshot(service, study_id, _write_csv)
+    return _snapshot(service, study_id, table.write)
 
 
 def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:
@@ -126,35 +122,11 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
         shown("key", KeyLine.model_validate(kept, from_attributes=True))
 
 
-def _write_csv(connection: Connection, study: StudyRow, file: TextIO) -> None:
-    space = definition_of(study.definition).space()
-    names = [parameter.name for parameter in space.parameters]
-    fixed = ["seq", "trial", "attempt", "value", "std_error", "excluded", "observed_at"]
-    measured = [(field, metric.name) for field in ("metrics", "std_errors") for metric in metrics_of(study.definition)]
-    table = csv.writer(file, lineterminator="\n")
-    columns = [f"{field}.{name}" for field, name in measured]
-    table.writerow([*fixed, *(f"parameters.{name}" for name in names), *columns])
-    for observation in _observations(connection, study):
-        shown = render.observation(observation, space).model_dump(mode="json")
-        known = observation.parameters
-        point = (_cell(known[name]) if name in known else None for name in names)  # None: inactive
-        more = (shown[field].get(name) for field, name in measured)
-        table.writerow([*(shown.get(name) for name in fixed), *point, *more])
-
-
 def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:
-    table = csv.writer(file, lineterminator="\n")
-    table.writerow(ReportLine.model_fields)
+    lines = csv.writer(file, lineterminator="\n")
+    lines.writerow(ReportLine.model_fields)
     for report in _reports(connection, study):
-        table.writerow(render.report_line(report).model_dump(mode="json").values())
-
-
-def _cell(value: Any) -> Any:
-    """A parameter's value in a table: lists and null as in JSON. A spreadsheet would compute a text that begins like a
-    formula, so it has a quotation mark before it, which ``import_results`` of the client takes away."""
-    if isinstance(value, str) and FORMULA.match(value):
-        return f"'{value}"
-    return json.dumps(value) if value is None or isinstance(value, list) else value
+        lines.writerow(render.report_line(report).model_dump(mode="json").values())
 
 
 def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:

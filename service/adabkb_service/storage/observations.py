@@ -62,6 +62,13 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[Observat
     return [ObservationRow(*row) for row in connection.execute(_OF_TRIAL, {"study": study_id, "its_trial": trial})]
 
 
+def of_trials(connection: Connection, study_id: str, first: int, last: int) -> list[ObservationRow]:
+    """The observations of the trials with numbers from ``first`` to ``last``, by number of the observation."""
+    of_range = observations.c.trial.between(first, last)
+    query = select(observations).where(observations.c.study_id == study_id, of_range).order_by(observations.c.seq)
+    return [ObservationRow(*row) for row in connection.execute(query)]
+
+
 def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
     """The best observation that is not excluded, of equal ones the first; those with the numbers in ``but`` are left
     out."""

@@ -1,0 +1,111 @@
+"""The table of a study's trials and results, as CSV. ``Study.to_frame`` of the client has the same columns and rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from sqlalchemy import Connection
+
+from adabkb_service.contract.metrics import metrics_of
+from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.space import Space
+from adabkb_service.storage import observations, trials
+from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow
+from adabkb_service.study import render
+
+FIRST = ("trial", "state")
+"""Columns before those of the parameters."""
+RESULT = ("value", "std_error")
+"""Columns between those of the parameters and those of the metrics."""
+LAST = (
+    "reason",
+    "worker",
+    "attempt",
+    "origin",
+    "started_at",
+    "finished_at",
+    "duration_seconds",
+    "observation",
+    "observed_at",
+    "excluded",
+    "outside",
+)
+"""Columns after those of the metrics."""
+OF_AN_ATTEMPT = ("worker", "started_at", "finished_at")
+"""What a trial knows of its last attempt only."""
+
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""What a formula of a spreadsheet begins with, after quotation marks of those that were escaped."""
+PAGE = 1000
+
+Row = dict[str, Any]
+
+
+def write(connection: Connection, study: StudyRow, file: TextIO) -> None:
+    """Write the table: the trials by number, then the results at points that nobody suggested, by number.
+
+    A trial without a result has one row, and one with several results (replicates of several attempts) a row for each.
+    """
+    space = definition_of(study.definition).space()
+    parameters = [f"parameters.{parameter.name}" for parameter in space.parameters]
+    measured = [metric.name for metric in metrics_of(study.definition)]
+    metrics = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in measured]
+    table = csv.DictWriter(file, [*FIRST, *parameters, *RESULT, *metrics, *LAST], lineterminator="\n")
+    table.writeheader()
+    for row in _rows(connection, study, space):
+        table.writerow({name: escaped(value) for name, value in row.items()})
+
+
+def escaped(cell: Any) -> Any:
+    """A cell. A spreadsheet would compute a text that begins like a formula, so it has a quotation mark before it,
+    which ``import_results`` of the client takes away."""
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+
+
+def _rows(connection: Connection, study: StudyRow, space: Space) -> Iterator[Row]:
+    last = 0
+    while found := trials.portion(connection, study.id, state=None, after=last, limit=PAGE).rows:
+        last = found[-1].number
+        results: dict[int | None, list[ObservationRow]] = {}
+        for result in observations.of_trials(connection, study.id, found[0].number, last):
+            results.setdefault(result.trial, []).append(result)
+        for trial in found:
+            told = results.get(trial.number, ())
+            yield from (_of_trial(trial, result) | _of_result(result, space) for result in told)
+            if not told:
+                yield _of_trial(trial, None) | _point(trial.parameters)
+    last = 0
+    while others := observations.portion(connection, study.id, last, PAGE).rows:
+        last = others[-1].seq
+        yield from ({"state": "completed"} | _of_result(each, space) for each in others if each.trial is None)
+
+
+def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
+    """What is known of a trial, and of its last attempt unless the result is one of an earlier attempt."""
+    row = render.trial(trial).model_dump(mode="json")
+    known = {name: row[name] for name in ("state", "reason", "attempt", "origin")}
+    if result is None or result.attempt == trial.attempt:
+        known |= {name: row[name] for name in OF_AN_ATTEMPT}
+        if trial.started_at is not None and trial.finished_at is not None:
+            known["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
+    return {"trial": trial.number, **known}
+
+
+def _of_result(result: ObservationRow, space: Space) -> Row:
+    row = render.observation(result, space).model_dump(mode="json")
+    told = {name: row.get(name) for name in (*RESULT, "attempt", "observed_at", "excluded")}
+    for field in ("metrics", "std_errors"):
+        told |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
+    return {**told, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
+
+
+def _point(parameters: dict[str, Any]) -> Row:
+    """The cells of the active parameters: lists and null as in JSON."""
+    return {
+        f"parameters.{name}": json.dumps(value) if value is None or isinstance(value, list) else value
+        for name, value in parameters.items()
+    }
