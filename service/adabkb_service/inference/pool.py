@@ -151,7 +151,8 @@ class _WorkerProcess:
     @property
     def pid(self) -> int | None:
         """Of the process that runs now."""
-        return None if self._process is None else self._process.pid
+        process = self._process
+        return None if process is None else process.pid
 
     @property
     def is_away(self) -> bool:
@@ -184,44 +185,72 @@ class _WorkerProcess:
     def close(self) -> None:
         """Wait until a stopped process has ended, for some seconds."""
         self._supervisor.join(CLOSE_SECONDS)
-        if self._process is not None:
-            self._process.kill()
+        if (process := self._process) is not None:
+            process.kill()
 
     def _supervise(self) -> None:
         for run in itertools.count(1):
             started = time.monotonic()
-            self._run_one()
+            try:
+                self._run_one()
+            except Exception:  # no file descriptor, memory or thread was left; the next attempt may get them
+                logger.exception("a model process could not be started; trying again")
             if self._closed.is_set():
                 return
-            self._away_since = time.monotonic()
+            self._away_since = self._away_since or time.monotonic()
             logger.warning("a model process ended; another one restores its studies")
             self._lose(run)
             if self._closed.wait(max(RESTART_SECONDS - (time.monotonic() - started), 0.0)):
                 return
 
     def _run_one(self) -> None:
-        """Start a process, and receive from it until it ends."""
+        """Start a process, and receive from it until it ends.
+
+        Raises:
+            Exception: the system refused a file descriptor, a process or a thread. Nothing is left of the attempt.
+        """
         ours, theirs = _PROCESSES.Pipe()
         with ours:
-            try:
-                self._process = _start(theirs, *self._arguments)
-            except (OSError, EOFError):  # no memory for a process, or whoever forks them is gone
-                logger.exception("a model process could not be started")
-                return
-            self._heard = time.monotonic()
-            self._away_since = None
-            sending = threading.Thread(target=_send, args=(ours, self._outbox), daemon=True, name="models-send")
+            process = self._process = _start(theirs, *self._arguments)
+            sending = threading.Thread(target=self._send, args=(ours, process), daemon=True, name="models-send")
             receiving = threading.Thread(target=self._receive_all, args=(ours,), daemon=True, name="models-receive")
-            sending.start()
-            receiving.start()
-            while receiving.is_alive():
-                receiving.join(WATCH_SECONDS)
-                self._end_if_silent()
-            self._process.join(CLOSE_SECONDS if self._closed.is_set() else 0.0)  # it may be storing models
-            self._process.kill()
-            self._process.join()
-            self._outbox.put(None)
-            sending.join()
+            try:
+                sending.start()
+                receiving.start()
+                self._watch(receiving)
+                process.join(CLOSE_SECONDS if self._closed.is_set() else 0.0)  # it may be storing models
+            finally:
+                process.kill()
+                process.join()
+                self._process = None
+                self._outbox.put(None)
+                if sending.ident is not None:
+                    sending.join()
+
+    def _watch(self, receiving: threading.Thread) -> None:
+        """Return when the process ends; end it if it is silent for too long."""
+        self._heard = time.monotonic()
+        while receiving.is_alive():
+            receiving.join(WATCH_SECONDS)
+            if receiving.is_alive():  # a process that ends as soon as it starts remains away
+                self._away_since = None
+            if not self._receivers:
+                self._heard = time.monotonic()
+            elif time.monotonic() - self._heard > self._silent_seconds and self._process is not None:
+                self._process.kill()
+
+    def _send(self, pipe: Pipe, process: Any) -> None:
+        """Send what is in the outbox up to a None, at which the process ends; it may be gone already."""
+        outbox = self._outbox
+        try:
+            while (entry := outbox.get()) is not None:
+                pipe.send(entry)
+            pipe.send(None)
+        except OSError:
+            return
+        except Exception:
+            logger.exception("a message cannot be sent to a model process; another process replaces it")
+            process.kill()
 
     def _receive_all(self, pipe: Pipe) -> None:
         with suppress(EOFError, OSError):
@@ -240,7 +269,7 @@ class _WorkerProcess:
             if not getattr(reply, "behind", 0):
                 self._receivers.pop(number, None)
         if receive is not None:
-            receive(reply)
+            _tell(receive, reply)
 
     def _lose(self, run: int) -> None:
         """Tell everybody who waits that the process is gone; the next one gets a new outbox."""
@@ -249,13 +278,15 @@ class _WorkerProcess:
             self._outbox = queue.SimpleQueue()
             lost, self._receivers = self._receivers, {}
         for receive in lost.values():
-            receive(Lost(run))
+            _tell(receive, Lost(run))
 
-    def _end_if_silent(self) -> None:
-        if not self._receivers:
-            self._heard = time.monotonic()
-        elif time.monotonic() - self._heard > self._silent_seconds:
-            self._process.kill()
+
+def _tell(receive: Receive, reply: Reply) -> None:
+    """Give a reply to its receiver. An error of one receiver does not affect the others."""
+    try:
+        receive(reply)
+    except Exception:
+        logger.exception("a reply of a model process could not be handled")
 
 
 def _start(pipe: Pipe, *arguments: Any) -> Any:
@@ -271,11 +302,3 @@ def _work(pipe: Pipe, *arguments: Any) -> None:
     from adabkb_service.inference import worker  # noqa: PLC0415
 
     worker.main(pipe, *arguments)
-
-
-def _send(pipe: Pipe, outbox: queue.SimpleQueue[tuple[int, Message] | None]) -> None:
-    """Send what is in the outbox up to a None, at which the process ends; it may be gone already."""
-    with suppress(OSError):
-        while (entry := outbox.get()) is not None:
-            pipe.send(entry)
-        pipe.send(None)

@@ -1,0 +1,160 @@
+"""Whatever the system refuses while a model process starts: the server says that models are away, and recovers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import resource
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from adabkb_service.inference import pool as pools
+from adabkb_service.inference.messages import Answered, Ask, Lost, Reply
+from adabkb_service.operations.manage import create
+from adabkb_service.operations.service import Service
+from adabkb_service.storage.database import Database
+from tests.api.conftest import DEFINITION
+from tests.inference.test_pool import pool_on, post, process_of
+from tests.operations.conftest import ManualClock, definition
+from tests.operations.verbs import Ask as Asking
+from tests.operations.verbs import suggest
+from tests.processes import is_alive
+from tests.servers import server_process
+from tests.waiting import PATIENCE, wait_for
+
+DESCRIPTORS = 8
+"""More than the start of a model process needs."""
+ATTEMPT_SECONDS = 1.2
+"""In which the server tries to start a process at least once."""
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(stat.parent.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def model_process(server: int) -> int:
+    """The process that the server's fork server has forked."""
+    found: list[int] = []
+
+    def look() -> list[int]:
+        found[:] = [pid for child in children(server) for pid in children(child) if is_alive(pid)]
+        return found
+
+    wait_for(look)
+    return found[0]
+
+
+def allow_descriptors(pid: int, more: int) -> None:
+    """Let a process open so many more files than it has open."""
+    _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    used = set(map(int, os.listdir(f"/proc/{pid}/fd")))
+    limit = next(itertools.islice((number for number in itertools.count() if number not in used), more, None))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, most))
+
+
+def model_answers(api: httpx.Client) -> bool:
+    return api.post("/v1/studies/s/predict", json={"points": [{"x": 0.5, "n": 3}]}).status_code == 200
+
+
+def models_are_away(api: httpx.Client) -> bool:
+    answer = api.get("/readyz")
+    return answer.status_code == 503 and "/models" in [fault["pointer"] for fault in answer.json()["errors"]]
+
+
+def test_a_server_without_file_descriptors_is_not_ready_and_recovers(tmp_path: Path) -> None:
+    """A model process ends while no descriptor is left, and then one more is left with each attempt to replace it."""
+    with server_process(f"sqlite:///{tmp_path}/adabkb.db") as server, httpx.Client(timeout=60) as api:
+        api.base_url = httpx.URL(server.address)
+        pid = server.process.pid
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        wait_for(lambda: model_answers(api))
+        first = model_process(pid)
+        _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        allow_descriptors(pid, 0)
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: models_are_away(api))
+        for more in range(DESCRIPTORS):
+            allow_descriptors(pid, more)
+            time.sleep(ATTEMPT_SECONDS)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+        wait_for(lambda: api.get("/readyz").status_code == 200)
+        wait_for(lambda: model_answers(api))
+        assert model_process(pid) != first
+
+
+@pytest.mark.parametrize("name", ["models-send", "models-receive"])
+def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
+    name: str, other_sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, refused = threading.Thread.start, threading.Event()
+
+    def refuse(self: threading.Thread) -> None:
+        if self.name == name and not refused.is_set():
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        start(self)
+
+    started: list[Any] = []
+    begin = pools._start
+
+    def note(*given: Any) -> Any:
+        started.append(begin(*given))
+        return started[-1]
+
+    monkeypatch.setattr(pools, "_start", note)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pool_on(other_sqlite) as pool:
+        wait_for(refused.is_set)
+        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)
+        assert process_of(pool) == started[-1].pid
+        assert not any(is_alive(each.pid) for each in started[:-1])
+
+
+def test_a_process_that_ends_as_soon_as_it_starts_is_away(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again and again: that is no process."""
+    monkeypatch.setattr(pools, "RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(pools, "AWAY_SECONDS", 1.0)
+    monkeypatch.setattr(pools, "_work", os._exit)
+    with pool_on(other_sqlite) as pool:
+        wait_for(lambda: pool.load.away == 1)
+
+
+def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> None:
+    with pool_on(other_sqlite) as pool:
+        before = process_of(pool)
+
+        def fail(_: Reply) -> None:
+            raise ValueError("no")
+
+        pool.post(Ask("a", "", 0, "figures"), fail)
+        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered)
+        os.kill(before, signal.SIGSTOP)
+        pool.post(Ask("a", "", 0, "figures"), fail)
+        waiting = post(pool, Ask("s", "", 0, "figures"))
+        os.kill(before, signal.SIGKILL)
+        assert waiting.get(timeout=PATIENCE) == Lost(1)
+        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered)
+
+
+def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, clock: ManualClock) -> None:
+    database = Database(other_sqlite)
+    with pool_on(other_sqlite) as pool:
+        process_of(pool)
+        assert post(pool, Ask("s", "", 0, "figures", (lambda: 0,))).get(timeout=PATIENCE) == Lost(1)
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        assert suggest(beside, "s", Asking()).view.trials
+    database.close()
