@@ -2,7 +2,7 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 RUN python -m venv /opt/adabkb
-COPY pyproject.toml constraints.txt mkdocs.yml README.md ./
+COPY pyproject.toml hatch_build.py constraints.txt mkdocs.yml README.md ./
 COPY service service
 COPY client client
 COPY integrations integrations
@@ -19,13 +19,10 @@ COPY --from=build /opt/adabkb /opt/adabkb
 ENV PATH=/opt/adabkb/bin:$PATH \
     ADABKB_HOST=0.0.0.0 \
     ADABKB_PORT=8000 \
-    ADABKB_DATABASE=sqlite:////data/adabkb.db \
-    NUMBA_CACHE_DIR=/var/cache/adabkb
+    ADABKB_DATABASE=sqlite:////data/adabkb.db
 # A volume that is mounted on a folder of the image belongs to the folder's owner.
-RUN install -d -o adabkb $NUMBA_CACHE_DIR /backups
+RUN install -d -o adabkb /backups
 USER adabkb
-# Compiled for the processor that builds the image; on another kind the first start compiles once more, into the same folder.
-RUN python -m adabkb_service.engine.warm
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000

@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 SITE := service/adabkb_service/_site/index.html
+NATIVE := service/adabkb_service/engine/native
+LOOPS := $(NATIVE)/inner-loops.so
 PAGES := mkdocs.yml $(shell find docs deploy examples benchmarks/results client/adabkb_client -type f -not -path '*/__pycache__/*')
 export NO_MKDOCS_2_WARNING := 1
 PEERS := .venv/.peers
@@ -19,26 +21,28 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install serve demo docs check test lint attack audit bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
-install: $(STAMP) $(SITE)
+install: $(LOOPS) $(SITE)
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@echo "Installing into .venv (once; about three minutes) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,bench,dask,dev,hydra,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
-	@$(BIN)/python -m adabkb_service.engine.warm
 	@touch $@
 
-$(SITE): $(STAMP) $(PAGES)  # strictly: a link that leads nowhere is an error
+$(LOOPS): $(STAMP) hatch_build.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)  # the installation has built them once
+	@$(BIN)/python hatch_build.py
+
+$(SITE): $(LOOPS) $(PAGES)  # strictly: a link that leads nowhere is an error
 	@$(BIN)/mkdocs build --quiet
 
-docs: $(STAMP)  ## the documentation on http://127.0.0.1:8001, built anew with each change
+docs: $(LOOPS)  ## the documentation on http://127.0.0.1:8001, built anew with each change
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001 --watch client
 
-serve: $(STAMP) $(SITE)  ## the server on loopback, SQLite in adabkb.db
+serve: $(SITE)  ## the server on loopback, SQLite in adabkb.db
 	@$(BIN)/adabkb serve
 
-demo: $(STAMP) $(SITE)  ## server, client and two workers tune a real model (under 3 minutes)
+demo: $(SITE)  ## server, client and two workers tune a real model (under 3 minutes)
 	@$(BIN)/python examples/demo.py
 
 check: lint  ## what is fast: before each commit
@@ -47,13 +51,13 @@ check: lint  ## what is fast: before each commit
 test: lint  ## everything CI runs
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
-lint: $(STAMP) $(SITE)
+lint: $(SITE)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-attack: $(STAMP)  ## everything that an attacker tries, also what takes long (about ten minutes)
+attack: $(LOOPS)  ## everything that an attacker tries, also what takes long (about ten minutes)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py \
 		tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
 
@@ -65,7 +69,7 @@ audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (
 		"pip-audit asks the JSON API of PyPI itself, whatever index pip has; a proxy that only lets packages through answers 'not found' there." \
 		"make audit ADVISORIES=osv asks the API of OSV. Run it where one of the two can be reached." >&2; exit $$ended
 
-bench: $(STAMP)  ## speed of the engine; writes benchmarks/results/speed.json
+bench: $(LOOPS)  ## speed of the engine; writes benchmarks/results/speed.json
 	@$(BIN)/python -m benchmarks.speed
 
 bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, beside Optuna; writes benchmarks/results/scaling.json
@@ -89,16 +93,16 @@ bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what 
 	@$(BIN)/python -m benchmarks.service.neighbours
 	@$(BIN)/python -m benchmarks.service.sizing
 
-chaos: $(STAMP)  ## servers killed under 64 clients (hours); writes benchmarks/results/chaos.json
+chaos: $(LOOPS)  ## servers killed under 64 clients (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
 
-bench-paper: $(STAMP)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures
+bench-paper: $(LOOPS)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures
 	@$(BIN)/python -m benchmarks.paper run
 	@$(BIN)/python -m benchmarks.paper growth
 	@$(BIN)/python -m benchmarks.paper.explain
 	@$(BIN)/python -m benchmarks.paper figures
 
-$(PEERS): $(STAMP)
+$(PEERS): $(LOOPS)
 	@echo "Installing the peers into .venv (once; a few minutes) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	@touch $@
@@ -123,4 +127,4 @@ constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin
 
 clean:
-	@rm -rf service/adabkb_service/_site .venv .venv-audit .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf service/adabkb_service/_site $(NATIVE)/*.so .venv .venv-audit .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -24,7 +24,6 @@ from threadpoolctl import threadpool_limits
 from adabkb_service.engine.auto import policy as auto_module
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.record import Record, of
-from adabkb_service.engine.warm import warm
 from benchmarks.functions import Array
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.functions import FUNCTIONS
@@ -104,7 +103,6 @@ def cells_of(count: int) -> dict[str, str]:
 
 def measure_auto(count: int, steps: int) -> dict[str, Any]:
     """Rebuilding the study from its rows, then steps: refits and redrawn dictionaries included as they fall due."""
-    warm()
     rng = np.random.default_rng(SEED + 1)
     past, cells = record(count), cells_of(count)
     state = auto.start(SPACE, auto_module.Config(), SEED)

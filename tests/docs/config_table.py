@@ -29,9 +29,7 @@ CONSTANTS = "auto-constants"
 NOT_CONSTANTS = {
     *("tree.ROOT", "tree.LEAF", "tree.PRUNED"),  # marks
     *("surrogate.CHUNK", "state.CHUNK"),  # how much memory a loop takes
-    *("likelihood.INDEFINITE", "surrogate.PRIOR_VARIANCE", "surrogate.SMALLEST_DEVIATION"),  # no choices
-    *("surrogate.POSTERIOR", "additive.TABLES"),  # types
-    "additive.ROOT",  # of 5
+    "surrogate.PRIOR_VARIANCE",  # no choice
 }
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.engine.warm import warm
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Message, Reply, Spent
 from adabkb_service.inference.store import ModelStore
@@ -177,7 +176,6 @@ def main(
     sys.setswitchinterval(SWITCH_SECONDS)
     database = Database(database_url, lock_seconds=lock_seconds, connections=4)
     with threadpool_limits(blas_threads):
-        warm()
         worker = Worker(pipe, database, capacity)
         threading.Thread(target=worker.watch, daemon=True).start()
         worker.serve()

@@ -1,4 +1,4 @@
-"""The compiled inner loops once more, in plain numpy: what they are compared with."""
+"""The inner loops once more, in plain numpy: what they are compared with."""
 
 from __future__ import annotations
 

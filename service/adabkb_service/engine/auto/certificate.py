@@ -22,15 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
-from adabkb_service.engine.auto.additive import ROOT, along_axis
 from adabkb_service.engine.auto.checkpoint import Certificate
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.state import State
-from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
+from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import INFEASIBLE, LEAF, PRUNED, Box, Tree
-from adabkb_service.engine.compiled import compiled
 from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, flags, reals, routine, short_integers
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -47,6 +46,9 @@ AT_ONCE = 8
 """Cells that are opened at a time: their bounds are cheaper together."""
 CONTENDERS = 32
 """Best results among which the largest lower bound is looked for."""
+
+_upper_bounds = routine("upper_bounds", POINTER, NUMBER, NUMBER, COUNT, POINTER, POINTER, POINTER)
+_mark_descendants = routine("mark_descendants", COUNT, POINTER, POINTER)
 
 
 def certify(state: State) -> Certificate:
@@ -76,7 +78,7 @@ def pruned(state: State, found: Certificate) -> Tree:
         return tree
     out = np.zeros(tree.size, dtype=np.bool_)
     out[list(found.excluded)] = True
-    _spread_to_descendants(out, tree.parent)
+    _mark_descendants(tree.size, flags(out), short_integers(tree.parent))
     out[tree.find(state.problem.root, state.record.positions[found.incumbent])[0]] = False
     is_open = (tree.axis == LEAF) | (tree.axis == PRUNED)
     marks = np.where(is_open, np.where(out, PRUNED, LEAF), tree.axis).astype(np.int32)
@@ -131,38 +133,15 @@ def _beta(state: State, norm: float, effective_dimension: float) -> float:
 def _bounds(view: Surrogate, beta: float, norm: float, boxes: list[Box]) -> Array:
     """U of boxes, (k,), in model output units."""
     ends = [box.ends() for box in boxes]
-    return _upper_bounds(
-        view.posterior, beta, norm, np.array([low for low, _ in ends]), np.array([up for _, up in ends])
-    )
+    return bounds_between(view, beta, norm, np.array([low for low, _ in ends]), np.array([up for _, up in ends]))
 
 
-@compiled(f"f8[::1]({POSTERIOR}, f8, f8, f8[:,::1], f8[:,::1])")
-def _upper_bounds(posterior: Posterior, beta: float, norm: float, lows: Array, highs: Array) -> Array:
-    """From the middles of the ordered axes, and the first choices of the others."""
-    lengthscales, categorical = posterior[0], posterior[1]
-    share, shares, lengthscale, d = posterior[6][0], posterior[6][1], posterior[6][2], len(posterior[0])
-    centres, distances = lows.copy(), np.zeros(len(lows))
-    for box in range(len(lows)):
-        square, q, total = 0.0, 0.0, 0.0
-        for axis in range(d):
-            width = highs[box, axis] - lows[box, axis]
-            if not categorical[axis]:
-                centres[box, axis] = (lows[box, axis] + highs[box, axis]) / 2.0
-                square += (width / (2.0 * lengthscales[axis])) ** 2
-                alone = along_axis(ROOT * width / (2.0 * lengthscale))
-            elif width > 0.0:
-                q += 1.0 / lengthscales[axis]
-                alone = along_axis(ROOT / lengthscale)
-            else:
-                alone = 1.0
-            if share > 0.0:
-                total += shares[axis] * alone
-        r = math.sqrt(3.0 * square)
-        least = (1.0 + r) * math.exp(-r - q)  # k between the centre and the farthest corner
-        if share > 0.0:
-            least = (1.0 - share) * least + total
-        distances[box] = norm * math.sqrt(max(2.0 - 2.0 * least, 0.0))
-    return ucb(posterior, centres, beta) + distances
+def bounds_between(view: Surrogate, beta: float, norm: float, lows: Array, highs: Array) -> Array:
+    """U, (k,), of boxes with these ends, (k, d) each: from the middles of the ordered axes and the first choices of the
+    others."""
+    bounds = np.empty(len(lows))
+    _upper_bounds(view.native.address, beta, norm, len(lows), reals(lows), reals(highs), reals(bounds))
+    return bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +230,3 @@ def _branch_and_bound(
                 heapq.heappush(frontier, (-bound, cell, box))
     remaining = -frontier[0][0] if frontier else -math.inf
     return max(settled, remaining), excluded
-
-
-@compiled("void(b1[::1], i4[::1])")
-def _spread_to_descendants(marked: Bools, parent: Ints) -> None:
-    """Mark the cells below marked ones; parents come before their children."""
-    for cell in range(1, len(marked)):
-        marked[cell] |= marked[parent[cell]]

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from ctypes import byref, c_double
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import additive
 from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.cholesky import factorize, invert, solve
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, gram_and_radial, transposed
-from adabkb_service.engine.auto.surrogate import scaled_by
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE
 from adabkb_service.engine.auto.warp import LINEAR, POWERS
-from adabkb_service.engine.compiled import compiled, inlined
+from adabkb_service.engine.native.library import COUNT, POINTER, reals, routine
+from adabkb_service.engine.native.structures import Minimization, Priors, Results
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -48,7 +49,10 @@ SUFFICIENT = 1e-4
 """Share of the gain promised by the gradient that a step must have."""
 MIN_RESULTS = 4
 """Results before which nothing is learned."""
-INDEFINITE = 1e10
+
+_negative_log_posterior = routine("negative_log_posterior", POINTER, POINTER, COUNT, POINTER, POINTER, POINTER, POINTER)
+_minimize = routine("minimize", POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, POINTER)
+_MINIMIZATION = Minimization(EVALUATIONS, SMALL_GAIN, LONGEST_STEP, FLAT, SUFFICIENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +104,51 @@ class Evidence:
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, nu), with an additive part also its parameters, and its gradient, of the
         same length; huge where K is not definite."""
-        value, gradient, _ = _negative_log_posterior(parameters, *self._arrays)
+        value, gradient, _ = self._at(parameters)
         return value, gradient
 
     def variance(self, parameters: Array) -> float:
         """sigma_f^2 at these parameters."""
-        return _negative_log_posterior(parameters, *self._arrays)[2]
+        return self._at(parameters)[2]
+
+    def _at(self, parameters: Array) -> tuple[float, Array, float]:
+        value, variance, gradient = c_double(), c_double(), np.empty(len(parameters))
+        given, found = reals(parameters), reals(gradient)
+        _negative_log_posterior(*self._data, len(parameters), given, byref(value), found, byref(variance))
+        return value.value, gradient, variance.value
 
     def maximum(self, start: Array) -> tuple[float, Array, float]:
         """The objective's minimum near some parameters: its value, where it is, and sigma_f^2 there."""
-        return _minimized(start, *self._arrays)
+        value, variance, parameters = c_double(), c_double(), start.copy()
+        rules, at = byref(_MINIMIZATION), reals(parameters)
+        _minimize(*self._data, rules, len(parameters), at, byref(value), byref(variance))
+        return value.value, parameters, variance.value
 
     @property
-    def _arrays(self) -> tuple[Array, Array, Array, Bools, int]:
-        return self.positions, self.outputs, self.extra, self.categorical, self.together or self.positions.shape[1]
+    def _data(self) -> tuple[Any, Any]:
+        priors = Priors(
+            lengthscale=prior_centre(self.together or self.positions.shape[1]),
+            noise=NOISE_PRIOR[0],
+            noise_deviation=NOISE_PRIOR[1],
+            share_deviation=additive.SHARE_PRIOR,
+            reach=additive.LENGTHSCALE_PRIOR,
+            weight_deviation=additive.WEIGHT_PRIOR,
+            lengthscale_bounds=_logarithms(LENGTHSCALES),
+            noise_bounds=_logarithms(NOISES),
+            share_bounds=_logits(additive.SHARES),
+            largest_weight=additive.LARGEST_WEIGHT,
+            mean_variance=MEAN_VARIANCE,
+            smallest_variance=SMALLEST_VARIANCE,
+        )
+        return byref(priors), byref(Results(self.positions, self.outputs, self.extra, self.categorical))
+
+
+def _logarithms(bounds: tuple[float, float]) -> tuple[float, float]:
+    return math.log(bounds[0]), math.log(bounds[1])
+
+
+def _logits(bounds: tuple[float, float]) -> tuple[float, float]:
+    return math.log(bounds[0] / (1.0 - bounds[0])), math.log(bounds[1] / (1.0 - bounds[1]))
 
 
 def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparameters:
@@ -150,151 +185,3 @@ def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float,
     value, parameters, variance = min(found, key=lambda candidate: candidate[0])
     part = additive.of(parameters[d + 1 :]) if len(parameters) > d + 1 else None
     return value, Hyperparameters(np.exp(parameters[:d]), math.exp(parameters[d]), variance, part)
-
-
-@inlined
-def _objective(
-    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools, together: int
-) -> tuple[float, Array, float]:
-    """As ``Evidence.negative_log_posterior``, with sigma_f^2.
-
-    With G = (K^-1 - K^-1 z z' K^-1 / sigma_f^2) / 2 the gradient along a parameter is tr(G dK), and
-    dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis, times 1 - w. With S =
-    sum of w_k g_k, dK / dlogit w = (1 - w) (S - w k), dK / dlog a = dS / dlog a and dK / dt_k = w_k (g_k - S / w).
-    """
-    n, d = positions.shape
-    gradient = np.zeros(len(parameters))
-    lengthscales, noise = np.exp(parameters[:d]), math.exp(parameters[d])
-    scaled = scaled_by(lengthscales, categorical, positions)
-    points = transposed(scaled)
-    plain = additive.tabulated(np.empty(0), 1.0, points, lengthscales, categorical)
-    covariance, E = gram_and_radial(scaled, points, lengthscales, categorical, plain)
-    K = covariance.copy()
-    share, part = 0.0, parameters[d + 1 :]
-    if len(part):
-        tables = additive.tabulated(additive.shares_inlined(part), math.exp(part[1]), points, lengthscales, categorical)
-        share = tables[0]
-        additive.mix(tables, scaled, points, lengthscales, categorical, K.reshape(-1))
-        K += share * MEAN_VARIANCE
-    for i in range(n):
-        K[i, i] += noise + extra[i]
-    if not factorize(K):
-        return INDEFINITE, gradient, SMALLEST_VARIANCE
-    log_determinant = 0.0
-    for i in range(n):
-        log_determinant += 2.0 * math.log(K[i, i])
-    alpha = solve(K, outputs)
-    invert(K)
-    variance = np.dot(outputs, alpha) / n
-    fit_weight = 1.0 / variance if variance > SMALLEST_VARIANCE else 0.0
-    variance = max(variance, SMALLEST_VARIANCE)
-    for i in range(n):  # K becomes G, E becomes G E: from the upper triangle, to both
-        for j in range(i, n):
-            G = 0.5 * (K[i, j] - fit_weight * alpha[i] * alpha[j])
-            K[i, j] = G
-            E[i, j] *= G
-            E[j, i] = E[i, j]
-    weighted = np.dot(E, scaled)
-    trace = 0.0
-    for i in range(n):
-        trace += K[i, i]
-        row_sum = E[i].sum()
-        for axis in range(d):
-            gradient[axis] += 6.0 * scaled[i, axis] * (row_sum * scaled[i, axis] - weighted[i, axis])
-    for axis in range(d):
-        if categorical[axis]:
-            gradient[axis] = _weight_of_differing(K, covariance, positions[:, axis]) / lengthscales[axis]
-        gradient[axis] *= 1.0 - share
-    centre = math.log(0.5) + 0.5 * math.log(together / 3.0)
-    value = n * math.log(variance) + log_determinant
-    if share > 0.0:
-        values, changes = additive.traces(K, positions, categorical, math.exp(part[1]))
-        alone = np.dot(tables[1], values)
-        gradient[d + 1] = (1.0 - share) * (alone - share * additive.weighted(K, covariance - MEAN_VARIANCE))
-        gradient[d + 2] = np.dot(tables[1], changes)
-        gradient[d + 3 :] = tables[1] * (values - alone / share)
-        value += additive.away_from_prior(part, gradient[d + 1 :])
-    for axis in range(d):
-        value += (parameters[axis] - centre) ** 2
-        gradient[axis] += parameters[axis] - centre
-    from_noise = (parameters[d] - NOISE_PRIOR[0]) / NOISE_PRIOR[1]
-    gradient[d] = noise * trace + from_noise / NOISE_PRIOR[1]
-    return 0.5 * (value + from_noise * from_noise), gradient, variance
-
-
-@inlined
-def _weight_of_differing(G: Array, covariance: Array, choices: Array) -> float:
-    """sum of G k over the pairs of rows whose choices, (n,), differ; of G only the upper triangle counts."""
-    total = 0.0
-    for i in range(len(choices)):
-        for j in range(i + 1, len(choices)):
-            if choices[i] != choices[j]:
-                total += 2.0 * G[i, j] * (covariance[i, j] - MEAN_VARIANCE)
-    return total
-
-
-_DATA = "f8[:,::1], f8[::1], f8[::1], b1[::1], i8"
-
-
-@compiled(f"Tuple((f8, f8[::1], f8))(f8[::1], {_DATA})")
-def _negative_log_posterior(
-    parameters: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools, together: int
-) -> tuple[float, Array, float]:
-    return _objective(parameters, positions, outputs, extra, categorical, together)
-
-
-@compiled(f"Tuple((f8, f8[::1], f8))(f8[::1], {_DATA})")
-def _minimized(
-    start: Array, positions: Array, outputs: Array, extra: Array, categorical: Bools, together: int
-) -> tuple[float, Array, float]:
-    """BFGS within the bounds: variables that are held by a bound are left out of a step, others are stopped by it.
-
-    The inverse Hessian begins as the prior's; a step is halved or better until it gains.
-    """
-    D = len(start)
-    low, high = np.full(D, math.log(LENGTHSCALES[0])), np.full(D, math.log(LENGTHSCALES[1]))
-    d = positions.shape[1]
-    low[d], high[d] = math.log(NOISES[0]), math.log(NOISES[1])
-    if d + 1 < D:
-        additive.bound(low[d + 1 :], high[d + 1 :])
-    x = np.minimum(np.maximum(start, low), high)
-    value, gradient, variance = _objective(x, positions, outputs, extra, categorical, together)
-    H = np.eye(D)
-    evaluations, fresh = 1, True
-    while evaluations < EVALUATIONS:
-        held = ((x <= low) & (gradient > 0.0)) | ((x >= high) & (gradient < 0.0))
-        free = np.where(held, 0.0, gradient)
-        if np.abs(free).max() <= FLAT:
-            break
-        step = np.where(held, 0.0, -np.dot(H, free))
-        if fresh:
-            step /= max(1.0, math.sqrt(np.dot(step, step)))
-        step /= max(1.0, np.abs(step).max() / LONGEST_STEP)
-        moved, found, length = x, value, 1.0
-        while evaluations < EVALUATIONS:
-            moved = np.minimum(np.maximum(x + length * step, low), high)
-            slope = np.dot(gradient, moved - x)
-            found, found_gradient, found_variance = _objective(moved, positions, outputs, extra, categorical, together)
-            evaluations += 1
-            if found <= value + SUFFICIENT * slope:
-                break
-            curvature = found - value - slope
-            length *= min(0.5, max(0.1, -0.5 * slope / curvature)) if curvature > 0.0 else 0.1
-        if not found < value:
-            if fresh:
-                break
-            H, fresh = np.eye(D), True
-            continue
-        s, y = moved - x, found_gradient - gradient
-        gain = value - found
-        x, value, gradient, variance = moved, found, found_gradient, found_variance
-        if gain <= SMALL_GAIN:
-            break
-        sy = np.dot(s, y)
-        if sy > 1e-10 * np.dot(y, y):
-            if fresh:
-                H *= sy / np.dot(y, y)
-                fresh = False
-            Hy = np.dot(H, y)
-            H += (1.0 + np.dot(y, Hy) / sy) / sy * np.outer(s, s) - (np.outer(Hy, s) + np.outer(s, Hy)) / sy
-    return value, x, variance

@@ -8,6 +8,7 @@ that a cell that is evaluated has the same active axes in all of it, and is cut 
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import byref, c_int64
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.constrained import representative
-from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb
+from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Box, Cut, Tree, part_name
-from adabkb_service.engine.compiled import compiled
 from adabkb_service.engine.moves import Cells
+from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, integers, reals, routine
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -31,6 +32,9 @@ CUTS_PER_AXIS = 4
 """Cuts for one suggestion, at most; more only while the centroid is taken."""
 MOST_CELLS = 1_000_000
 """Of a tree; from then on the targets themselves are evaluated."""
+
+_move_towards = routine("move_towards", POINTER, NUMBER, POINTER, POINTER, NUMBER)
+_axis_to_cut = routine("axis_to_cut", POINTER, NUMBER, POINTER, POINTER, COUNT, POINTER, POINTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +79,15 @@ class UpperBound:
 
     def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
         """As ``Bound``."""
-        return _snapped(self.view.posterior, self.beta, target, centroid, floor)
+        found = target.copy()
+        _move_towards(self.view.native.address, self.beta, reals(found), reals(centroid), floor)
+        return found
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
         """As ``Bound``."""
-        return _axis_to_cut(self.view.posterior, self.beta, x, centroid, axes)
+        view, chosen = self.view.native.address, c_int64()
+        _axis_to_cut(view, self.beta, reals(x), reals(centroid), len(axes), integers(axes), byref(chosen))
+        return chosen.value
 
 
 def refine(
@@ -163,39 +171,3 @@ def _unsettled(x: Array, centroid: Array, box: Box, near: float = NEAR) -> Bools
     """(d,) axes along which the target is elsewhere than the centroid, and the cell can be cut."""
     found: Bools = (np.abs(x - centroid) > near * box.width()) & box.can_be_cut()
     return found
-
-
-@compiled(f"f8[::1]({POSTERIOR}, f8, f8[::1], f8[::1], f8)")
-def _snapped(posterior: Posterior, beta: float, target: Array, centroid: Array, floor: float) -> Array:
-    x = target.copy()
-    while True:
-        axes = np.flatnonzero(x != centroid)
-        count = len(axes)
-        if count == 0:
-            return x
-        single, together = np.empty((count, len(x))), np.empty((count, len(x)))
-        for i in range(count):
-            single[i] = x
-            single[i, axes[i]] = centroid[axes[i]]
-        order = np.argsort(-ucb(posterior, single, beta), kind="mergesort")  # stable
-        moved = x.copy()
-        for i in range(count):
-            axis = axes[order[i]]
-            moved[axis] = centroid[axis]
-            together[i] = moved
-        good = np.flatnonzero(ucb(posterior, together, beta) >= floor)
-        if len(good) == 0:
-            return x
-        x = together[good[-1]].copy()
-
-
-@compiled(f"i8({POSTERIOR}, f8, f8[::1], f8[::1], i8[::1])")
-def _axis_to_cut(posterior: Posterior, beta: float, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
-    count = len(axes)
-    mixed = np.empty((2 * count, len(x)))
-    for i in range(count):
-        mixed[i], mixed[count + i] = centroid, x
-        mixed[i, axes[i]], mixed[count + i, axes[i]] = x[axes[i]], centroid[axes[i]]
-    values = ucb(posterior, mixed, beta)
-    axis: int = axes[np.argmax(values[:count] - values[count:])]
-    return axis

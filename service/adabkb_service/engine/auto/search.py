@@ -7,8 +7,8 @@ every point is looked at; in a larger one also the neighbours of the best point.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from ctypes import byref
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,11 @@ from adabkb_service.engine.auto.constrained import feasible_candidates, feasible
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.outcomes import Constrained, View, favoured, objective_of
 from adabkb_service.engine.auto.scalarised import Scalarised
-from adabkb_service.engine.auto.surrogate import POSTERIOR, Posterior, Surrogate, ucb, ucb_and_gradient
+from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.candidates import distinct
-from adabkb_service.engine.compiled import compiled, inlined
 from adabkb_service.engine.feasible import Feasible
+from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, flags, reals, routine
+from adabkb_service.engine.native.structures import Ascent
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.slices import Slice
 
@@ -49,6 +50,10 @@ ATTEMPTS = 20
 """Attempts to find a free point, each among as many random ones."""
 LISTED_POINTS = 4096
 """Finite spaces up to this size are looked at as a whole."""
+
+_ascend = routine("ascend", POINTER, POINTER, COUNT, POINTER, NUMBER, POINTER)
+_ASCENT = Ascent(EVALUATIONS, SMALL_GAIN, FIRST_STEP, FAILURES)
+_axis_by_axis = routine("axis_by_axis", POINTER, POINTER, COUNT, POINTER, NUMBER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,21 +185,9 @@ def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:
     offsets = uniforms(*search.draw, search.domain.dimension)
     even = (np.arange(POSITIONS)[:, None] + offsets) / POSITIONS
     positions = search.within.put(search.domain.snap(even))
-    found: Array = _axis_by_axis(view.posterior, start, np.ascontiguousarray(positions.T), search.beta)
+    along, found = np.ascontiguousarray(positions.T), start.copy()
+    _axis_by_axis(view.native.address, reals(found), POSITIONS, reals(along), search.beta)
     return found[None]
-
-
-@compiled(f"f8[::1]({POSTERIOR}, f8[::1], f8[:,::1], f8)")
-def _axis_by_axis(posterior: Posterior, start: Array, positions: Array, beta: float) -> Array:
-    """With the positions to try along each axis, (d, p); ``start`` is the first row of those that are compared."""
-    d, p = positions.shape
-    rows = np.empty((p + 1, d))
-    rows[:] = start
-    for axis in range(d):
-        rows[1:, axis] = positions[axis]
-        rows[:] = rows[np.argmax(ucb(posterior, rows, beta))].copy()
-    best: Array = rows[0].copy()
-    return best
 
 
 def ascend(view: View, starts: Array, beta: float, free: Bools) -> Array:
@@ -206,58 +199,10 @@ def ascend(view: View, starts: Array, beta: float, free: Bools) -> Array:
     """
     free = np.broadcast_to(free, starts.shape)
     if isinstance(view, Surrogate):
-        return _ascend(view.posterior, starts, beta, free.copy())
+        ends, movable = starts.copy(), np.ascontiguousarray(free)
+        _ascend(view.native.address, byref(_ASCENT), len(ends), reals(ends), beta, flags(movable))
+        return ends
     return view.ascend(starts, beta, free)
-
-
-@compiled(f"f8[:,::1]({POSTERIOR}, f8[:,::1], f8, b1[:,::1])")
-def _ascend(posterior: Posterior, starts: Array, beta: float, free: Bools) -> Array:
-    reach = np.minimum(posterior[0], 1.0)
-    if posterior[6][0] > 0.0:
-        reach = np.where(posterior[1], reach, np.minimum(reach, posterior[6][2]))
-    x = starts.copy()
-    value, gradient = ucb_and_gradient(posterior, x, beta)
-    length, failures = np.full(len(x), FIRST_STEP), np.zeros(len(x), dtype=np.int64)
-    active = np.arange(len(x))
-    for _ in range(EVALUATIONS):
-        trial, moving = np.empty((len(active), x.shape[1])), np.zeros(len(active), dtype=np.bool_)
-        for i in range(len(active)):
-            moving[i] = _step(x[active[i]], gradient[active[i]] * free[active[i]], length[active[i]], reach, trial[i])
-        active, trial = active[moving], trial[moving]
-        if not len(active):
-            break
-        trial_value, trial_gradient = ucb_and_gradient(posterior, trial, beta)
-        going_on = np.zeros(len(active), dtype=np.bool_)
-        for i in range(len(active)):
-            start = active[i]
-            gain = trial_value[i] - value[start]
-            if gain > 0.0:
-                x[start], value[start], gradient[start] = trial[i], trial_value[i], trial_gradient[i]
-                length[start], failures[start] = length[start] * 1.6, 0
-                going_on[i] = gain >= SMALL_GAIN
-            else:
-                length[start], failures[start] = length[start] * 0.3, failures[start] + 1
-                going_on[i] = failures[start] < FAILURES
-        active = active[going_on]
-    return x
-
-
-@inlined
-def _step(x: Array, gradient: Array, length: float, reach: Array, trial: Array) -> bool:
-    """Where a step from x leads, into ``trial``; whether it leads anywhere. All arrays are (d,)."""
-    norm = 0.0
-    for axis in range(len(x)):
-        direction = gradient[axis] * reach[axis] * reach[axis]
-        if (x[axis] <= 0.0 and direction < 0.0) or (x[axis] >= 1.0 and direction > 0.0):
-            direction = 0.0
-        trial[axis] = direction
-        norm += (direction / reach[axis]) ** 2
-    norm = math.sqrt(norm)
-    if norm == 0.0:
-        return False
-    for axis in range(len(x)):
-        trial[axis] = min(max(x[axis] + length / norm * trial[axis], 0.0), 1.0)
-    return True
 
 
 def _best(points: Array, values: Array) -> Array:

@@ -15,7 +15,6 @@ exact posterior on top of a compressed past. Pending points do the same with the
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from adabkb_service.engine.auto.additive import TABLES, Tables, slopes
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel, add_to_diagonal, gram, gram_and_radial
-from adabkb_service.engine.compiled import compiled, inlined
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel, add_to_diagonal
+from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, reals, routine
+from adabkb_service.engine.native.structures import Posterior
 
 Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # k(x, x).
 PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
@@ -36,14 +34,11 @@ PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
 JITTER = 1e-9
 # Rows whose kernel columns are held at a time.
 CHUNK = 2048
-# Standard deviations below it count as this in the gradient.
-SMALLEST_DEVIATION = 1e-12
 
-Posterior = tuple[Array, Bools, Array, Array, Array, float, Tables]
-"""What the compiled functions take: lengthscales and categorical axes (d,), S transposed (d, m), weights (m,), factor
-(rows, m), sigma_f^2, the additive part."""
-POSTERIOR = f"Tuple((f8[::1], b1[::1], f8[:,::1], f8[::1], f8[:,::1], f8, {TABLES}))"
-"""Its type, for their signatures."""
+_mean = routine("mean", POINTER, COUNT, POINTER, POINTER)
+_mean_and_std = routine("mean_and_std", POINTER, COUNT, POINTER, POINTER, POINTER)
+_ucb = routine("ucb", POINTER, COUNT, POINTER, NUMBER, POINTER)
+_ucb_and_gradient = routine("ucb_and_gradient", POINTER, COUNT, POINTER, NUMBER, POINTER, POINTER)
 
 
 @dataclass(frozen=True)
@@ -61,28 +56,35 @@ class Surrogate:
     """(rows, m) W."""
 
     @cached_property
-    def posterior(self) -> Posterior:
-        """Its numbers, for compiled functions."""
-        kernel = self.kernel
+    def native(self) -> Posterior:
+        """Its numbers, for C functions."""
         points = np.ascontiguousarray(self.inducing.T)
-        tables = kernel.tables(points)
-        return kernel.lengthscales, kernel.categorical, points, self.weights, self.factor, self.variance, tables
+        return Posterior(self.kernel.native, points, self.weights, self.factor, self.variance)
 
     def mean(self, positions: Array) -> Array:
         """Of cube positions (k, d), shape (k,), in model output units."""
-        return _mean(self.posterior, positions)
+        mean = np.empty(len(positions))
+        _mean(self.native.address, len(positions), reals(positions), reals(mean))
+        return mean
 
     def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
         """Mean and standard deviation, (k,) each, of the objective (without noise) at cube positions (k, d)."""
-        return _mean_and_std(self.posterior, positions)
+        mean, deviation = np.empty(len(positions)), np.empty(len(positions))
+        _mean_and_std(self.native.address, len(positions), reals(positions), reals(mean), reals(deviation))
+        return mean, deviation
 
     def ucb(self, positions: Array, beta: float) -> Array:
         """f~ = mean + beta s at cube positions (k, d), shape (k,)."""
-        return _ucb(self.posterior, positions, beta)
+        values = np.empty(len(positions))
+        _ucb(self.native.address, len(positions), reals(positions), beta, reals(values))
+        return values
 
     def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
         """f~, (k,), and its gradient in the cube, (k, d): zero along categorical axes."""
-        return _ucb_and_gradient(self.posterior, positions, beta)
+        values, gradient = np.empty(len(positions)), np.empty(positions.shape)
+        native, count = self.native.address, len(positions)
+        _ucb_and_gradient(native, count, reals(positions), beta, reals(values), reals(gradient))
+        return values, gradient
 
     def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Surrogate:
         """Given more rows: cube positions (k, d), model outputs (k,) and noise ratios (k,).
@@ -103,104 +105,6 @@ class Surrogate:
         factor = np.zeros((len(self.factor) + len(C), len(weights)))
         factor[: len(self.factor), :old], factor[len(self.factor) :] = self.factor, born
         return Surrogate(self.kernel, self.variance, np.concatenate([self.inducing, scaled]), weights, factor)
-
-
-@compiled(f"f8[::1]({POSTERIOR}, f8[:,::1])")
-def _mean(posterior: Posterior, X: Array) -> Array:
-    lengthscales, categorical, points, weights, _, _, tables = posterior
-    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical, tables)
-    mean: Array = np.dot(K, weights)
-    return mean
-
-
-@compiled(f"UniTuple(f8[::1], 2)({POSTERIOR}, f8[:,::1])")
-def _mean_and_std(posterior: Posterior, X: Array) -> tuple[Array, Array]:
-    return mean_and_std(posterior, X)
-
-
-@compiled(f"f8[::1]({POSTERIOR}, f8[:,::1], f8)")
-def _ucb(posterior: Posterior, X: Array, beta: float) -> Array:
-    return ucb(posterior, X, beta)
-
-
-@compiled(f"Tuple((f8[::1], f8[:,::1]))({POSTERIOR}, f8[:,::1], f8)")
-def _ucb_and_gradient(posterior: Posterior, X: Array, beta: float) -> tuple[Array, Array]:
-    return ucb_and_gradient(posterior, X, beta)
-
-
-@inlined
-def mean_and_std(posterior: Posterior, X: Array) -> tuple[Array, Array]:
-    """As ``Surrogate.mean_and_std``."""
-    lengthscales, categorical, points, weights, factor, variance, tables = posterior
-    K = gram(scaled_by(lengthscales, categorical, X), points, lengthscales, categorical, tables)
-    return np.dot(K, weights), deviations(np.dot(K, factor.T), variance)
-
-
-@inlined
-def ucb(posterior: Posterior, X: Array, beta: float) -> Array:
-    """As ``Surrogate.ucb``."""
-    mean, deviation = mean_and_std(posterior, X)
-    for i in range(len(mean)):
-        mean[i] += beta * deviation[i]
-    return mean
-
-
-@inlined
-def ucb_and_gradient(posterior: Posterior, X: Array, beta: float) -> tuple[Array, Array]:
-    """As ``Surrogate.ucb_and_gradient``: d s / d k = -sigma_f^2 W'W k / s, and dk / dx is ``gram_and_radial``'s, with
-    that of the additive part."""
-    lengthscales, categorical, points, weights, factor, variance, tables = posterior
-    scaled = scaled_by(lengthscales, categorical, X)
-    K, E = gram_and_radial(scaled, points, lengthscales, categorical, tables)
-    V = np.dot(K, factor.T)
-    deviation = deviations(V, variance)
-    values, pulled = np.dot(K, weights), np.dot(V, factor)
-    sums, added = np.zeros(len(X)), np.zeros(X.shape)
-    for i in range(len(X)):
-        values[i] += beta * deviation[i]
-        pull = beta * variance / max(deviation[i], SMALLEST_DEVIATION)
-        row, pulls = E[i], pulled[i]
-        for j in range(len(weights)):
-            pulls[j] = weights[j] - pull * pulls[j]
-            row[j] *= pulls[j]
-        sums[i] = row.sum()
-        if tables[0] > 0.0:
-            added[i] = slopes(tables, scaled[i], points, lengthscales, categorical, pulls)
-    gradient = np.dot(E, points.T)
-    for i in range(len(X)):
-        for axis in range(len(lengthscales)):
-            slope = -3.0 * (scaled[i, axis] * sums[i] - gradient[i, axis]) / lengthscales[axis]
-            gradient[i, axis] = 0.0 if categorical[axis] else slope + added[i, axis]
-    return values, gradient
-
-
-@inlined
-def scaled_by(lengthscales: Array, categorical: Bools, X: Array) -> Array:
-    """As ``Kernel.scaled``."""
-    scaled = np.empty(X.shape)
-    for i in range(X.shape[0]):
-        for axis in range(X.shape[1]):
-            scaled[i, axis] = X[i, axis] if categorical[axis] else X[i, axis] / lengthscales[axis]
-    return scaled
-
-
-@inlined
-def deviations(V: Array, variance: float) -> Array:
-    """sigma_f sqrt(k(x, x) - |V_x|^2), (n,); V: (n, rows). Four sums at a time, as one would wait for itself."""
-    n, m = V.shape
-    deviation = np.empty(n)
-    for i in range(n):
-        row = V[i]
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for j in range(0, m - 3, 4):
-            s0 += row[j] * row[j]
-            s1 += row[j + 1] * row[j + 1]
-            s2 += row[j + 2] * row[j + 2]
-            s3 += row[j + 3] * row[j + 3]
-        for j in range(m - m % 4, m):
-            s0 += row[j] * row[j]
-        deviation[i] = math.sqrt(variance * max(PRIOR_VARIANCE - (s0 + s1 + s2 + s3), 0.0))
-    return deviation
 
 
 def empty(kernel: Kernel, variance: float) -> Surrogate:

@@ -18,7 +18,6 @@ from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
-from adabkb_service.engine.compiled import compiled
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
@@ -67,25 +66,15 @@ def learn(problem: Problem, record: Record, rows: Ints) -> ThinnedModel | None:
 def _apart(record: Record, rows: Ints, categorical: Bools) -> Ints:
     """Of some rows, ascending, the best of each neighbourhood: the best first, each keeps others at a distance."""
     order = rows[np.argsort(-record.values[rows], kind="stable")]
-    chosen = _far_from_better(record.positions[order], categorical, APART * np.sqrt(len(categorical)))
+    chosen = far_from_better(record.positions[order], categorical, APART * np.sqrt(len(categorical)))
     return np.sort(order[chosen])
 
 
-@compiled("b1[::1](f8[:,::1], b1[::1], f8)")
-def _far_from_better(positions: Array, categorical: Bools, radius: float) -> Bools:
+def far_from_better(positions: Array, categorical: Bools, radius: float) -> Bools:
     """Which positions, (k, d), best first, are no neighbours of any that was chosen before."""
     chosen = np.zeros(len(positions), dtype=np.bool_)
-    for row in range(len(positions)):
-        chosen[row] = True
-        for other in range(row):
-            if chosen[other]:
-                square = 0.0
-                for axis in range(len(categorical)):
-                    away = positions[other, axis] - positions[row, axis]
-                    if categorical[axis] and away != 0.0:
-                        away = 1.0
-                    square += away * away
-                if square < radius * radius:
-                    chosen[row] = False
-                    break
+    for row, position in enumerate(positions):
+        away = positions[:row][chosen[:row]] - position
+        away[:, categorical] = away[:, categorical] != 0.0
+        chosen[row] = not (np.square(away).sum(axis=1) < radius * radius).any()
     return chosen

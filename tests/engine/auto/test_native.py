@@ -1,4 +1,4 @@
-"""The compiled inner loops give what their plain numpy forms give, up to rounding."""
+"""The inner loops in C give what their plain numpy forms give, up to rounding."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISES, Evidence
 from adabkb_service.engine.auto.search import ascend
 from adabkb_service.engine.auto.surrogate import Surrogate, compressed, empty, exact
 from adabkb_service.engine.axes import ChoiceAxis
+from adabkb_service.engine.native.library import (
+    AVX2,
+    COUNT,
+    EVERY_PROCESSOR,
+    NUMBER,
+    POINTER,
+    opened,
+    reals,
+    routine,
+)
 from adabkb_service.engine.space import Space
 from tests.engine.auto import reference
 from tests.engine.auto.strategies import MIXED
@@ -143,7 +153,7 @@ def test_one_result_per_neighbourhood(space: Space) -> None:
     """Of 200 positions, for three radii."""
     X, categorical = points(space, 200, 10), Domain(space).categorical
     for radius in (0.01, 0.2, 0.6):
-        found = thinned._far_from_better(X, categorical, radius)
+        found = thinned.far_from_better(X, categorical, radius)
         assert found.tolist() == reference.best_of_each_neighbourhood(X, categorical, radius).tolist()
 
 
@@ -151,13 +161,57 @@ def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
     """f~ at the middle plus norm times the kernel's distance to the farthest corner, box by box."""
     first, second = points(space, 20, 11), points(space, 20, 12)
     lows, highs, kernel = np.minimum(first, second), np.maximum(first, second), view.kernel
-    found = certificate._upper_bounds(view.posterior, 1.5, 2.0, lows, highs)
+    found = certificate.bounds_between(view, 1.5, 2.0, lows, highs)
     for low, high, bound in zip(lows, highs, found, strict=True):
         centre = np.where(kernel.categorical, low, (low + high) / 2)
         corner = kernel.scaled(np.array([centre, high]))
         k = reference.full_kernel(kernel, corner[:1], corner[1:])[0, 0]
         distance = math.sqrt(max(2.0 - 2.0 * k, 0.0))
         assert bound == pytest.approx(reference.ucb(view, centre[None], 1.5)[0] + 2.0 * distance, rel=1e-7)
+
+
+FORMS = [EVERY_PROCESSOR, *([AVX2] if AVX2.exists() and opened(EVERY_PROCESSOR).has_avx2() else [])]
+
+
+def test_all_forms_of_the_library_compute_the_same_bits(view: Surrogate, space: Space) -> None:
+    """Bounds with gradients, and the likelihood, which between them run every loop that is vectorized."""
+    at, found = points(space, 50, 13), set()
+    for form in FORMS:
+        library, values, gradient = opened(form), np.empty(50), np.empty(at.shape)
+        ucb = routine("ucb_and_gradient", POINTER, COUNT, POINTER, NUMBER, POINTER, POINTER, library=library)
+        ucb(view.native.address, 50, reals(at), 1.5, reals(values), reals(gradient))
+        found.add((values.tobytes(), gradient.tobytes()))
+    assert len(found) == 1
+
+
+def test_an_array_of_another_kind_is_refused() -> None:
+    """C would read other numbers than were meant."""
+    for wrong in (np.zeros(4, dtype=np.float32), np.zeros((4, 4))[:, 0]):
+        with pytest.raises(TypeError, match="contiguous array of float64"):
+            reals(wrong)  # type: ignore[arg-type]
+
+
+NO_MEMORY = """
+import resource
+import numpy as np
+from tests.engine.auto.test_native import empty, points, Kernel, Domain, SPACES
+space = SPACES["6-d"]
+view = empty(Kernel(np.ones(6), Domain(space).categorical), 1.0).condition(points(space, 200, 1), None, np.ones(200))
+at, values = points(space, 200_000, 2), view.native.address
+used = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_DATA, (used + 2**26, used + 2**26))
+try:
+    view.ucb(at, 1.0)
+except MemoryError:
+    print("MemoryError")
+print(view.ucb(at[:10], 1.0).shape)
+"""
+
+
+def test_without_memory_a_call_raises_and_the_next_one_works() -> None:
+    """A process that may have 64 MB more needs 320 MB for a matrix of 200,000 rows."""
+    done = subprocess.run([sys.executable, "-c", NO_MEMORY], capture_output=True, text=True, check=True)
+    assert done.stdout == "MemoryError\n(10,)\n"
 
 
 RUN = """

@@ -1,0 +1,52 @@
+/* The bounds of auto/certificate.py over cells. */
+#include <math.h>
+
+#include "posterior.h"
+
+/* U = f~(c) + F d_k(reach) of boxes between lows and highs, (n, d) each; c is the middle of the ordered axes, and the first
+ * choice of the others. */
+EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double norm, int64_t n, const double *lows,
+                                 const double *highs, double *bounds)
+{
+    const Kernel *kernel = &posterior->kernel;
+    double share = posterior->inducing.share;
+    int64_t d = kernel->d;
+    BEGIN(workspace)
+    double *centres = reals(&workspace, n * d), *distances = reals(&workspace, n);
+    for (int64_t box = 0; box < n; box++) {
+        double square = 0.0, q = 0.0, total = 0.0;
+        for (int64_t axis = 0; axis < d; axis++) {
+            double low = lows[box * d + axis], high = highs[box * d + axis], width = high - low, alone = 1.0;
+            centres[box * d + axis] = low;
+            if (!kernel->categorical[axis]) {
+                double half = width / (2.0 * kernel->lengthscales[axis]);
+                centres[box * d + axis] = (low + high) / 2.0;
+                square += half * half;
+                alone = along_axis(ROOT_5 * width / (2.0 * kernel->reach));
+            } else if (width > 0.0) {
+                q += 1.0 / kernel->lengthscales[axis];
+                alone = along_axis(ROOT_5 / kernel->reach);
+            }
+            if (share > 0.0)
+                total += kernel->shares[axis] * alone;
+        }
+        double r = sqrt(3.0 * square);
+        double least = (1.0 + r) * exp(-r - q); /* k between the centre and the farthest corner */
+        if (share > 0.0)
+            least = (1.0 - share) * least + total;
+        double apart = 2.0 - 2.0 * least;
+        distances[box] = norm * sqrt(apart > 0.0 ? apart : 0.0);
+    }
+    ucb(&workspace, posterior, centres, n, beta, bounds);
+    for (int64_t box = 0; box < n; box++)
+        bounds[box] += distances[box];
+    END(workspace)
+}
+
+/* Marks the cells below marked ones, (n,) each; parents come before their children. */
+EXPORTED int adabkb_mark_descendants(int64_t n, uint8_t *marked, const int32_t *parents)
+{
+    for (int64_t cell = 1; cell < n; cell++)
+        marked[cell] |= marked[parents[cell]];
+    return DONE;
+}

@@ -1,0 +1,247 @@
+#include "kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "linalg.h"
+
+#define BLOCK 4096 /* entries of the matrix that are computed at a time: what the nearest cache holds */
+
+static double smaller(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+/* exp(x) in place, of n values up to 0: to 2 units in the last place, and about 1e-308 below -708.
+ *
+ * x = k ln 2 + r with |r| <= ln(2) / 2 gives 2^k times the Taylor polynomial of exp(r). Loops without branches and calls
+ * become vector instructions.
+ */
+static void exponentials(double *restrict x, double *restrict scratch, int64_t n)
+{
+    const double shift = 1.5 * 4503599627370496.0; /* adding it rounds to an integer, which the last bits then hold */
+    const double ln2_high = 6.93147180369123816490e-01, ln2_low = 1.90821492927058770002e-10;
+    const double log2_e = 1.0 / 0.693147180559945309417232121458176568;
+    for (int64_t j = 0; j < n; j++) {
+        x[j] = x[j] > -708.0 ? x[j] : -708.0;
+        scratch[j] = x[j] * log2_e + shift;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        double k = scratch[j] - shift;
+        double r = (x[j] - k * ln2_high) - k * ln2_low;
+        double p = 1.0 / 6227020800.0;
+        p = p * r + 1.0 / 479001600.0;
+        p = p * r + 1.0 / 39916800.0;
+        p = p * r + 1.0 / 3628800.0;
+        p = p * r + 1.0 / 362880.0;
+        p = p * r + 1.0 / 40320.0;
+        p = p * r + 1.0 / 5040.0;
+        p = p * r + 1.0 / 720.0;
+        p = p * r + 1.0 / 120.0;
+        p = p * r + 1.0 / 24.0;
+        p = p * r + 1.0 / 6.0;
+        p = p * r + 0.5;
+        p = p * r + 1.0;
+        x[j] = p * r + 1.0;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        uint64_t bits;
+        memcpy(&bits, &scratch[j], sizeof bits);
+        bits = (bits + 1023) << 52; /* 2^k: the exponent's bias, and the width of the mantissa */
+        memcpy(&scratch[j], &bits, sizeof bits);
+    }
+    for (int64_t j = 0; j < n; j++)
+        x[j] *= scratch[j];
+}
+
+/* k and E = exp(-r - q) between X, (n, d), and Y, (d, m), into arrays of n m values. */
+static void radial(const Kernel *kernel, const double *X, int64_t n, const double *Y, int64_t m, double *restrict k,
+                   double *restrict E, double *restrict scratch)
+{
+    int64_t d = kernel->d, size = n * m;
+    memset(k, 0, (size_t)size * sizeof(double));
+    memset(E, 0, (size_t)size * sizeof(double));
+    for (int64_t axis = 0; axis < d; axis++) {
+        const double *others = Y + axis * m;
+        for (int64_t i = 0; i < n; i++) {
+            double here = X[i * d + axis];
+            double *restrict row = k + i * m, *restrict e = E + i * m;
+            if (kernel->categorical[axis]) {
+                double less = 1.0 / kernel->lengthscales[axis];
+                for (int64_t j = 0; j < m; j++)
+                    e[j] = others[j] != here ? e[j] - less : e[j];
+            } else {
+                for (int64_t j = 0; j < m; j++) {
+                    double away = here - others[j];
+                    row[j] += away * away;
+                }
+            }
+        }
+    }
+    for (int64_t j = 0; j < size; j++)
+        k[j] = sqrt(3.0 * k[j]);
+    for (int64_t j = 0; j < size; j++)
+        E[j] -= k[j];
+    exponentials(E, scratch, size);
+    for (int64_t j = 0; j < size; j++)
+        k[j] = (1.0 + k[j]) * E[j];
+}
+
+void scale(const Kernel *kernel, const double *X, int64_t n, double *scaled)
+{
+    int64_t d = kernel->d;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t axis = 0; axis < d; axis++) {
+            double x = X[i * d + axis];
+            scaled[i * d + axis] = kernel->categorical[axis] ? x : x / kernel->lengthscales[axis];
+        }
+}
+
+void tabulate(const Kernel *kernel, Points *points)
+{
+    int64_t d = kernel->d, m = points->m;
+    points->share = 0.0;
+    if (kernel->shares == NULL)
+        return;
+    for (int64_t axis = 0; axis < d; axis++) {
+        double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach;
+        points->share += kernel->shares[axis];
+        for (int64_t j = axis * m; j < (axis + 1) * m; j++) {
+            points->rising[j] = kernel->categorical[axis] ? 1.0 : exp(rate * points->X[j]);
+            points->falling[j] = 1.0 / points->rising[j];
+        }
+    }
+}
+
+Points tabulated(Workspace *workspace, const Kernel *kernel, const double *X, int64_t m)
+{
+    Points points = {.m = m, .X = X};
+    if (kernel->shares != NULL) {
+        points.rising = reals(workspace, kernel->d * m);
+        points.falling = reals(workspace, kernel->d * m);
+    }
+    tabulate(kernel, &points);
+    return points;
+}
+
+void gram(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *K)
+{
+    int64_t m = points->m, rows = m > 1 ? BLOCK / m : BLOCK;
+    rows = rows < 1 ? 1 : rows > n ? n : rows;
+    Block *mark = workspace->last;
+    double *E = reals(workspace, rows * m), *scratch = reals(workspace, rows * m);
+    for (int64_t first = 0; first < n; first += rows) {
+        int64_t count = n - first < rows ? n - first : rows;
+        double *k = K + first * m;
+        radial(kernel, X + first * kernel->d, count, points->X, m, k, E, scratch);
+        if (points->share > 0.0)
+            mix(workspace, kernel, X + first * kernel->d, count, points, k);
+        for (int64_t j = 0; j < count * m; j++)
+            k[j] += kernel->mean_variance;
+    }
+    release(workspace, mark);
+}
+
+void gram_and_radial(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *K,
+                     double *E)
+{
+    int64_t size = n * points->m;
+    Block *mark = workspace->last;
+    radial(kernel, X, n, points->X, points->m, K, E, reals(workspace, size));
+    if (points->share > 0.0) {
+        for (int64_t j = 0; j < size; j++)
+            E[j] *= 1.0 - points->share;
+        mix(workspace, kernel, X, n, points, K);
+    }
+    for (int64_t j = 0; j < size; j++)
+        K[j] += kernel->mean_variance;
+    release(workspace, mark);
+}
+
+double along_axis(double r)
+{
+    return (1.0 + r + r * r / 3.0) * exp(-r);
+}
+
+/* column = w_k g between one coordinate and those of the points. */
+static void along_choices(double here, const double *others, int64_t m, double reach, double share, double *column)
+{
+    double differing = share * along_axis(ROOT_5 / reach);
+    for (int64_t j = 0; j < m; j++)
+        column[j] = others[j] == here ? share : differing;
+}
+
+/* The same along an ordered axis. */
+static void along_ordered(double u, double rate, const double *others, const double *rising, const double *falling, int64_t m,
+                          double share, double *restrict column)
+{
+    double up = exp(u), down = exp(-u);
+    for (int64_t j = 0; j < m; j++) {
+        double r = fabs(u - rate * others[j]);
+        column[j] = share * (1.0 + r + r * r / 3.0) * smaller(up * falling[j], down * rising[j]);
+    }
+}
+
+void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k)
+{
+    int64_t d = kernel->d, m = points->m;
+    Block *mark = workspace->last;
+    double *column = reals(workspace, m);
+    for (int64_t j = 0; j < n * m; j++)
+        k[j] *= 1.0 - points->share;
+    for (int64_t axis = 0; axis < d; axis++) {
+        double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach, share = kernel->shares[axis];
+        const double *others = points->X + axis * m;
+        for (int64_t i = 0; i < n; i++) {
+            double here = X[i * d + axis];
+            double *restrict row = k + i * m;
+            if (i == 0 || here != X[(i - 1) * d + axis]) { /* neighbouring rows often have the same coordinate */
+                if (kernel->categorical[axis])
+                    along_choices(here, others, m, kernel->reach, share, column);
+                else
+                    along_ordered(rate * here, rate, others, points->rising + axis * m, points->falling + axis * m, m, share,
+                                  column);
+            }
+            for (int64_t j = 0; j < m; j++)
+                row[j] += column[j];
+        }
+    }
+    release(workspace, mark);
+}
+
+void additive_slopes(Workspace *workspace, const Kernel *kernel, const double *x, const Points *points, const double *pulls,
+                     double *gradient)
+{
+    int64_t m = points->m;
+    Block *mark = workspace->last;
+    double *restrict column = reals(workspace, m);
+    for (int64_t axis = 0; axis < kernel->d; axis++) {
+        gradient[axis] = 0.0;
+        if (kernel->categorical[axis])
+            continue;
+        double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach, u = rate * x[axis];
+        double up = exp(u), down = exp(-u);
+        const double *others = points->X + axis * m, *rising = points->rising + axis * m,
+                     *falling = points->falling + axis * m;
+        for (int64_t j = 0; j < m; j++) {
+            double r = u - rate * others[j];
+            column[j] = r * (1.0 + fabs(r)) * smaller(up * falling[j], down * rising[j]);
+        }
+        gradient[axis] = -kernel->shares[axis] * ROOT_5 / (3.0 * kernel->reach) * dot(m, pulls, column);
+    }
+    release(workspace, mark);
+}
+
+EXPORTED int adabkb_gram(const Kernel *kernel, int64_t n, const double *X, int64_t m, const double *Y, double *K)
+{
+    BEGIN(workspace)
+    Points points = tabulated(&workspace, kernel, Y, m);
+    gram(&workspace, kernel, X, n, &points, K);
+    END(workspace)
+}
+
+EXPORTED int adabkb_tabulate(const Kernel *kernel, Points *points)
+{
+    tabulate(kernel, points);
+    return DONE;
+}

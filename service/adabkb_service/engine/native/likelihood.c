@@ -1,0 +1,385 @@
+/* The objective of auto/likelihood.py, whose minimum has the learned hyperparameters, and its minimisation.
+ *
+ * Parameters are log l_1 .. log l_d and log nu, and with an additive part also logit w, log a and t_1 .. t_d, where
+ * w_k = w exp(t_k) / sum of exp(t_j).
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "kernel.h"
+#include "linalg.h"
+
+#define INDEFINITE 1e10 /* the objective where K is not definite */
+
+/* As Priors of structures.py. */
+typedef struct {
+    double lengthscale;                              /* mean of log l, whose deviation is 1 */
+    double noise, noise_deviation;                   /* of log nu */
+    double share_deviation;                          /* of logit w, around 0 */
+    double reach;                                    /* mean of log a, whose deviation is 1 */
+    double weight_deviation;                         /* of t_k, around 0 */
+    double lengthscale_bounds[2], noise_bounds[2];   /* of the logarithms; those of lengthscales hold for a, too */
+    double share_bounds[2];                          /* of logit w */
+    double largest_weight;                           /* of |t_k| */
+    double mean_variance;                            /* of the constant mean, which is a part of the kernel */
+    double smallest_variance;                        /* sigma_f^2 is at least this */
+} Priors;
+
+/* As Minimization of structures.py. */
+typedef struct {
+    int64_t evaluations; /* of the objective, at most */
+    double small_gain;   /* in a step: a smaller gain ends the search */
+    double longest_step; /* along any parameter */
+    double flat;         /* largest component of a gradient that counts as 0 */
+    double sufficient;   /* share of the gain promised by the gradient that a step must have */
+} Minimization;
+
+/* As Results of structures.py. */
+typedef struct {
+    int64_t n, d;
+    const double *positions;    /* (n, d), in the cube */
+    const double *outputs;      /* (n,) */
+    const double *extra;        /* (n,) known noise ratios */
+    const uint8_t *categorical; /* (d,) */
+} Results;
+
+static double square(double x)
+{
+    return x * x;
+}
+
+static double clipped(double x, double low, double high)
+{
+    x = x > low ? x : low;
+    return x < high ? x : high;
+}
+
+static void transpose(const double *X, int64_t n, int64_t d, double *transposed)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t axis = 0; axis < d; axis++)
+            transposed[axis * n + i] = X[i * d + axis];
+}
+
+/* w_k, (d,), of (logit w, log a, t). */
+static void shares_of(const double *part, int64_t d, double *shares)
+{
+    double sum = 0.0, share = 1.0 + exp(-part[0]);
+    for (int64_t axis = 0; axis < d; axis++) {
+        shares[axis] = exp(part[2 + axis]);
+        sum += shares[axis];
+    }
+    for (int64_t axis = 0; axis < d; axis++)
+        shares[axis] = shares[axis] / sum / share;
+}
+
+/* sum of G k over the pairs of rows whose choices along an axis differ; of G only the upper triangle counts. */
+static double weight_of_differing(const double *G, const double *k, const Results *results, int64_t axis)
+{
+    int64_t n = results->n, d = results->d;
+    double total = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            if (results->positions[i * d + axis] != results->positions[j * d + axis])
+                total += 2.0 * G[i * n + j] * k[i * n + j];
+    return total;
+}
+
+/* tr(G k) of symmetric matrices, (n, n); of both only the upper triangle counts. */
+static double weighted(const double *G, const double *k, int64_t n)
+{
+    double total = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *g = G + i * n + i, *row = k + i * n + i;
+        total += g[0] * row[0] + 2.0 * dot(n - i - 1, g + 1, row + 1);
+    }
+    return total;
+}
+
+/* tr(G g_k) and tr(G dg_k / dlog a), (d,) each, with the matrix g_k of the results along each axis. Of the symmetric G,
+ * (n, n), only the upper triangle counts; dg / dlog a = r^2 (1 + r) exp(-r) / 3. */
+static void traces(Workspace *workspace, const double *G, const Results *results, double reach, double *values,
+                   double *changes)
+{
+    int64_t n = results->n, d = results->d;
+    Block *mark = workspace->last;
+    double *u = reals(workspace, n), *rising = reals(workspace, n), *falling = reals(workspace, n);
+    double *restrict g = reals(workspace, n), *restrict change = reals(workspace, n);
+    double r_differing = ROOT_5 / reach, differing = along_axis(r_differing);
+    double changing = square(r_differing) * (1.0 + r_differing) * exp(-r_differing) / 3.0;
+    for (int64_t axis = 0; axis < d; axis++) {
+        values[axis] = changes[axis] = 0.0;
+        for (int64_t j = 0; j < n; j++) {
+            u[j] = results->positions[j * d + axis] * ROOT_5 / reach;
+            rising[j] = exp(u[j]);
+            falling[j] = 1.0 / rising[j];
+        }
+        for (int64_t i = 0; i < n; i++) {
+            const double *row = G + i * n;
+            if (results->categorical[axis]) {
+                for (int64_t j = i; j < n; j++) {
+                    g[j] = u[j] == u[i] ? 1.0 : differing;
+                    change[j] = u[j] == u[i] ? 0.0 : changing;
+                }
+            } else {
+                double up = rising[i], down = falling[i];
+                for (int64_t j = i; j < n; j++) {
+                    double r = fabs(u[i] - u[j]), left = up * falling[j], right = down * rising[j];
+                    double e = left < right ? left : right;
+                    g[j] = (1.0 + r + r * r / 3.0) * e;
+                    change[j] = r * r * (1.0 + r) / 3.0 * e;
+                }
+            }
+            values[axis] += 2.0 * dot(n - i, row + i, g + i) - row[i];
+            changes[axis] += 2.0 * dot(n - i, row + i, change + i);
+        }
+    }
+    release(workspace, mark);
+}
+
+/* The squared distance of (logit w, log a, t) from the prior's centre, in deviations; half of its gradient is added. */
+static double away_from_prior(const Priors *priors, const double *part, int64_t count, double *gradient)
+{
+    double total = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        double deviation = k == 0 ? priors->share_deviation : k == 1 ? 1.0 : priors->weight_deviation;
+        double away = (part[k] - (k == 1 ? priors->reach : 0.0)) / deviation;
+        gradient[k] += away / deviation;
+        total += away * away;
+    }
+    return total;
+}
+
+/* The objective at count parameters, its gradient, and sigma_f^2; huge where K is not definite.
+ *
+ * With G = (K^-1 - K^-1 z z' K^-1 / sigma_f^2) / 2 the gradient along a parameter is tr(G dK), and
+ * dK / dlog l_k = 3 ((x_k - x'_k) / l_k)^2 E, or [x_k != x'_k] k / l_k along a categorical axis, times 1 - w. With S = sum
+ * of w_k g_k, dK / dlogit w = (1 - w) (S - w k), dK / dlog a = dS / dlog a and dK / dt_k = w_k (g_k - S / w).
+ */
+static double objective(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters,
+                        int64_t count, double *gradient, double *found_variance)
+{
+    int64_t n = results->n, d = results->d, size = n * n;
+    const double *part = count > d + 1 ? parameters + d + 1 : NULL;
+    Block *mark = workspace->last;
+    double *lengthscales = reals(workspace, d), *shares = reals(workspace, d), noise = exp(parameters[d]);
+    double *scaled = reals(workspace, n * d), *transposed = reals(workspace, n * d);
+    double *covariance = reals(workspace, size), *E = reals(workspace, size), *K;
+    double share = 0.0;
+    for (int64_t axis = 0; axis < d; axis++)
+        lengthscales[axis] = exp(parameters[axis]);
+    for (int64_t k = 0; k < count; k++)
+        gradient[k] = 0.0;
+    Kernel kernel = {.d = d, .lengthscales = lengthscales, .categorical = results->categorical,
+                     .mean_variance = priors->mean_variance};
+    scale(&kernel, results->positions, n, scaled);
+    transpose(scaled, n, d, transposed);
+    Points plain = {.m = n, .X = transposed};
+    gram_and_radial(workspace, &kernel, scaled, n, &plain, covariance, E);
+    K = memcpy(reals(workspace, size), covariance, (size_t)size * sizeof(double));
+    if (part != NULL) {
+        shares_of(part, d, shares);
+        kernel.shares = shares;
+        kernel.reach = exp(part[1]);
+        Points points = tabulated(workspace, &kernel, transposed, n);
+        share = points.share;
+        mix(workspace, &kernel, scaled, n, &points, K);
+        for (int64_t i = 0; i < size; i++)
+            K[i] += share * priors->mean_variance;
+    }
+    for (int64_t i = 0; i < n; i++)
+        K[i * n + i] += noise + results->extra[i];
+    if (!factorize(K, n)) {
+        *found_variance = priors->smallest_variance;
+        release(workspace, mark);
+        return INDEFINITE;
+    }
+    double log_determinant = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        log_determinant += 2.0 * log(K[i * n + i]);
+    double *alpha = reals(workspace, n);
+    solve(K, n, results->outputs, alpha);
+    invert(K, n);
+    double variance = dot(n, results->outputs, alpha) / (double)n;
+    double fit_weight = variance > priors->smallest_variance ? 1.0 / variance : 0.0;
+    variance = variance > priors->smallest_variance ? variance : priors->smallest_variance;
+    for (int64_t i = 0; i < n; i++) /* K becomes G, E becomes G E: from the upper triangle, to both */
+        for (int64_t j = i; j < n; j++) {
+            double G = 0.5 * (K[i * n + j] - fit_weight * alpha[i] * alpha[j]);
+            K[i * n + j] = G;
+            E[i * n + j] *= G;
+            E[j * n + i] = E[i * n + j];
+        }
+    for (int64_t i = 0; i < size; i++) /* from here on, covariance is k alone */
+        covariance[i] -= priors->mean_variance;
+    double *across = reals(workspace, n * d), trace = 0.0;
+    times(E, n, n, scaled, d, across);
+    for (int64_t i = 0; i < n; i++) {
+        double row_sum = 0.0;
+        for (int64_t j = 0; j < n; j++)
+            row_sum += E[i * n + j];
+        trace += K[i * n + i];
+        for (int64_t axis = 0; axis < d; axis++)
+            gradient[axis] += 6.0 * scaled[i * d + axis] * (row_sum * scaled[i * d + axis] - across[i * d + axis]);
+    }
+    for (int64_t axis = 0; axis < d; axis++) {
+        if (results->categorical[axis])
+            gradient[axis] = weight_of_differing(K, covariance, results, axis) / lengthscales[axis];
+        gradient[axis] *= 1.0 - share;
+    }
+    double value = (double)n * log(variance) + log_determinant;
+    if (share > 0.0) {
+        double *values = reals(workspace, d), *changes = reals(workspace, d);
+        traces(workspace, K, results, kernel.reach, values, changes);
+        double alone = dot(d, shares, values);
+        gradient[d + 1] = (1.0 - share) * (alone - share * weighted(K, covariance, n));
+        gradient[d + 2] = dot(d, shares, changes);
+        for (int64_t axis = 0; axis < d; axis++)
+            gradient[d + 3 + axis] = shares[axis] * (values[axis] - alone / share);
+        value += away_from_prior(priors, part, d + 2, gradient + d + 1);
+    }
+    for (int64_t axis = 0; axis < d; axis++) {
+        value += square(parameters[axis] - priors->lengthscale);
+        gradient[axis] += parameters[axis] - priors->lengthscale;
+    }
+    double from_noise = (parameters[d] - priors->noise) / priors->noise_deviation;
+    gradient[d] = noise * trace + from_noise / priors->noise_deviation;
+    *found_variance = variance;
+    release(workspace, mark);
+    return 0.5 * (value + from_noise * from_noise);
+}
+
+/* The bounds of count parameters. */
+static void bound(const Priors *priors, int64_t d, int64_t count, double *low, double *high)
+{
+    for (int64_t k = 0; k < count; k++) {
+        low[k] = k > d + 2 ? -priors->largest_weight : priors->lengthscale_bounds[0];
+        high[k] = k > d + 2 ? priors->largest_weight : priors->lengthscale_bounds[1];
+    }
+    low[d] = priors->noise_bounds[0];
+    high[d] = priors->noise_bounds[1];
+    if (count > d + 1) {
+        low[d + 1] = priors->share_bounds[0];
+        high[d + 1] = priors->share_bounds[1];
+    }
+}
+
+static void identity(double *H, int64_t n)
+{
+    memset(H, 0, (size_t)(n * n) * sizeof(double));
+    for (int64_t k = 0; k < n; k++)
+        H[k * n + k] = 1.0;
+}
+
+/* BFGS: H is the inverse Hessian that maps the change y of the gradient to the step s, (n,) each. */
+static void update(double *H, int64_t n, const double *s, const double *y, double sy, double *Hy)
+{
+    times_vector(H, n, n, y, Hy);
+    double scale = (1.0 + dot(n, y, Hy) / sy) / sy;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            H[i * n + j] += scale * (s[i] * s[j]) - (Hy[i] * s[j] + s[i] * Hy[j]) / sy;
+}
+
+static double largest_size(const double *x, int64_t n)
+{
+    double found = 0.0;
+    for (int64_t k = 0; k < n; k++)
+        found = fabs(x[k]) > found ? fabs(x[k]) : found;
+    return found;
+}
+
+EXPORTED int adabkb_negative_log_posterior(const Priors *priors, const Results *results, int64_t count,
+                                           const double *parameters, double *value, double *gradient, double *variance)
+{
+    BEGIN(workspace)
+    *value = objective(&workspace, priors, results, parameters, count, gradient, variance);
+    END(workspace)
+}
+
+/* The objective's minimum near count parameters x, which become where it is.
+ *
+ * BFGS within the bounds: variables that are held by a bound are left out of a step, others are stopped by it. The inverse
+ * Hessian begins as the prior's; a step is halved or better until it gains.
+ */
+EXPORTED int adabkb_minimize(const Priors *priors, const Results *results, const Minimization *rules, int64_t count,
+                             double *x, double *found, double *found_variance)
+{
+    BEGIN(workspace)
+    size_t size = (size_t)count * sizeof(double);
+    double *low = reals(&workspace, count), *high = reals(&workspace, count), *H = reals(&workspace, count * count);
+    double *gradient = reals(&workspace, count), *free_gradient = reals(&workspace, count), *step = reals(&workspace, count);
+    double *moved = reals(&workspace, count), *moved_gradient = reals(&workspace, count), *s = reals(&workspace, count);
+    double *y = reals(&workspace, count), *Hy = reals(&workspace, count);
+    double value, variance, moved_value, moved_variance;
+    int64_t evaluations = 1;
+    bool fresh = true;
+    bound(priors, results->d, count, low, high);
+    for (int64_t k = 0; k < count; k++)
+        x[k] = clipped(x[k], low[k], high[k]);
+    identity(H, count);
+    value = objective(&workspace, priors, results, x, count, gradient, &variance);
+    while (evaluations < rules->evaluations) {
+        for (int64_t k = 0; k < count; k++) {
+            bool held = (x[k] <= low[k] && gradient[k] > 0.0) || (x[k] >= high[k] && gradient[k] < 0.0);
+            free_gradient[k] = held ? 0.0 : gradient[k];
+        }
+        if (largest_size(free_gradient, count) <= rules->flat)
+            break;
+        times_vector(H, count, count, free_gradient, step);
+        for (int64_t k = 0; k < count; k++) {
+            bool held = (x[k] <= low[k] && gradient[k] > 0.0) || (x[k] >= high[k] && gradient[k] < 0.0);
+            step[k] = held ? 0.0 : -step[k];
+        }
+        if (fresh) {
+            double norm = sqrt(dot(count, step, step));
+            for (int64_t k = 0; k < count; k++)
+                step[k] /= norm > 1.0 ? norm : 1.0;
+        }
+        double longest = largest_size(step, count) / rules->longest_step;
+        for (int64_t k = 0; k < count; k++)
+            step[k] /= longest > 1.0 ? longest : 1.0;
+        moved_value = value;
+        for (double length = 1.0; evaluations < rules->evaluations;) {
+            for (int64_t k = 0; k < count; k++) {
+                moved[k] = clipped(x[k] + length * step[k], low[k], high[k]);
+                s[k] = moved[k] - x[k];
+            }
+            double slope = dot(count, gradient, s);
+            moved_value = objective(&workspace, priors, results, moved, count, moved_gradient, &moved_variance);
+            evaluations++;
+            if (moved_value <= value + rules->sufficient * slope)
+                break;
+            double curvature = moved_value - value - slope;
+            length *= curvature > 0.0 ? clipped(-0.5 * slope / curvature, 0.1, 0.5) : 0.1;
+        }
+        if (!(moved_value < value)) {
+            if (fresh)
+                break;
+            identity(H, count);
+            fresh = true;
+            continue;
+        }
+        for (int64_t k = 0; k < count; k++)
+            y[k] = moved_gradient[k] - gradient[k];
+        double gain = value - moved_value;
+        memcpy(x, moved, size);
+        memcpy(gradient, moved_gradient, size);
+        value = moved_value;
+        variance = moved_variance;
+        if (gain <= rules->small_gain)
+            break;
+        double sy = dot(count, s, y), yy = dot(count, y, y);
+        if (sy > 1e-10 * yy) {
+            if (fresh)
+                for (int64_t k = 0; k < count * count; k++)
+                    H[k] *= sy / yy;
+            fresh = false;
+            update(H, count, s, y, sy, Hy);
+        }
+    }
+    *found = value;
+    *found_variance = variance;
+    END(workspace)
+}

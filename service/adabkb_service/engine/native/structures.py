@@ -1,0 +1,144 @@
+"""What the C functions take as one argument: the structures of ``kernel.h``, ``posterior.h`` and ``likelihood.c``.
+
+A structure holds addresses, and keeps the arrays at them alive.
+"""
+
+from __future__ import annotations
+
+from ctypes import Structure, addressof, byref
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, flags, reals, routine
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+Fields = list[tuple[str, Any]]
+
+_tabulate = routine("tabulate", POINTER, POINTER)
+
+
+class Kernel(Structure):
+    """A kernel of ``auto.kernel``."""
+
+    _fields_: ClassVar[Fields] = [
+        ("d", COUNT),
+        ("lengthscales", POINTER),
+        ("categorical", POINTER),
+        ("shares", POINTER),
+        ("reach", NUMBER),
+        ("mean_variance", NUMBER),
+    ]
+
+    def __init__(
+        self, lengthscales: Array, categorical: Bools, mean_variance: float, shares: Array | None, reach: float
+    ) -> None:
+        self._arrays = lengthscales, categorical, shares
+        super().__init__(
+            len(lengthscales),
+            reals(lengthscales),
+            flags(categorical),
+            None if shares is None else reals(shares),
+            reach,
+            mean_variance,
+        )
+
+
+class Points(Structure):
+    """Scaled points, (d, m), with the tables of the additive part."""
+
+    _fields_: ClassVar[Fields] = [
+        ("m", COUNT),
+        ("X", POINTER),
+        ("share", NUMBER),
+        ("rising", POINTER),
+        ("falling", POINTER),
+    ]
+
+    def __init__(self, kernel: Kernel, X: Array) -> None:
+        tables = np.empty((2, *X.shape)) if kernel.shares else np.empty((2, 0))
+        self._arrays = X, tables
+        super().__init__(X.shape[1], reals(X), 0.0, reals(tables[0]), reals(tables[1]))
+        _tabulate(byref(kernel), byref(self))
+
+
+class Posterior(Structure):
+    """A posterior of ``auto.surrogate``: weights (m,), factor (rows, m)."""
+
+    _fields_: ClassVar[Fields] = [
+        ("kernel", Kernel),
+        ("inducing", Points),
+        ("weights", POINTER),
+        ("factor", POINTER),
+        ("rows", COUNT),
+        ("variance", NUMBER),
+    ]
+
+    def __init__(self, kernel: Kernel, inducing: Array, weights: Array, factor: Array, variance: float) -> None:
+        points = Points(kernel, inducing)
+        self._arrays = kernel, points, weights, factor
+        super().__init__(kernel, points, reals(weights), reals(factor), len(factor), variance)
+        self.address = addressof(self)
+
+
+class Priors(Structure):
+    """The priors and bounds of ``auto.likelihood``, of the logarithms of lengthscales and noise, and of the additive
+    part's parameters."""
+
+    _fields_: ClassVar[Fields] = [
+        ("lengthscale", NUMBER),
+        ("noise", NUMBER),
+        ("noise_deviation", NUMBER),
+        ("share_deviation", NUMBER),
+        ("reach", NUMBER),
+        ("weight_deviation", NUMBER),
+        ("lengthscale_bounds", NUMBER * 2),
+        ("noise_bounds", NUMBER * 2),
+        ("share_bounds", NUMBER * 2),
+        ("largest_weight", NUMBER),
+        ("mean_variance", NUMBER),
+        ("smallest_variance", NUMBER),
+    ]
+
+
+class Minimization(Structure):
+    """When the search for hyperparameters of ``auto.likelihood`` ends."""
+
+    _fields_: ClassVar[Fields] = [
+        ("evaluations", COUNT),
+        ("small_gain", NUMBER),
+        ("longest_step", NUMBER),
+        ("flat", NUMBER),
+        ("sufficient", NUMBER),
+    ]
+
+
+class Ascent(Structure):
+    """How an ascent of ``auto.search`` begins and ends."""
+
+    _fields_: ClassVar[Fields] = [
+        ("evaluations", COUNT),
+        ("small_gain", NUMBER),
+        ("first_step", NUMBER),
+        ("failures", COUNT),
+    ]
+
+
+class Results(Structure):
+    """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,)."""
+
+    _fields_: ClassVar[Fields] = [
+        ("n", COUNT),
+        ("d", COUNT),
+        ("positions", POINTER),
+        ("outputs", POINTER),
+        ("extra", POINTER),
+        ("categorical", POINTER),
+    ]
+
+    def __init__(self, positions: Array, outputs: Array, extra: Array, categorical: Bools) -> None:
+        self._arrays = positions, outputs, extra, categorical
+        super().__init__(*positions.shape, reals(positions), reals(outputs), reals(extra), flags(categorical))

@@ -1,0 +1,59 @@
+/* The memory of one call from Python: what is reserved is freed when the call ends, or at a mark.
+ *
+ * Where the system has no more memory, the call ends with NO_MEMORY, which Python raises as MemoryError.
+ */
+#ifndef WORKSPACE_H
+#define WORKSPACE_H
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DONE = 0, NO_MEMORY = 1 };
+
+#if defined(_WIN32)
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
+typedef struct Block Block;
+
+typedef struct {
+    Block *last;
+    jmp_buf out_of_memory;
+} Workspace;
+
+void *reserve(Workspace *workspace, size_t bytes);
+
+/* Frees what was reserved after the mark, a value that workspace->last had; NULL frees everything. */
+void release(Workspace *workspace, Block *mark);
+
+static inline double *reals(Workspace *workspace, int64_t count)
+{
+    return reserve(workspace, (size_t)count * sizeof(double));
+}
+
+static inline int64_t *integers(Workspace *workspace, int64_t count)
+{
+    return reserve(workspace, (size_t)count * sizeof(int64_t));
+}
+
+static inline uint8_t *flags(Workspace *workspace, int64_t count)
+{
+    return reserve(workspace, (size_t)count);
+}
+
+/* Every function that Python calls begins with BEGIN and ends with END. */
+#define BEGIN(workspace)                     \
+    Workspace workspace = {0};               \
+    if (setjmp(workspace.out_of_memory)) {   \
+        release(&workspace, NULL);           \
+        return NO_MEMORY;                    \
+    }
+
+#define END(workspace)           \
+    release(&workspace, NULL);   \
+    return DONE;
+
+#endif
