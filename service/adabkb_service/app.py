@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
 
-from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
@@ -42,6 +41,7 @@ from adabkb_service.api.middleware import (
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
 from adabkb_service.api.streams import Streams
 from adabkb_service.api.tracing import TracingMiddleware
+from adabkb_service.api.turns import Turns
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this_process
 from adabkb_service.operations.overview import Overview
@@ -140,7 +140,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.gate = gate
     app.state.study_metrics = settings.study_metrics
     app.state.streams = streams
-    app.state.large_bodies = CapacityLimiter(1)
+    app.state.turns = Turns()
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)

@@ -184,7 +184,7 @@ def test_boxes_that_are_left_out_have_no_feasible_point(space: Space, bound: flo
     constrained = Space(space.parameters, (Constraint(f"{' + '.join(terms)} <= {bound * share}"),))
     feasible = Slice(constrained, {}).feasible
     assert feasible is not None
-    lows, highs = feasible.cover
+    lows, highs, _ = feasible.cover
     for point in space.snap(np.random.default_rng(seed).random((20, space.dimension))):
         if feasible.admits(point):
             assert ((lows - 1e-9 <= point) & (point <= highs + 1e-9)).all(axis=1).any()

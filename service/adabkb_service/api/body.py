@@ -11,16 +11,17 @@ import json
 import math
 import re
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
-from anyio.to_thread import run_sync
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.admission import GuardedRoute
+from adabkb_service.api.turns import in_turn
 from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
@@ -28,15 +29,12 @@ MAX_DEPTH = 32
 MAX_VALUES = 200_000
 """Values of a body: twice as many as a batch of 1,000 results has that each give 100 parameters."""
 SMALL = 2**16
-"""Bytes of a body from which on it is worked on in a thread: it would hold up everybody else's requests. One such
-thread works at a time, as more of them would only take the interpreter from the small requests."""
+"""Bytes of a body from which on it is worked on in a thread: it would hold up everybody else's requests."""
 
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 """A text, or a character that stands before a value: so commas in texts do not count. It goes through a body once,
 whatever is in it: nothing is tried twice, and a text may lack its end."""
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
-
-T = TypeVar("T")
 
 Path = tuple["Path", str | int] | None
 """The way to a value: the way to what holds it, and its name or index there; None for the body."""
@@ -114,11 +112,6 @@ def _text_fault(text: str) -> str | None:
     return None
 
 
-async def in_turn(request: Request, work: Callable[[Any], T], large: Any) -> T:
-    """What the work on a large body gives, once that on those before it is done."""
-    return await run_sync(work, large, limiter=request.app.state.large_bodies)
-
-
 class StrictRequest(Request):
     """A request whose JSON is parsed by ``parse``."""
 
@@ -126,7 +119,7 @@ class StrictRequest(Request):
         """The parsed body."""
         if not hasattr(self, "_json"):
             raw = await self.body()
-            self._json = parse(raw) if len(raw) < SMALL else await in_turn(self, parse, raw)
+            self._json = parse(raw) if len(raw) < SMALL else await in_turn(self, partial(parse, raw))
         return self._json
 
 

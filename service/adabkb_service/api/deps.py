@@ -12,12 +12,14 @@ import json
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
 from adabkb_service.access.meter import Spend
-from adabkb_service.api.body import SMALL, in_turn
+from adabkb_service.api.body import SMALL
+from adabkb_service.api.turns import in_turn
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, STUDY_ID
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.errors import FieldError, Invalid, StudyNotFound
@@ -65,7 +67,7 @@ async def _key(
     parts: Parts = request.method, request.url.path, await request.json() if raw else None
     if (caller := request.scope["state"].get("caller")) is not None:
         parts = (*parts, caller.user)
-    fingerprint = _fingerprint(parts) if len(raw) < SMALL else await in_turn(request, _fingerprint, parts)
+    fingerprint = _fingerprint(parts) if len(raw) < SMALL else await in_turn(request, partial(_fingerprint, parts))
     return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from adabkb_service.api.admission import CallerDep, SpendDep, needs
@@ -12,6 +14,7 @@ from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
 from adabkb_service.api.patience import WaitDep, patiently
 from adabkb_service.api.problems import responses
+from adabkb_service.api.turns import in_turn
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
@@ -30,9 +33,12 @@ router = APIRouter(prefix="/v1/studies", tags=["studies"], route_class=StrictRou
     responses={200: {"model": views.Study, "description": "It existed already"}, **responses(400, 409, 413, 415, 422)},
 )
 @needs("work")
-def create_study(body: StudyDefinition, service: ServiceDep, key: KeyDep, caller: CallerDep) -> Response:
+async def create_study(
+    body: StudyDefinition, request: Request, service: ServiceDep, key: KeyDep, caller: CallerDep
+) -> Response:
     """Create a study. The same definition under the same id again answers 200 with the existing one."""
-    outcome = manage.create(service, body, key, caller)
+    create = partial(manage.create, service, body, key, caller)
+    outcome = await (in_turn(request, create) if body.constraints else run_sync(create))
     return reply(outcome, etag=outcome.view.revision)
 
 

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.constraints.grammar import LONGEST
-from adabkb_service.engine.feasibility import faults
+from adabkb_service.engine.feasibility import misfits
 from adabkb_service.engine.space import Fixed
 
 MOST_CONSTRAINTS = 20
@@ -18,12 +18,13 @@ ConstraintText = Annotated[str, StringConstraints(strip_whitespace=True, min_len
 
 
 def check_constraints(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> None:
-    """Check that constraints are of the grammar, are about numbers of the space, and leave points of it.
+    """Check that constraints are of the grammar and about numbers of the space. ``StudyDefinition.exclusions`` says
+    whether they leave points of it, which takes longer.
 
     Raises:
         ValidationError: they do not; one error per constraint that is at fault.
     """
-    if found := faults(texts, parameters):
+    if found := misfits(texts, parameters):
         raise ValidationError.from_exception_data(
             "constraints",
             [

@@ -45,6 +45,7 @@ from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies, check_transfer
 from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.feasibility import exclusions
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.paper.config import Config
 from adabkb_service.engine.space import Space
@@ -177,7 +178,7 @@ class StudyDefinition(Body):
 
     @field_validator("constraints")
     @classmethod
-    def _can_be_satisfied(cls, constraints: list[str], info: ValidationInfo) -> list[str]:
+    def _fit_space(cls, constraints: list[str], info: ValidationInfo) -> list[str]:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
         if constraints and parameters is not None and algorithm is not None:
             if not algorithm.takes_constraints:
@@ -267,6 +268,11 @@ class StudyDefinition(Body):
     def space(self) -> Space:
         """The engine's search space."""
         return _space(self.parameters, tuple(map(Constraint, self.constraints)))
+
+    def exclusions(self) -> dict[int, str]:
+        """What is wrong with the constraints together, by their numbers; empty if a feasible point is found. It may
+        take some seconds of a processor, so no validation waits for it."""
+        return exclusions(_space(self.parameters, tuple(map(Constraint, self.constraints)))) if self.constraints else {}
 
     def config(self, engine_revision: int) -> auto_module.Config | Config | gp_threds_module.Config:
         """The configuration of the engine, for a study that follows the rules of this engine revision."""

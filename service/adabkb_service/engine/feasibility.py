@@ -15,6 +15,9 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.engine.wording import brief, listed, nearest
 
+CONFLICT_WORK = 200_000_000
+"""Beyond this, as ``Feasible.work`` counts it, constraints are named together of which some could be left out."""
+
 
 def faults(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int, str]:
     """What is wrong with constraints, by their numbers; empty if a feasible point is found.
@@ -22,12 +25,21 @@ def faults(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int
     Constraints that are wrong by themselves come first. If there are none but no feasible point is found, each of those
     that exclude all points together is at fault; without any one of them there are feasible points.
     """
+    known = tuple(parameters)
+    return misfits(texts, known) or exclusions(Space(known, tuple(map(Constraint, texts))))
+
+
+def misfits(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int, str]:
+    """What is wrong with each constraint by itself, by their numbers."""
     by_name = {each.name: each for each in parameters}
-    constraints = tuple(map(Constraint, texts))
-    own = {index: fault for index, each in enumerate(constraints) if (fault := _fault(each, by_name))}
-    if own:
-        return own
-    whole = Slice(Space(tuple(by_name.values()), constraints), {}).feasible
+    found = ((index, _fault(Constraint(text), by_name)) for index, text in enumerate(texts))
+    return {index: fault for index, fault in found if fault}
+
+
+def exclusions(space: Space) -> dict[int, str]:
+    """What is wrong with the constraints of a space together, by their numbers; empty if a feasible point is found.
+    It may take some seconds of a processor."""
+    whole = Slice(space, {}).feasible
     indices = None if whole is None else conflict(whole)
     if whole is None or indices is None:
         return {}
@@ -37,14 +49,18 @@ def faults(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int
 @lru_cache(32)
 def conflict(feasible: Feasible) -> tuple[int, ...] | None:
     """Constraints, by their numbers, for which no feasible point is found though there is one without any one of them;
-    None if a point is found that satisfies all."""
+    None if a point is found that satisfies all. Long constraints may be more than that needs."""
     if len(feasible.anchors):
         return None
-    needed = list(range(len(feasible.space.constraints)))
+    needed, work = list(range(len(feasible.space.constraints))), 0
     for index in list(needed):
         rest = [each for each in needed if each != index]
-        if rest and not len(_only(feasible, rest).anchors):
+        if not rest or work > CONFLICT_WORK:
+            break
+        without = _only(feasible, rest)
+        if not len(without.anchors):
             needed = rest
+        work += without.work
     return tuple(needed)
 
 

@@ -1,11 +1,9 @@
 """The feasible points of a slice of the space: those that satisfy all constraints.
 
-Interval arithmetic covers them with boxes: the slice is bisected again and again, and what is proved to be infeasible
-is left out. No boxes are left if and only if that proves that there is no feasible point. Random feasible points come
-from these boxes by rejection; where few of them are feasible, from a hit-and-run walk.
+Interval arithmetic covers them with boxes. Random feasible points come from these boxes by rejection; where few of
+them are feasible, from a hit-and-run walk.
 
-Sources: L. Jaulin, E. Walter, Set inversion via interval analysis, Automatica 29 (1993); R. L. Smith, Operations
-Research 32 (1984), hit-and-run.
+Source: R. L. Smith, Operations Research 32 (1984), hit-and-run.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.axes import FloatAxis, Value
 from adabkb_service.engine.candidates import product
 from adabkb_service.engine.constraints.intervals import Interval
+from adabkb_service.engine.cover import NARROWEST, Cover, cover
 from adabkb_service.engine.magnitudes import hull, is_numeric, magnitudes, settled
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.space import Fixed, Space
@@ -28,12 +27,6 @@ from adabkb_service.engine.space import Fixed, Space
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-BOXES = 4096
-"""Of the cover, at most."""
-BISECTIONS = 400
-"""Levels of the cover, at most."""
-NARROWEST = 1e-9
-"""Width of a box that is not bisected any more."""
 TRIED = 65_536
 """Points that are looked at, at most, for feasible ones; ..."""
 AT_ONCE = 4096
@@ -47,7 +40,9 @@ MIXING = 10
 LISTED = 2**17
 """Points of a finite slice up to which all are looked at."""
 EXACTLY = 4096
-"""Points of a finite slice up to which they are looked at exactly, not only up to rounding."""
+"""Points of a finite slice up to which they are looked at exactly, not only up to rounding; ..."""
+EXACT_WORK = 2_000_000
+"""... and the largest number of points that are looked at exactly, times the size of the constraints."""
 SALT = 1 << 60
 """Keeps random numbers apart from those of the search, which has the same seeds and steps."""
 SECTIONS = 16
@@ -102,7 +97,16 @@ class Feasible:
     @property
     def is_empty(self) -> bool:
         """Whether it is proved that there is no feasible point."""
-        return not len(self.points if self.is_listed else self.cover[0])
+        return not len(self.points if self.is_listed else self.cover.lows)
+
+    @cached_property
+    def work(self) -> int:
+        """What it costs to look for anchors, as ``Cover.work`` counts it. A point costs as
+        much as an eighth of a box, an exact one as 25 boxes."""
+        if self.is_listed:
+            return self.size * LISTED // 8
+        _, exactly = self._drawn
+        return self.cover.work + (0 if self.is_empty else self.size * (TRIED // 8 + 25 * exactly))
 
     @cached_property
     def scales(self) -> Array:
@@ -127,17 +131,16 @@ class Feasible:
             else:
                 listed.append(np.array([coordinate]))
         points = product(listed)
-        if len(points) > EXACTLY:
+        most = min(EXACTLY, self._most_exactly)
+        if len(points) > most:
             points = points[self.mask(points)]
-        if len(points) > EXACTLY:
+        if len(points) > most:
             return points
         return points[np.array([self.admits(point) for point in points], dtype=np.bool_)]
 
     @cached_property
-    def cover(self) -> tuple[Array, Array]:
-        """Corners, (b, d) each, of boxes that hold all feasible points."""
-        lows = np.where(self.free, 0.0, self.coordinates)[None]
-        highs = np.where(self.free, 1.0, self.coordinates)[None]
+    def cover(self) -> Cover:
+        """Boxes that hold all feasible points."""
         named = {name for constraint in self.space.constraints for name in constraint.names}
         smallest = np.array(
             [
@@ -145,42 +148,43 @@ class Feasible:
                 for axis in self.space.axes
             ]
         )
-        for _ in range(BISECTIONS):
-            keep = self.may_hold(lows, highs)
-            lows, highs = lows[keep], highs[keep]
-            widths = np.where(highs - lows > smallest, highs - lows, 0.0)
-            divided = np.flatnonzero((widths.max(axis=1, initial=0.0) > 0.0) & ~self._surely_hold(lows, highs))
-            if not len(divided) or len(lows) + len(divided) > BOXES:
-                break
-            axes = widths[divided].argmax(axis=1)
-            upper_lows, lower_highs = lows[divided], highs.copy()
-            middles = (lows[divided, axes] + highs[divided, axes]) / 2.0
-            upper_lows[np.arange(len(divided)), axes] = middles
-            lower_highs[divided, axes] = middles
-            lows, highs = np.concatenate([lows, upper_lows]), np.concatenate([lower_highs, highs[divided]])
-        return lows, highs
+        low, high = np.where(self.free, 0.0, self.coordinates), np.where(self.free, 1.0, self.coordinates)
+        return cover(low, high, smallest, self._compared, self.size)
 
     @cached_property
     def anchors(self) -> Array:
         """(a, d) feasible points, exactly, about ``ANCHORS`` of them. None if none was found."""
         if self.is_listed:
-            return self._admitted(self.points)[:ANCHORS]
-        lows, highs = self.cover
-        if not len(lows):
-            return lows
-        found = np.zeros((0, self.space.dimension))
-        for step in range(TRIED // AT_ONCE):
-            found = np.concatenate([found, self._admitted(self._scattered((0, step), AT_ONCE))])
-            if len(found) >= ANCHORS:
-                return found[:ANCHORS]
-        corners = self._admitted(self._settled(np.concatenate([(lows + highs) / 2.0, lows, highs])))
-        found = np.concatenate([found, corners])[:ANCHORS]
+            return self._admitted(self._candidates(self.points))[:ANCHORS]
+        lows, highs, _ = self.cover
+        found, exactly = self._drawn
+        if not len(lows) or len(found) == ANCHORS:
+            return found
+        corners = self._candidates(self._settled(np.concatenate([(lows + highs) / 2.0, lows, highs])))
+        found = np.concatenate([found, self._admitted(corners[: self._most_exactly - exactly])])[:ANCHORS]
         if not len(found):
             return found
         positions = found[np.arange(ANCHORS) % len(found)]
         for step in range(MIXING):
             positions = self._walked(positions, (0, -1 - step))
-        return np.concatenate([self._admitted(positions), found[:1]])
+        return np.concatenate([self._admitted(self._candidates(positions)), found[:1]])
+
+    @cached_property
+    def _drawn(self) -> tuple[Array, int]:
+        """(a, d) random feasible points of the cover, at most ``ANCHORS``; and how many were looked at exactly."""
+        found, exactly = np.zeros((0, self.space.dimension)), 0
+        for step in range(TRIED // AT_ONCE if len(self.cover.lows) else 0):
+            candidates = self._candidates(self._scattered((0, step), AT_ONCE))[: self._most_exactly - exactly]
+            exactly += len(candidates)
+            found = np.concatenate([found, self._admitted(candidates)])[:ANCHORS]
+            if len(found) == ANCHORS:
+                break
+        return found, exactly
+
+    @property
+    def _most_exactly(self) -> int:
+        """How many points may be looked at exactly."""
+        return EXACT_WORK // self.size
 
     def sample(self, draw: tuple[int, int], count: int) -> Array:
         """Random positions (count, d) that are feasible up to rounding; there must be anchors.
@@ -217,14 +221,18 @@ class Feasible:
             width = np.where(count == SECTIONS, 0.0, width / SECTIONS)
         return self._settled(inside + low[:, None] * way)
 
+    def _candidates(self, positions: Array) -> Array:
+        """Those of positions (k, d) that are feasible up to rounding; enough of them."""
+        return positions[self.mask(positions)][: 2 * ANCHORS]
+
     def _admitted(self, positions: Array) -> Array:
-        """The points, (a, d), of positions (k, d) that are feasible, exactly; enough of them."""
-        found = [self.exact(position) for position in positions[self.mask(positions)][: 2 * ANCHORS]]
+        """The points, (a, d), of positions (k, d) that are feasible, exactly."""
+        found = [self.exact(position) for position in positions]
         return np.array([point for point in found if self.admits(point)]).reshape(-1, self.space.dimension)
 
     def _scattered(self, draw: tuple[int, int], count: int) -> Array:
         """Random positions, (count, d), of the cover."""
-        lows, highs = self.cover
+        lows, highs, _ = self.cover
         d = self.space.dimension
         draws = uniforms(draw[0] ^ SALT, draw[1], count * (d + 1)).reshape(count, d + 1)
         sizes = np.log(np.where(highs > lows, highs - lows, 1.0)).sum(axis=1)
@@ -253,6 +261,8 @@ class Feasible:
                 holds = waiting & self.mask(trial)
                 after[holds] = trial[holds]
                 waiting &= ~holds
+                if not waiting.any():
+                    break
                 low, high = np.where(length < 0.0, length, low), np.where(length < 0.0, high, length)
             positions = after
         return positions
@@ -263,12 +273,15 @@ class Feasible:
         found: Array = np.where(self.free, np.column_stack(columns), self.coordinates)
         return found
 
-    def _surely_hold(self, lows: Array, highs: Array) -> Bools:
+    def _compared(self, lows: Array, highs: Array) -> tuple[Bools, Bools]:
+        """(k,) each: whether boxes may have feasible points, where False is a proof; and whether all theirs are."""
         ranges = self._ranges(lows, highs)
-        found = np.ones(len(lows), dtype=np.bool_)
+        may, surely = np.ones((2, len(lows)), dtype=np.bool_)
         for constraint in self.space.constraints:
-            found &= constraint.surely_holds(ranges)
-        return found
+            one_may, one_surely = constraint.compared(ranges)
+            may &= one_may
+            surely &= one_surely
+        return may, surely
 
     def _values(self, positions: Array) -> dict[str, Array]:
         """The named parameters at positions (k, d), by name."""
@@ -283,6 +296,11 @@ class Feasible:
             **{name: (value, value) for name, value in self._constants.items()},
             **{name: hull(self.space.axes[k], lows[:, k], highs[:, k]) for name, k in self._named.items()},
         }
+
+    @cached_property
+    def size(self) -> int:
+        """The number of values and operations in the constraints."""
+        return sum(constraint.size for constraint in self.space.constraints)
 
     @cached_property
     def _named(self) -> dict[str, int]:

@@ -122,10 +122,13 @@ def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, An
 def _checked(stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any]) -> StoredDefinition:
     """The definition with the edited space, if there is such a study."""
     try:
-        return StoredDefinition.model_validate(stored, context=STORED)  # parameters that stay may be of older rules
+        definition = StoredDefinition.model_validate(stored, context=STORED)  # those that stay may be of older rules
     except ValidationError as error:
         names = [*before, *(name for name in given if name not in before)]
         raise Invalid(list(_faults(error, names, given))) from error
+    if excluded := definition.exclusions():
+        raise Invalid([_does_not_go(f"constraints.{index}", found) for index, found in excluded.items()])
+    return definition
 
 
 def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) -> Iterator[FieldError]:
@@ -141,8 +144,14 @@ def _faults(error: ValidationError, names: Sequence[str], given: Sequence[str]) 
             else:
                 words = f"leave {brief(name)} with {'.'.join(map(str, rest))} that {words}"
         elif field != "parameters":
-            words = f"do not go with the study's {'.'.join(map(str, fault['loc']))}, which {words}"
+            yield _does_not_go(".".join(map(str, fault["loc"])), words, fault["type"])
+            continue
         yield FieldError(f"/parameters{place}", words, fault["type"])
+
+
+def _does_not_go(field: str, fault: str, code: str = "constraint") -> FieldError:
+    """An edited space that a field of the study does not go with."""
+    return FieldError("/parameters", f"do not go with the study's {field}, which {fault}", code)
 
 
 def _checked_defaults(definition: StoredDefinition, defaults: Fields, added: set[str]) -> dict[str, Any]:

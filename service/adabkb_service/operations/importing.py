@@ -75,6 +75,8 @@ def import_study(
         raise _invalid(str(error)) from error
     if told.faults:
         raise _invalid(told.faults[0])
+    for excluded in definition_of(told.study.definition).exclusions().values():
+        raise _invalid(excluded)
     their_trials = _trials(told, found["trial"])
     _check_results(told, found["observation"])
     _check_reports(told, found["report"])

@@ -28,6 +28,7 @@ from adabkb_service.errors import (
     Invalid,
     PreconditionFailed,
     StudyExists,
+    json_pointer,
     shortened,
     shown,
 )
@@ -65,8 +66,12 @@ def create(
         StudyExists: the id is taken by another definition; the message says what differs, if the caller may know.
         Forbidden: the caller's token is for studies of other ids.
         QuotaExceeded: the caller has as many studies as the token allows, or as much in them.
-        Invalid: it cannot begin from the older studies that it names.
+        Invalid: no point satisfies its constraints, or it cannot begin from the older studies that it names.
     """
+    if excluded := definition.exclusions():
+        raise Invalid(
+            [FieldError(json_pointer("constraints", index), found, "constraint") for index, found in excluded.items()]
+        )
     return again(_create, service, definition, key, caller)
 
 

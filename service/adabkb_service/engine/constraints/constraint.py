@@ -11,13 +11,13 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.constraints.grammar import Arithmetic, column_of, evaluate, names, parse
+from adabkb_service.engine.constraints.grammar import Arithmetic, column_of, evaluator, names, parse
 from adabkb_service.engine.constraints.intervals import INTERVALS, Interval
 
 Array = NDArray[np.float64]
@@ -84,7 +84,7 @@ class Constraint:
         """Whether it holds at a point, given by name; parameters that it does not name may be there too."""
         values = {name: float(point[name]) for name in self.names}
         try:
-            sides = [evaluate(side, values, NUMBERS) for side in self._sides]
+            sides = self._sides(values, NUMBERS)
         except (ArithmeticError, ValueError):  # a division by 0, the root of a negative number, an overflow
             return False
         return all(COMPARED[type(op)](a, b) for op, a, b in self._pairs(sides))
@@ -92,7 +92,7 @@ class Constraint:
     def hold_at(self, values: Mapping[str, Array]) -> Bools:
         """(k,) whether it holds at points given by name as arrays (k,), up to rounding."""
         with np.errstate(all="ignore"):
-            sides = [evaluate(side, values, ARRAYS) for side in self._sides]
+            sides = self._sides(values, ARRAYS)
         found: Bools = reduce(np.logical_and, [COMPARED[type(op)](a, b) for op, a, b in self._pairs(sides)])
         return found
 
@@ -100,36 +100,47 @@ class Constraint:
         """(k,) by how much it holds, at points given by name as arrays (k,): the least difference between the larger
         and the smaller side of its comparisons, negative where it is violated, minus infinity where it is no number."""
         with np.errstate(all="ignore"):
-            sides = [evaluate(side, values, ARRAYS) for side in self._sides]
+            sides = self._sides(values, ARRAYS)
             differences = [b - a if isinstance(op, ast.Lt | ast.LtE) else a - b for op, a, b in self._pairs(sides)]
         least = reduce(np.minimum, differences)
         return np.where(np.isnan(least), -np.inf, least)
 
     def may_hold(self, ranges: Mapping[str, Interval]) -> Bools:
         """(k,) whether it may hold somewhere in boxes, given by name as intervals (k,). False is a proof."""
-        with np.errstate(all="ignore"):
-            sides = [evaluate(side, ranges, INTERVALS) for side in self._sides]
-            found: Bools = reduce(np.logical_and, [_may_hold(op, a, b) for op, a, b in self._pairs(sides)])
-        return found
+        return self.compared(ranges)[0]
 
-    def surely_holds(self, ranges: Mapping[str, Interval]) -> Bools:
-        """(k,) whether it holds everywhere in boxes, given by name as intervals (k,), up to rounding, and wherever it
-        is a number."""
+    def compared(self, ranges: Mapping[str, Interval]) -> tuple[Bools, Bools]:
+        """(k,) each: whether it may hold somewhere in boxes, given by name as intervals (k,), where False is a proof;
+        and whether it holds everywhere in them, up to rounding, and wherever it is a number."""
         with np.errstate(all="ignore"):
-            sides = [evaluate(side, ranges, INTERVALS) for side in self._sides]
-            found: Bools = reduce(np.logical_and, [_surely_holds(op, a, b) for op, a, b in self._pairs(sides)])
-        return found
+            sides = self._sides(ranges, INTERVALS)
+            pairs = self._pairs(sides)
+            may: Bools = reduce(np.logical_and, [_may_hold(op, a, b) for op, a, b in pairs])
+            surely: Bools = reduce(np.logical_and, [_surely_holds(op, a, b) for op, a, b in pairs])
+        return may, surely
+
+    @cached_property
+    def size(self) -> int:
+        """The number of values and operations in it: what each evaluation costs."""
+        return sum(isinstance(node, ast.expr) for node in ast.walk(self._tree))
 
     @cached_property
     def _tree(self) -> ast.Compare:
         return parse(self.text)
 
-    @cached_property
-    def _sides(self) -> list[ast.expr]:
-        return [self._tree.left, *self._tree.comparators]
+    def _sides(self, values: Mapping[str, Any], arithmetic: Arithmetic) -> list[Any]:
+        """The values of the sides of its comparisons, from left to right."""
+        return [side(values) for side in _evaluators(self.text, arithmetic)]
 
     def _pairs(self, sides: list[Any]) -> list[tuple[ast.cmpop, Any, Any]]:
         return list(zip(self._tree.ops, sides[:-1], sides[1:], strict=True))
+
+
+@lru_cache(4096)
+def _evaluators(text: str, arithmetic: Arithmetic) -> list[Callable[[Mapping[str, Any]], Any]]:
+    """Of the sides of a constraint. They are kept here since constraints are pickled, and functions cannot be."""
+    tree = parse(text)
+    return [evaluator(side, arithmetic) for side in (tree.left, *tree.comparators)]
 
 
 def _may_hold(op: ast.cmpop, a: Interval, b: Interval) -> Bools:

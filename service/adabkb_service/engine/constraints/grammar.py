@@ -1,6 +1,6 @@
 """The grammar of constraints, such as ``a + 2 * max(b, c) <= 1``: a small part of Python's expressions.
 
-Python's own parser reads the text, and every node of the tree that is not on the list here is refused. ``evaluate``
+Python's own parser reads the text, and every node of the tree that is not on the list here is refused. ``evaluator``
 takes a tree and a table of functions for each arithmetic: of numbers, of arrays, of intervals. No text is ever run as
 code.
 """
@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NoReturn
 
 from adabkb_service.engine.wording import nearest
@@ -42,7 +43,7 @@ class Fault(ValueError):
         super().__init__(f"column {column}: {sentence}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Arithmetic:
     """What the symbols of the grammar mean for one kind of values."""
 
@@ -89,26 +90,29 @@ def names(tree: ast.AST) -> dict[str, int]:
     return found
 
 
-def evaluate(node: ast.expr, values: Mapping[str, Any], arithmetic: Arithmetic) -> Any:
-    """The value of one side of a comparison.
+def evaluator(node: ast.expr, arithmetic: Arithmetic) -> Callable[[Mapping[str, Any]], Any]:
+    """A function that gives the value of one side of a comparison for values of the parameters, by name.
 
     Args:
         node: of a tree from ``parse``.
-        values: of the parameters, by name.
         arithmetic: of these values.
     """
     match node:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
-            return values[name]
+            return itemgetter(name)
         case ast.Constant(value=number):
-            return arithmetic.constant(float(number))  # type: ignore[arg-type]
+            constant = arithmetic.constant(float(number))  # type: ignore[arg-type]
+            return lambda _: constant
         case ast.UnaryOp(operand=operand):
-            return arithmetic.functions["-"](arithmetic.constant(0.0), evaluate(operand, values, arithmetic))
+            subtract, zero, of = arithmetic.functions["-"], arithmetic.constant(0.0), evaluator(operand, arithmetic)
+            return lambda values: subtract(zero, of(values))
         case ast.BinOp(left=left, op=operator, right=right):
             function = arithmetic.functions[OPERATORS[type(operator)]]
-            return function(evaluate(left, values, arithmetic), evaluate(right, values, arithmetic))
+            first, second = evaluator(left, arithmetic), evaluator(right, arithmetic)
+            return lambda values: function(first(values), second(values))
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return arithmetic.functions[name](*(evaluate(each, values, arithmetic) for each in arguments))
+            called, each = arithmetic.functions[name], [evaluator(argument, arithmetic) for argument in arguments]
+            return lambda values: called(*(of(values) for of in each))
     raise AssertionError(f"{ast.dump(node)} is not of the grammar")
 
 

@@ -51,17 +51,27 @@ def _divide(a: Interval, b: Interval) -> Interval:
 
 
 def _power(a: Interval, b: Interval) -> Interval:
-    """One of the two is a constant."""
+    """One of the two is a constant, of which nothing is known unless it is one finite number."""
+    number = b if np.ndim(b[0]) == 0 else a
+    if not (number[0] == number[1] and np.isfinite(number[0])):
+        return _whole_line(a, b)
     if np.ndim(b[0]) == 0:
         return _to_the(a, float(b[0]))
     base = float(a[0])
     if base <= 0.0:
-        return np.full_like(b[0], -np.inf), np.full_like(b[1], np.inf)
+        return _whole_line(a, b)
     ends = np.power(base, b[0]), np.power(base, b[1])
     return _sound(np.minimum(*ends), np.maximum(*ends))
 
 
+def _whole_line(a: Interval, b: Interval) -> Interval:
+    """All real numbers, in each box."""
+    shape = np.broadcast_shapes(np.shape(a[0]), np.shape(b[0]))
+    return np.full(shape, -np.inf), np.full(shape, np.inf)
+
+
 def _to_the(a: Interval, exponent: float) -> Interval:
+    """The power of an interval with a finite exponent."""
     if exponent < 0.0:
         return _divide(constant(1.0), _to_the(a, -exponent))
     if exponent != math.floor(exponent):
