@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from tests.page.studies import checked, tuned
+from adabkb_service import page
+from tests.page.studies import HOSTILE, checked, tuned
 from tests.page.tabs import drawn, tab
 from tests.servers import server_on
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -118,16 +123,64 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         expect(page.locator("#partition")).to_have_attribute("data-state", "shown")
         with page.expect_download() as saved:
             page.get_by_role("button", name="Save Results and the best so far as CSV").click()
-        table = Path(saved.value.path()).read_text().splitlines()
+        assert Path(saved.value.path()).read_bytes().startswith(BOM_UTF8), "Excel would not read it as UTF-8"
+        table = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
         assert table[0].startswith("result,trial,value,std_error")
         assert len(table) == 24
         with page.expect_download() as saved:
             page.get_by_role("button", name="Save What was still possible as CSV").click()
         _, _, gap = Path(saved.value.path()).read_text().splitlines()[-1].split(",")
         assert 0 <= float(gap) < 10
-        with page.expect_download() as saved:
-            page.get_by_role("button", name="Save Results and the best so far as SVG").click()
-        assert Path(saved.value.path()).read_text().startswith("<svg")
+
+
+def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Also with names that contain markup, quotation marks, and characters that XML does not allow."""
+    charts = re.findall(r'ui\.chart\("(\w+)"', (Path(page.__file__).parent / "templates" / "study.html").read_text())
+    odd = HOSTILE + "\x0b"
+    with_curves(api, odd)
+    with_objectives(api, odd)
+    saved = {}
+    with tab(browser, site) as opened:
+        for study in ("curved", "weighed"):
+            opened.goto(f"/studies/{study}")
+            for name in charts:
+                if opened.locator(f"#{name}").count():
+                    drawn(opened, name)
+                    with opened.expect_download() as download:
+                        opened.locator(f"#{name} [data-save=svg]").click()
+                    saved[name] = ElementTree.parse(download.value.path())
+    assert sorted(saved) == sorted(charts)
+    for name, drawing in saved.items():
+        assert drawing.getroot().tag == f"{SVG}svg", name
+        assert [each.text for each in drawing.iter(f"{SVG}text")], name
+    assert any(HOSTILE in (each.text or "") for each in saved["front"].iter(f"{SVG}text"))
+
+
+def with_curves(api: httpx.Client, odd: str) -> None:
+    """A study whose trials report before their end."""
+    parameters = [
+        {"name": odd, "kind": "float", "low": 0, "high": 1},
+        {"name": "b" + odd, "kind": "categorical", "choices": [odd, "plain"]},
+    ]
+    rule = {"rule": "patience", "no_gain_for": 5, "max_steps": 9}
+    shared = {"direction": "minimize", "parameters": parameters, "early_stopping": rule, "seed": 1}
+    checked(api.post("/v1/studies", json={"id": "curved", **shared}))
+    for number in range(1, 7):
+        checked(api.post("/v1/studies/curved/suggest", json={"worker": odd}))
+        reports = {"reports": [{"step": step, "value": number + step} for step in (1, 2, 3)]}
+        checked(api.post(f"/v1/studies/curved/trials/{number}/reports", json=reports))
+        checked(api.post("/v1/studies/curved/observe", json={"trial": number, "value": number}))
+
+
+def with_objectives(api: httpx.Client, odd: str) -> None:
+    """A study with two objectives."""
+    objectives = [{"metric": odd, "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("x", "y")]
+    checked(api.post("/v1/studies", json={"id": "weighed", "objectives": objectives, "parameters": parameters}))
+    for number in range(1, 6):
+        checked(api.post("/v1/studies/weighed/suggest", json={"worker": odd}))
+        told = {"trial": number, "metrics": {odd: number, "speed": number}}
+        checked(api.post("/v1/studies/weighed/observe", json=told))
 
 
 def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, site: str, api: httpx.Client) -> None:

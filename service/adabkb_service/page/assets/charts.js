@@ -15,12 +15,20 @@ export function colours() {
 /** From low to high (viridis); the same for everybody, also for people who do not see all colours. */
 export const RAMP = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
 
+/** The font of the page. ECharts writes it into an attribute of an SVG unescaped, so its names have single quotation marks. */
+const font = () => getComputedStyle(document.body).fontFamily.replaceAll('"', "'");
+
+/** Characters that no XML document may contain, not even escaped. */
+const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
+/** Excel reads a CSV file as UTF-8 only if it begins with this mark. */
+const BYTE_ORDER_MARK = "\uFEFF";
+
 /** What all charts have in common. Tooltips are drawn, not made of HTML: no text of a user can become an element. */
 export function common(ink) {
   return {
     animation: false,
     backgroundColor: "transparent",
-    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: ink.ink },
+    textStyle: { fontFamily: font(), color: ink.ink },
     tooltip: {
       renderMode: "richText",
       confine: true,
@@ -158,7 +166,7 @@ export class Chart {
     const { width, height } = this.plot.getBoundingClientRect();
     const drawn = echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
     drawn.setOption({ ...this.made.option, backgroundColor: colours().surface });
-    const text = drawn.renderToSVGString();
+    const text = drawn.renderToSVGString().replace(NOT_XML, "\uFFFD");
     drawn.dispose();
     return text;
   }
@@ -169,7 +177,7 @@ function csv({ header, rows }) {
     const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  return BYTE_ORDER_MARK + [header, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
 function download(name, content, type) {
