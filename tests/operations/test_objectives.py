@@ -125,7 +125,7 @@ def test_the_model_is_asked_about_each_objective(running: Service) -> None:
     decision = why(running, "s", trial.number).decision
     assert decision is not None
     assert (decision.best, decision.gain) == (None, None)
-    assert "It expected error" in decision.in_words
+    assert "The model expected error" in decision.in_words
     study = get(running, "s")
     assert (study.best, study.gap, study.probability_of_gain, study.direction) == (None, None, None, None)
     for ask in (lambda: analysis.importance(running, "s"), lambda: analysis.partition(running, "s", 0, 1, None)):

@@ -7,7 +7,6 @@ point is part of the event.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,24 +15,14 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.space import Space
-from adabkb_service.errors import LONGEST_NAME, TrialNotFound, shortened, shown
+from adabkb_service.errors import TrialNotFound
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.why_in_words import in_words
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.logged import LoggedStudy, replayed
 from adabkb_service.study.ranking import as_best
-
-PHASES: Mapping[str | None, str] = {
-    "start": "Too little is known yet to learn from, so the first points cover the space.",
-    "search": "The model expects a better result here.",
-    "polish": "The point is near the best one, which may be improved a little.",
-    "explore": "The model knows little about this region, and a good result is possible.",
-    "restart": "The search has brought no gain for a while, so this point looks elsewhere.",
-    None: "The model chose this point.",
-}
-INFEASIBLE = "No result keeps all outcome constraints yet, so the point is one that may."
-FALLBACK = "The model did not answer in time, so the point is quasi-random."
 
 
 def why(service: Service, study_id: str, number: int) -> history.Why:
@@ -83,7 +72,7 @@ def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.
         distance=distance,
         gain=gain,
         trust=event.payload.get("trust"),
-        in_words=_in_words(event, told, distance),
+        in_words=in_words(event, definition.sign, told, distance),
     )
 
 
@@ -112,41 +101,6 @@ def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> floa
     z = lead / std
     density = math.exp(-z * z / 2.0) / math.sqrt(2.0 * math.pi)
     return max(lead * math.erfc(-z / math.sqrt(2.0)) / 2.0 + std * density, 0.0) * probability
-
-
-def _in_words(event: EventRow, best: dict[str, Any] | None, distance: float | None) -> str:
-    """Why the point was chosen, for people."""
-    payload = event.payload
-    if payload["origin"] == "fallback":
-        return FALLBACK
-    fixed, expected = payload.get("fixed"), payload.get("expected")
-    sentences = [] if fixed is None else [f"The request fixed {_listed(fixed)}."]
-    is_feasible = best is None or best.get("feasible", True)
-    sentences.append(PHASES[payload.get("phase")] if is_feasible else INFEASIBLE)
-    if expected is not None and "mean" not in expected:
-        told = ", ".join(f"{name} {each['mean']:.4g} ± {each['std']:.2g}" for name, each in expected["metrics"].items())
-        sentences.append(f"It expected {told}.")
-    elif expected is not None:
-        so_far = "" if best is None or not is_feasible else f"; the best result so far is {best['value']:.4g}"
-        sentences.append(f"The model expected {expected['mean']:.4g} ± {expected['std']:.2g} there{so_far}.")
-        if (probability := expected.get("feasible_probability")) is not None:
-            sentences.append(f"The point keeps all outcome constraints with probability {probability:.2g}.")
-    sentences += [_of_older(study, trust) for study, trust in payload.get("trust", {}).items()]
-    if distance is not None:
-        sentences.append(f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range.")
-    return " ".join(sentences)
-
-
-def _of_older(study: str, trust: float) -> str:
-    """How much an older study counted, for people."""
-    if trust == 0.0:
-        return f"The older study {study} did not count."
-    scale = "0 ignores what it says, 1 takes it over in full"
-    return f"The older study {study} counted with a trust of {trust:.2g} ({scale})."
-
-
-def _listed(fixed: Mapping[str, object]) -> str:
-    return ", ".join(f"{shortened(name, LONGEST_NAME)} = {shown(value)}" for name, value in fixed.items())
 
 
 def _path(key: str) -> list[views.CellRef]:

@@ -1,0 +1,120 @@
+"""Why a point was chosen, in sentences for people. Each sentence that compares follows from the numbers beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adabkb_service.errors import LONGEST_NAME, shortened, shown
+from adabkb_service.storage.rows import EventRow
+
+PHASES: Mapping[str | None, str] = {
+    "start": "Too few results were known to learn from, so the first points cover the space.",
+    "search": "The search weighed the model's mean and its uncertainty.",
+    "polish": "The search looked around the best point, in the parameters that matter.",
+    "explore": "The search gave the model's uncertainty a large weight.",
+    "restart": "The search had brought no gain for a while, so it began anew.",
+    None: "The model chose this point.",
+}
+"""What the search did. What the model expects of the point is not implied: ``outlook`` says it."""
+INFEASIBLE = "No result keeps all outcome constraints yet, so the search looks for a point that does."
+FALLBACK = "The model did not answer in time, so the point is quasi-random."
+BETTER = "The model expects a better result here."
+SLIGHTLY_BETTER = "The model expects a slightly better result here, within its uncertainty."
+POSSIBLY_BETTER = "The model expects no better result here, but one is possible."
+UNLIKELY_BETTER = "The model expects no better result here, and one is unlikely."
+LEAST_DIGITS = 4
+MOST_DIGITS = 15
+
+
+def in_words(event: EventRow, sign: float, best: Mapping[str, Any] | None, distance: float | None) -> str:
+    """Why the point of a suggestion was chosen.
+
+    Args:
+        event: the suggestion.
+        sign: 1 if the objective is maximized, -1 if it is minimized.
+        best: the best result when the point was suggested; None without one.
+        distance: from the nearest earlier point, as a share of a parameter's range; None for the first point.
+    """
+    return " ".join(_sentences(event.payload, sign, best, distance))
+
+
+def outlook(lead: float, std: float) -> str:
+    """What the model expects of a point beside the best result.
+
+    Args:
+        lead: by how much the expected value is better than the best result; negative if it is worse.
+        std: the standard deviation of the expected value.
+    """
+    if lead > std:
+        return BETTER
+    if lead > 0.0:
+        return SLIGHTLY_BETTER
+    return POSSIBLY_BETTER if std > 0.0 and lead >= -2.0 * std else UNLIKELY_BETTER
+
+
+def _sentences(
+    payload: Mapping[str, Any], sign: float, best: Mapping[str, Any] | None, distance: float | None
+) -> Iterator[str]:
+    if payload["origin"] == "fallback":
+        yield FALLBACK
+        return
+    fixed, expected = payload.get("fixed"), payload.get("expected")
+    if fixed is not None:
+        yield f"The request fixed {_listed(fixed)}."
+    is_feasible = best is None or best.get("feasible", True)
+    yield PHASES[payload.get("phase")] if is_feasible else INFEASIBLE
+    if expected is not None and "mean" not in expected:
+        each = (f"{name} {_estimate(found)}" for name, found in expected["metrics"].items())
+        yield f"The model expected {', '.join(each)}."
+    elif expected is not None:
+        yield from _expectation(expected, sign, best if is_feasible else None)
+    for study, trust in payload.get("trust", {}).items():
+        yield _of_older(study, trust)
+    if distance is not None:
+        yield f"The nearest earlier point differs from it by {distance:.2g} of a parameter's range."
+
+
+def _expectation(expected: Mapping[str, float], sign: float, best: Mapping[str, Any] | None) -> Iterator[str]:
+    """What the model expected at the point, and beside the best result if there is one."""
+    if best is None:
+        yield f"The model expected {_estimate(expected)} there."
+    else:
+        lead = sign * (expected["mean"] - best["value"])
+        yield outlook(lead, expected["std"])
+        chance = _probability(lead, expected["std"])
+        yield (
+            f"It expected {_estimate(expected)}; the best result so far is {_resolved(best['value'], expected['std'])}, "
+            f"and the probability of a better value is {chance:.2g}."
+        )
+    if (probability := expected.get("feasible_probability")) is not None:
+        yield f"The point keeps all outcome constraints with probability {probability:.2g}."
+
+
+def _estimate(found: Mapping[str, float]) -> str:
+    return f"{_resolved(found['mean'], found['std'])} ± {found['std']:.2g}"
+
+
+def _resolved(value: float, std: float) -> str:
+    """A number with so many digits that a tenth of the standard deviation is visible."""
+    digits = LEAST_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
+    rounded = float(f"{value:.{min(max(digits, LEAST_DIGITS), MOST_DIGITS)}g}")
+    return f"{rounded:.{MOST_DIGITS}g}"
+
+
+def _probability(lead: float, std: float) -> float:
+    """That a value with this standard deviation is better than the best result, by the normal distribution."""
+    return float(lead > 0.0) if std <= 0.0 else math.erfc(-lead / std / math.sqrt(2.0)) / 2.0
+
+
+def _of_older(study: str, trust: float) -> str:
+    """How much an older study counted, for people."""
+    if trust == 0.0:
+        return f"The older study {study} did not count."
+    scale = "0 ignores what it says, 1 takes it over in full"
+    return f"The older study {study} counted with a trust of {trust:.2g} ({scale})."
+
+
+def _listed(fixed: Mapping[str, object]) -> str:
+    return ", ".join(f"{shortened(name, LONGEST_NAME)} = {shown(value)}" for name, value in fixed.items())

@@ -1,0 +1,98 @@
+"""The words that explain a trial follow from the numbers in the same answer, in seeded studies of several kinds."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+TRIALS = 24
+PARAMETERS = [
+    {"name": "x", "kind": "float", "low": -1, "high": 1},
+    {"name": "rate", "kind": "float", "low": 1e-4, "high": 1, "scale": "log"},
+    {"name": "kind", "kind": "categorical", "choices": ["a", "b", "c"]},
+]
+KINDS: dict[str, dict[str, Any]] = {
+    "smallest": {"direction": "minimize"},
+    "largest": {"direction": "maximize"},
+    "bounded": {
+        "direction": "minimize",
+        "metrics": ["size"],
+        "outcome_constraints": [{"metric": "size", "upper": 0.5}],
+    },
+}
+OUTLOOKS = {
+    "expects a better result here.": lambda lead, std: lead > std,
+    "expects a slightly better result here, within its uncertainty.": lambda lead, std: 0 < lead <= std,
+    "expects no better result here, but one is possible.": lambda lead, std: -2 * std <= lead <= 0,
+    "expects no better result here, and one is unlikely.": lambda lead, std: lead < -2 * std,
+}
+"""Each sentence, and when it is true: of the lead of the expected value over the best result, and its deviation."""
+NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
+COMPARED = re.compile(
+    rf"It expected {NUMBER} ± {NUMBER}; the best result so far is {NUMBER}, "
+    rf"and the probability of a better value is {NUMBER}\."
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> None:
+    told = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
+    words = " ".join(answer["decision"]["in_words"] for answer in told)
+    assert sum(sentence in words for sentence in OUTLOOKS) >= 3, "the studies are too plain to compare anything"
+    for answer in told:
+        trial, decision = answer["trial"], answer["decision"]
+        if "Too few results" in decision["in_words"]:
+            assert decision["results"] < 4
+        if "No result keeps all outcome constraints" in decision["in_words"]:
+            assert decision["best"]["feasible"] is False
+        if "nearest earlier point" in decision["in_words"]:
+            apart = re.search(rf"differs from it by {NUMBER} of", decision["in_words"])
+            assert apart is not None
+            assert float(apart[1]) == pytest.approx(decision["distance"], rel=0.06)
+        follows(decision, trial["expected"], 1.0 if kind == "largest" else -1.0)
+
+
+def follows(decision: dict[str, Any], expected: dict[str, float] | None, sign: float) -> None:
+    """Whether the sentences that compare are there if there is something to compare, and are true."""
+    words, best = decision["in_words"], decision["best"]
+    said = [sentence for sentence in OUTLOOKS if sentence in words]
+    if expected is None or best is None or best.get("feasible") is False:
+        assert not said
+        assert "better" not in words
+        return
+    lead, std = sign * (expected["mean"] - best["value"]), expected["std"]
+    assert [OUTLOOKS[sentence](lead, std) for sentence in said] == [True], (words, lead, std)
+    shown = COMPARED.search(words)
+    assert shown is not None, words
+    mean, deviation, value, chance = map(float, shown.groups())
+    assert deviation == pytest.approx(std, rel=0.06)
+    assert mean == pytest.approx(expected["mean"], abs=0.1 * std + 1e-12)
+    assert value == pytest.approx(best["value"], abs=0.1 * std + 1e-12)
+    assert chance == pytest.approx(math.erfc(-lead / std / math.sqrt(2)) / 2, rel=0.06, abs=1e-300)
+    assert (chance > 0.5) == (lead > 0)
+
+
+def explained(api: httpx.Client, kind: str, seed: int) -> Iterator[dict[str, Any]]:
+    """The trials of a study with noisy results, each with its decision."""
+    study, rng = f"/v1/studies/{kind}-{seed}", np.random.default_rng(seed)
+    body = {"id": f"{kind}-{seed}", "seed": seed, "parameters": PARAMETERS, **KINDS[kind]}
+    assert api.post("/v1/studies", json=body).status_code == 201
+    for number in range(1, TRIALS + 1):
+        (trial,) = api.post(f"{study}/suggest", json={}).json()["trials"]
+        result: dict[str, Any] = {"trial": number, "value": measured(trial["parameters"], rng)}
+        if kind == "bounded":
+            result["metrics"] = {"size": abs(trial["parameters"]["x"])}
+        assert api.post(f"{study}/observe", json=result).status_code == 200
+        yield api.get(f"{study}/trials/{number}/why").json()
+
+
+def measured(point: dict[str, Any], rng: np.random.Generator) -> float:
+    """Several hills, one of them the highest, and noise."""
+    shift = {"a": 0.0, "b": 0.4, "c": -0.3}[point["kind"]]
+    return math.sin(6 * (point["x"] + shift)) + (math.log10(point["rate"]) + 2) ** 2 / 4 + float(rng.normal(0, 0.05))
