@@ -103,7 +103,7 @@ def test_trials_come_in_any_order_those_without_a_value_last(running: Service) -
 
     def found(sort: str, *, descending: bool = False, state: str | None = None, worker: str = "") -> list[int]:
         listed = page.trials(study, state, worker, sort, descending, 0, 10)  # type: ignore[arg-type]
-        return [trial.number for trial in listed.trials]
+        return [line.trial.number for line in listed.lines]
 
     assert found("value") == [1, 2, 3]
     assert found("value", descending=True) == [2, 1, 3]

@@ -140,7 +140,7 @@ def pastes_a_table(page: Page) -> None:
     page.get_by_role("button", name="Paste a table instead").click()
     dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n99\twheat\t6\n")
     dialog.get_by_role("button", name="Add the results").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("Row 2: minutes is 99")
+    expect(dialog.get_by_role("alert")).to_contain_text("Line 3, column minutes: is 99")
     dialog.get_by_label("Table").fill("minutes\tflour\tvalue\n30,5\trye\t5,5\n39\twheat\t6\n")
     dialog.get_by_role("button", name="Add the results").click()
     expect(page.get_by_text("Stored: 2 results.")).to_be_visible()

@@ -55,10 +55,26 @@ class StudyList:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialLine:
+    """A trial in the list, with its first result, whose value it has."""
+
+    trial: answers.Trial
+    result: answers.Observation | None
+
+
+@dataclass(frozen=True, slots=True)
 class TrialList:
     """Some trials, and how many there are."""
 
-    trials: list[answers.Trial]
+    lines: list[TrialLine]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultList:
+    """Some results, and how many there are."""
+
+    results: list[answers.Observation]
     count: int
 
 
@@ -98,7 +114,7 @@ class Overview:
             StudyNotFound: there is no such study.
         """
         with self._service.database.reading() as connection:
-            studies.get(connection, study_id)
+            space = definition_of(studies.get(connection, study_id).definition).space()
             rows, count = overview.page_of_trials(
                 connection,
                 study_id,
@@ -109,7 +125,30 @@ class Overview:
                 offset=offset,
                 limit=limit,
             )
-        return TrialList([render.trial(row) for row in rows], count)
+            results = overview.first_results(connection, study_id, [row.number for row in rows])
+        told = {number: render.observation(result, space) for number, result in results.items()}
+        return TrialList([TrialLine(render.trial(row), told.get(row.number)) for row in rows], count)
+
+    def results(
+        self,
+        study_id: str,
+        kind: overview.ResultKind | None,
+        sort: str,
+        descending: bool,
+        offset: int,
+        limit: int,
+    ) -> ResultList:
+        """Results in an order of ``overview.RESULTS_SORTED_BY``.
+
+        Raises:
+            StudyNotFound: there is no such study.
+        """
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+            rows, count = overview.page_of_results(
+                connection, study_id, kind=kind, sort=sort, descending=descending, offset=offset, limit=limit
+            )
+        return ResultList([render.observation(row, space) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
         """The results of a study, thinned if they are many, with what was known of each when it was suggested.
@@ -177,6 +216,18 @@ class Overview:
         """The events about a trial, in order."""
         with self._service.database.reading() as connection:
             return [render.event(row) for row in events.of_trial(connection, study_id, trial)]
+
+    def result(self, study_id: str, seq: int) -> tuple[answers.Observation, list[Event]]:
+        """A result, and the events about it, in order.
+
+        Raises:
+            StudyNotFound, ObservationNotFound: there is no such thing.
+        """
+        with self._service.database.reading() as connection:
+            space = definition_of(studies.get(connection, study_id).definition).space()
+            row = observations.get(connection, study_id, seq)
+            told = overview.events_of_result(connection, study_id, seq)
+        return render.observation(row, space), [render.event(each) for each in told]
 
     def _records_of(self, connection: Connection, study: StudyRow) -> Records:
         key = (study.incarnation, study.head)

@@ -83,9 +83,9 @@ def _expectation(expected: Mapping[str, float], sign: float, best: Mapping[str, 
     else:
         lead = sign * (expected["mean"] - best["value"])
         yield outlook(lead, expected["std"])
-        chance = _probability(lead, expected["std"])
+        value, chance = _resolved(best["value"], expected["std"]), _probability(lead, expected["std"])
         yield (
-            f"It expected {_estimate(expected)}; the best result so far is {_resolved(best['value'], expected['std'])}, "
+            f"It expected {_estimate(expected)}; the best result so far is {value}, "
             f"and the probability of a better value is {chance:.2g}."
         )
     if (probability := expected.get("feasible_probability")) is not None:

@@ -20,10 +20,12 @@ from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.why import why
 from adabkb_service.page.rendering import HEADERS, page
 from adabkb_service.page.route import LoginRoute, PageRoute, wants_page
+from adabkb_service.storage.overview import ResultKind
 from adabkb_service.storage.rows import StudyState, TrialState
 
 STUDIES_PER_PAGE = 25
-TRIALS_PER_PAGE = 50
+ROWS_PER_PAGE = 50
+"""Trials or results."""
 WORKING = 50
 """Active trials that are listed."""
 LINKS = 100
@@ -130,13 +132,44 @@ def get_trials(
     number: PageNumber = 1,
 ) -> Response:
     """The trials of a study as a table."""
-    offset, worker = (number - 1) * TRIALS_PER_PAGE, worker.replace("\0", "")
-    found = overview.trials(study_id, state or None, worker, sort, order == "desc", offset, TRIALS_PER_PAGE)
+    offset, worker = (number - 1) * ROWS_PER_PAGE, worker.replace("\0", "")
+    found = overview.trials(study_id, state or None, worker, sort, order == "desc", offset, ROWS_PER_PAGE)
     study = service.do(manage.get(study_id)).view
     chosen = {"state": state, "worker": worker, "sort": sort, "order": order}
-    return page(
-        request, "trials.html", study=study, found=found, chosen=chosen, number=number, per_page=TRIALS_PER_PAGE
-    )
+    return page(request, "trials.html", study=study, found=found, chosen=chosen, number=number, per_page=ROWS_PER_PAGE)
+
+
+@pages.get("/studies/{study_id}/results")
+@needs("read")
+def get_results(
+    request: Request,
+    study_id: StudyId,
+    service: ServiceDep,
+    overview: OverviewDep,
+    kind: ResultKind | Literal[""] = "",
+    sort: Literal["number", "value"] = "number",
+    order: Literal["asc", "desc"] = "desc",
+    number: PageNumber = 1,
+) -> Response:
+    """All results of a study as a table: of trials, of nobody's trial, and excluded ones."""
+    offset = (number - 1) * ROWS_PER_PAGE
+    found = overview.results(study_id, kind or None, sort, order == "desc", offset, ROWS_PER_PAGE)
+    study = service.do(manage.get(study_id)).view
+    chosen = {"kind": kind, "sort": sort, "order": order}
+    return page(request, "results.html", study=study, found=found, chosen=chosen, number=number, per_page=ROWS_PER_PAGE)
+
+
+@pages.get("/studies/{study_id}/results/{seq}")
+@needs("read")
+def get_result(
+    request: Request, study_id: StudyId, seq: Number, service: ServiceDep, overview: OverviewDep, caller: CallerDep
+) -> Response:
+    """A result, which can be corrected and excluded."""
+    study = service.do(manage.get(study_id)).view
+    result, events = overview.result(study_id, seq)
+    trial = None if result.trial is None else read.trial(service, study_id, result.trial)
+    may = sharing.right(service, caller, study_id)
+    return page(request, "result.html", study=study, result=result, trial=trial, events=events, may=may)
 
 
 @pages.get("/studies/{study_id}/trials/{number}")

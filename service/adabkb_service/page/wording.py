@@ -100,10 +100,10 @@ def bounds(study: Study, metric: str) -> str:
     return " and ".join(f"{words} {end:g}" for end, words in ends if end is not None)
 
 
-def beyond(study: Study, trial: Trial, metric: str) -> bool:
-    """Whether a trial's result is beyond the bounds of a metric."""
+def beyond(study: Study, told: Trial | Observation, metric: str) -> bool:
+    """Whether a result, or that of a trial, is beyond the bounds of a metric."""
     found = _constraint(study, metric)
-    return found is not None and trial.metrics is not None and not found.allows(trial.metrics[metric])
+    return found is not None and told.metrics is not None and not found.allows(told.metrics[metric])
 
 
 def condition(parameter: Parameter) -> str:

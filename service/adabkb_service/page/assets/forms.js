@@ -1,5 +1,7 @@
 // Forms as JSON: what a form says, and what is wrong with it by the server's answer.
 
+import { numeral } from "./words.js";
+
 /** What is wrong with what somebody typed in. */
 export class Mistyped extends Error {
   constructor(element, message) {
@@ -26,7 +28,7 @@ function read(element) {
 export function number(element) {
   const text = element.value.trim();
   if (text === "") return undefined;
-  const value = Number(text.replace("−", "-").replace(/^([^.]*),([^.,]*)$/, "$1.$2"));
+  const value = numeral(text);
   if (!Number.isFinite(value)) throw new Mistyped(element, `${labelOf(element)}: “${text}” is not a number.`);
   return value;
 }

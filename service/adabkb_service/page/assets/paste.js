@@ -1,78 +1,130 @@
 // Results from a table: what somebody copies from a spreadsheet or a CSV file becomes one request.
 
 import { call } from "./calls.js";
-import { shown } from "./words.js";
+import { numeral, shown } from "./words.js";
 
 const MOST_FAULTS = 8;
 
 /** Let the form take a table of results of a study. */
 export function takeTables(form, data) {
   form.made = async () => {
-    const study = await data.study();
-    const items = results(form.querySelector("textarea").value, study);
-    const tried = await call("POST", `${data.api}/observations`, { items, dry_run: true });
-    const faults = tried.items.flatMap((item, i) => (item.status < 400 ? [] : [`Row ${i + 1}: ${reason(item)}`]));
-    if (faults.length) throw new Error([...faults.slice(0, MOST_FAULTS), ...more(faults.length - MOST_FAULTS), "Nothing was stored."].join("\n"));
+    const table = read(form.querySelector("textarea").value);
+    const columns = columnsOf(table.header, await data.study());
+    const faults = [];
+    const items = table.rows.map((row) => item(row, columns, faults));
+    refuse(faults);
+    refuse(await refusals(data, items, table.rows));
     return { items };
   };
 }
 
-const more = (count) => (count > 0 ? [`… and ${count} more`] : []);
-const reason = (item) => item.errors.map((fault) => `${fault.pointer.split("/").at(-1)} ${fault.detail}`).join("; ") || item.detail;
-
-/** The results that a table holds; its first line names the columns. */
-function results(text, { parameters, metrics: others = [], objectives = [] }) {
-  const metrics = [...objectives.map((each) => each.metric), ...others];
-  const [header, ...rows] = cells(text);
-  const known = new Map(parameters.map((each) => [each.name, each]));
-  if (!rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
-  const errors = new Map(metrics.map((name) => [`std_errors.${name}`, name]));
-  const told = [...(objectives.length ? [] : ["value", "std_error"]), ...metrics, ...errors.keys()];
-  const strange = header.filter((name) => !known.has(name) && !told.includes(name));
-  if (strange.length) throw new Error(`There is no parameter ${strange.join(", ")}. Columns are ${[...known.keys(), ...told].join(", ")}.`);
-  if (!objectives.length && !header.includes("value")) throw new Error("A column must be named value.");
-  return rows.map((row) => {
-    const item = { parameters: Object.create(null) };
-    header.forEach((name, i) => {
-      const cell = row[i] ?? "";
-      if (cell === "") return;
-      if (known.has(name)) item.parameters[name] = meant(known.get(name), cell);
-      else if (metrics.includes(name)) (item.metrics ??= Object.create(null))[name] = number(cell);
-      else if (errors.has(name)) (item.std_errors ??= Object.create(null))[errors.get(name)] = number(cell);
-      else item[name] = number(cell);
-    });
-    return item;
-  });
+/** Say what is wrong with a table, if anything is. */
+function refuse(faults) {
+  if (!faults.length) return;
+  const more = faults.length > MOST_FAULTS ? [`… and ${faults.length - MOST_FAULTS} more`] : [];
+  throw new Error([...faults.slice(0, MOST_FAULTS), ...more, "Nothing was stored."].join("\n"));
 }
 
-const number = (text) => {
-  const value = Number(text.replace("−", "-").replace(/^([^.]*),([^.,]*)$/, "$1.$2"));
-  return Number.isFinite(value) ? value : text;
-};
+/** What the server would refuse, by the lines and the columns of the table. */
+async function refusals(data, items, rows) {
+  try {
+    const tried = await call("POST", `${data.api}/observations`, { items, dry_run: true });
+    return tried.items.flatMap((found, i) => {
+      if (found.status < 400) return [];
+      const faults = found.errors.map((fault) => `${place(rows[i], fault.pointer)} ${fault.detail}`);
+      return faults.length ? faults : [`Line ${rows[i].line}: ${found.detail}`];
+    });
+  } catch (error) {
+    const faults = (error.problem?.errors ?? []).map(({ pointer, detail }) => {
+      const [, index, within] = pointer.match(/^\/items\/(\d+)(.*)$/) ?? [];
+      return index === undefined ? `The table ${detail}` : `${place(rows[index], within)} ${detail}`;
+    });
+    if (!faults.length) throw error;
+    return faults;
+  }
+}
+
+/** Where a fault of an item is: /parameters/minutes is in the column minutes, /std_errors/size in std_errors.size. */
+function place({ line }, pointer) {
+  const [group, ...names] = pointer.split("/").slice(1).map((each) => each.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const column = group === "std_errors" && names.length ? `std_errors.${names[0]}` : (names[0] ?? group);
+  return column ? `Line ${line}, column ${column}:` : `Line ${line}:`;
+}
+
+/** What each column of a table holds: its name, how a cell is read, where its value goes, and whether a row needs it. */
+function columnsOf(header, { parameters, metrics: others = [], objectives = [] }) {
+  const metrics = [...objectives.map((each) => each.metric), ...others];
+  const told = objectives.length ? [] : [{ name: "value", isNeeded: true }, { name: "std_error" }];
+  const known = [
+    ...parameters.map((each) => ({ name: each.name, group: "parameters", read: (cell) => meant(each, cell) })),
+    ...told,
+    ...metrics.map((name) => ({ name, group: "metrics" })),
+    ...metrics.map((name) => ({ name: `std_errors.${name}`, group: "std_errors", field: name })),
+  ];
+  const names = known.map((each) => each.name);
+  const strange = header.filter((name) => !names.includes(name));
+  if (strange.length) throw new Error(`There is no column ${strange.join(", ")} in this study. Its columns are ${names.join(", ")}.`);
+  const twice = header.find((name, i) => header.indexOf(name) < i);
+  if (twice !== undefined) throw new Error(`The first line names the column ${twice} twice. Remove one of the two.`);
+  if (!objectives.length && !header.includes("value")) throw new Error("No column is named value. Name the column of the results so.");
+  return header.map((name) => ({ field: name, read: number, ...known.find((each) => each.name === name) }));
+}
+
+/** The result that a row holds; what is wrong with its cells is added to the faults. */
+function item({ line, cells }, columns, faults) {
+  const made = { parameters: Object.create(null) };
+  if (cells.slice(columns.length).some((cell) => cell !== "")) {
+    faults.push(`Line ${line}: it has ${cells.length} cells, but the first line names ${columns.length} columns. Put tabs or semicolons between cells if commas are decimal.`);
+  }
+  columns.forEach(({ name, field, group, read: meaning, isNeeded }, i) => {
+    const cell = cells[i] ?? "";
+    try {
+      if (cell === "" && isNeeded) throw new Error("the cell is empty.");
+      if (cell !== "") (group ? (made[group] ??= Object.create(null)) : made)[field] = meaning(cell);
+    } catch (error) {
+      const remedy = isNeeded ? "Write a number, or delete the line if there is no result." : "Correct it, or leave the cell empty if nothing is known.";
+      faults.push(`Line ${line}, column ${name}: ${error.message} ${remedy}`);
+    }
+  });
+  return made;
+}
+
+function number(cell) {
+  const value = numeral(cell);
+  if (!Number.isFinite(value)) throw new Error(`“${cell}” is not a number.`);
+  return value;
+}
 
 /** A value of a parameter: the choice that is written so, or a number. */
 function meant(parameter, cell) {
-  const choices = parameter.kind === "bool" ? [false, true] : (parameter.choices ?? parameter.values);
-  if (parameter.kind === "fixed") return shown(parameter.value) === cell ? parameter.value : cell;
+  const choices = { bool: [false, true], fixed: [parameter.value] }[parameter.kind] ?? parameter.choices ?? parameter.values;
   if (!choices) return number(cell);
-  const found = choices.findIndex((choice) => shown(choice) === cell || JSON.stringify(choice) === cell);
-  return found < 0 ? cell : choices[found];
+  const found = choices.findIndex((choice) => choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell));
+  if (found < 0) throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
+  return choices[found];
 }
 
-/** Rows of cells: tabs between them as a spreadsheet copies, else semicolons, else commas; quotation marks as in CSV. */
-function cells(text) {
+/** The header and the rows of a table, each with the line that it begins in. Cells have tabs between them, as a
+ * spreadsheet copies them, else semicolons, else commas; quotation marks are as in CSV. */
+function read(text) {
   const first = text.split("\n", 1)[0];
   const between = ["\t", ";"].find((each) => first.includes(each)) ?? ",";
-  const rows = [[""]];
+  const rows = [{ line: 1, cells: [""] }];
   let isQuoted = false;
+  let line = 1;
   for (let i = 0; i < text.length; i += 1) {
-    const row = rows.at(-1);
+    const { cells } = rows.at(-1);
     const sign = text[i];
-    if (sign === '"' && isQuoted && text[i + 1] === '"') row[row.length - 1] += text[(i += 1)];
-    else if (sign === '"') isQuoted = !isQuoted;
-    else if (sign === between && !isQuoted) row.push("");
-    else if (sign === "\n" && !isQuoted) rows.push([""]);
-    else row[row.length - 1] += sign;
+    if (sign === "\n") line += 1;
+    if (sign === '"' && isQuoted && text[i + 1] === '"') cells[cells.length - 1] += text[(i += 1)];
+    else if (sign === '"' && (isQuoted || cells.at(-1).trim() === "")) isQuoted = !isQuoted;
+    else if (sign === between && !isQuoted) cells.push("");
+    else if (sign === "\n" && !isQuoted) rows.push({ line, cells: [""] });
+    else cells[cells.length - 1] += sign;
   }
-  return rows.map((row) => row.map((cell) => cell.trim())).filter((row) => row.some((cell) => cell !== ""));
+  const [header, ...others] = rows
+    .map((row) => ({ line: row.line, cells: row.cells.map((cell) => cell.trim()) }))
+    .filter((row) => row.cells.some((cell) => cell !== ""));
+  if (!others.length) throw new Error("The first line must name the columns, and each further line be a result.");
+  return { header: header.cells, rows: others };
 }

@@ -8,6 +8,14 @@ export function figure(value, digits = 5) {
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
+const NUMERAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+/** The number that somebody wrote, perhaps with a decimal comma; NaN if it is none. */
+export function numeral(text) {
+  const plain = text.trim().replaceAll("−", "-").replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
+  return NUMERAL.test(plain) ? Number(plain) : NaN;
+}
+
 /** A mean with its standard deviation: as many digits as the deviation lets mean anything. */
 export function plusMinus(mean, std) {
   if (!(std > 0)) return figure(mean);
