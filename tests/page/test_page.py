@@ -125,7 +125,7 @@ def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: h
         expect(page.get_by_text("Nothing found")).to_be_visible()
         page.goto("/studies/digits")
         page.locator("#trials th a").first.wait_for()
-        page.get_by_role("link", name="Result", exact=True).click()
+        page.locator("#trials").get_by_role("link", name="Result", exact=True).click()
         page.locator('#trials [aria-sort="descending"] #trials-by-value').click()
         best = checked(api.get("/v1/studies/digits"))["best"]["trial"]
         expect(page.locator("#trials tbody th").first).not_to_have_text("25")

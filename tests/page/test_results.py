@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 from playwright.sync_api import Browser, Page, expect
 
@@ -20,7 +22,7 @@ def baked(api: httpx.Client, study: str) -> None:
     checked(api.post("/v1/studies", json={"id": study, "direction": "maximize", "parameters": PARAMETERS, "seed": 1}))
     for number in (1, 2, 3):
         checked(api.post(f"/v1/studies/{study}/suggest", json={}))
-        told = {"trial": number, "value": {1: 5.0, 2: 7.0, 3: 99.0}[number]}
+        told: dict[str, Any] = {"trial": number, "value": {1: 5.0, 2: 7.0, 3: 99.0}[number]}
         if number == 2:
             trial = checked(api.get(f"/v1/studies/{study}/trials/2"))
             told["parameters"] = {**trial["parameters"], "minutes": 41.25}
@@ -80,7 +82,7 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
 def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser, site: str, api: httpx.Client) -> None:
     baked(api, "faulty")
     header, number = "minutes,solvent,strength,value,std_error\n", " Write a number, or delete the line"
-    choices = "“1,4-dioxane”, “tube 1/2\"; wide”, “water”"
+    choices = '“1,4-dioxane”, “tube 1/2"; wide”, “water”'
     faults = {
         "30,water,1,5\n31,water,1,n.d.\n": ["Line 3, column value: “n.d.” is not a number." + number],
         "30,water,1,\n": ["Line 2, column value: the cell is empty." + number],
