@@ -10,6 +10,7 @@ from adabkb_client.async_lease import AsyncLeasedTrial
 from adabkb_client.async_transport import AsyncTransport
 from adabkb_client.calls import Listing, Steps, documented
 from adabkb_client.evaluation import AsyncObjective
+from adabkb_client.frames import shortened
 from adabkb_client.leased import LEASE_SECONDS
 from adabkb_client.models import Best, Parameters, Trial
 from adabkb_client.options import Callback, Options, RunReport
@@ -195,8 +196,8 @@ class AsyncStudy:
 
         Args:
             function: an async function, called with the parameters by name by ``workers`` tasks at once; returns the
-                value or (value, standard error). An exception fails the trial and is logged. A function that is
-                cancelled while the run is not fails its trial too.
+                value or a dict. An exception fails the trial and is logged, unless it is a mistake of the program. A
+                function that is cancelled while the run is not fails its trial too.
             n_trials: as in ``Study.run``; so are the others, except for these two.
             timeout: seconds after which this run takes no further trial.
             workers: number of tasks that evaluate.
@@ -219,7 +220,10 @@ class AsyncStudy:
         options = Options(
             n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, fixed
         )
-        return await async_worker.run(self, function, options)
+        try:
+            return await async_worker.run(self, function, options)
+        except Exception as error:
+            raise shortened(error)  # noqa: B904 - it is the same error
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: see ``Study.stop``."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from adabkb_client.course import Course, stoppable
 from adabkb_client.errors import AdaBKBError
-from adabkb_client.evaluation import AsyncObjective, Evaluation, Result
+from adabkb_client.evaluation import AsyncObjective, Evaluation
 from adabkb_client.models import Answer, Trial
 from adabkb_client.options import Options, RunReport
-from adabkb_client.plain import NotANumber
+from adabkb_client.plain import WrongResult
 from adabkb_client.progress import Progress, Standing
+from adabkb_client.result import Expected, Result
 from adabkb_client.trial_calls import RELEASE_PATIENCE
 from adabkb_client.turn import work
 
@@ -27,9 +28,9 @@ T = TypeVar("T")
 async def run(study: "AsyncStudy", function: AsyncObjective, options: Options) -> RunReport:
     """Evaluate trials until the study, or this run, is over: see ``AsyncStudy.run``."""
     info = await study.info()
-    evaluation = Evaluation(function, options.pass_trial)
+    evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
-    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters], conditional)
+    evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
     over = asyncio.Event()
     with (
         Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown,
@@ -91,7 +92,7 @@ class _Hands:
     async def evaluate(self, trial: "AsyncLeasedTrial") -> Result | Answer:
         begun = self._evaluation.begin(trial)
         if not inspect.isawaitable(begun):
-            raise NotANumber(
+            raise WrongResult(
                 f"the function must be an async one (async def), and what it returned, {begun!r}, cannot be awaited. "
                 "Study.run() of Client calls one that blocks"
             )

@@ -10,11 +10,12 @@ from types import ModuleType
 from typing import Any
 
 from adabkb_client.errors import WorkerLost
-from adabkb_client.evaluation import Evaluation, Result
+from adabkb_client.evaluation import Evaluation
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.leased import Leased
 from adabkb_client.models import Answer
 from adabkb_client.processes import Reply, reply_to
+from adabkb_client.result import Result
 from adabkb_client.standstill import Standstill
 
 log = logging.getLogger("adabkb_client")

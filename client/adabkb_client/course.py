@@ -10,9 +10,11 @@ from time import monotonic
 from typing import Protocol
 
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, WorkerDied, WorkerLost
-from adabkb_client.leased import MISTAKES, Leased
+from adabkb_client.frames import own_frames
+from adabkb_client.leased import MISTAKES, Leased, is_mistake
 from adabkb_client.models import Answer, Recommendation
 from adabkb_client.options import Options, RunReport
+from adabkb_client.plain import WrongResult
 from adabkb_client.progress import Progress, Standing
 
 log = logging.getLogger("adabkb_client")
@@ -123,7 +125,8 @@ class Course:
 
     def caught(self, trial: Leased, error: Exception) -> None:
         """Count a failure that never stops the run."""
-        log.warning("trial %d of study %r failed", trial.number, self._study_id, exc_info=error)
+        shown = type(error), error, own_frames(error)
+        log.warning("trial %d of study %r failed", trial.number, self._study_id, exc_info=shown)
         with self._lock:
             self._failed += 1
             self._last_failure = error
@@ -134,6 +137,10 @@ class Course:
         with self._lock:
             self._taken -= 1
 
+    def is_mistake(self, error: BaseException) -> bool:
+        """Whether an error of the function is a mistake of the program: see ``leased.is_mistake``."""
+        return is_mistake(error, has_succeeded=self._completed + self._stopped > 0)
+
     def judge(self, trial: Leased, error: Exception) -> None:
         """Count an exception as a failure of the trial, and end the run if it was one too many.
 
@@ -142,8 +149,16 @@ class Course:
         """
         if isinstance(error, AdaBKBError) and not isinstance(error, Conflict | Invalid | WorkerDied | WorkerLost):
             raise error  # the server failed, not this evaluation
-        if isinstance(error, MISTAKES):
-            error.add_note(f"trial {trial.number} of study {self._study_id!r} was given back, not failed")
+        if self.is_mistake(error):
+            error.add_note(
+                f"trial {trial.number} of study {self._study_id!r} was given back, not failed: it cost nothing"
+            )
+            if not isinstance(error, (*MISTAKES, WrongResult, Invalid)):
+                kind = type(error).__name__
+                error.add_note(
+                    f"Before the first result of a run, {kind} is taken for a mistake of the program. "
+                    f"To let it fail its trial instead: run(..., catch={kind})"
+                )
             raise error
         if isinstance(error, WorkerLost):
             self._lost(trial, error)

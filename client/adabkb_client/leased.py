@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from adabkb_client.errors import Invalid
 from adabkb_client.models import Answer, Trial
-from adabkb_client.plain import NotANumber
 
 LEASE_SECONDS = 120.0
 """Length of a lease that is renewed: if its process is killed, the trial is handed out again soon."""
@@ -13,8 +13,13 @@ RENEW_AT = 1 / 3
 RENEW_AGAIN = 0.05
 """Share of a lease between further attempts when a renewal has failed."""
 REASON_LENGTH = 1000
-MISTAKES = (ImportError, NameError, SyntaxError, NotANumber)
+MISTAKES = (ImportError, NameError, SyntaxError)
 """Errors that the program has, wherever it evaluates. The trial is given back, not failed."""
+MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
+"""Errors that the program has if they come before its first success. Later they may be of a single point, and fail its
+trial. A ``WrongResult`` is a TypeError."""
+OPTUNAS = ("suggest_", "should_prune", "set_user_attr")
+"""What the names of methods of Optuna's trials begin with."""
 
 
 class Leased:
@@ -28,6 +33,17 @@ class Leased:
         self.unsent: list[Mapping[str, Any]] = []
         """Reports in wire form that wait for the server."""
         self._attributes: Mapping[str, Any] = trial.attributes
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain to a program that is written for Optuna's trials what to do.
+
+        Raises:
+            AttributeError: always, as there is no such attribute.
+        """
+        what = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.startswith(OPTUNAS):
+            what = f"a trial of this service has no {name}: {for_optuna()}"
+        raise AttributeError(what, name=name, obj=self)
 
     @property
     def settled(self) -> bool:
@@ -56,6 +72,25 @@ class Leased:
     def _set_here(self, answer: Answer) -> None:
         if answer.trial is not None:
             self._attributes = answer.trial.attributes
+
+
+def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
+    """Whether an error of a function is a mistake of the program, which costs no trial.
+
+    Args:
+        error: what the function raised, or what is wrong with its result.
+        has_succeeded: whether the run has got a result of the function before.
+    """
+    return isinstance(error, MISTAKES) or (not has_succeeded and isinstance(error, MISTAKES_AT_FIRST))
+
+
+def for_optuna() -> str:
+    """Return what to do with an objective that is written for Optuna."""
+    return (
+        "this function is written for Optuna. Take the parameters of the study as arguments, `def objective(x, y):`, "
+        "and leave pass_trial out. Or run the function as it is: `from adabkb_integrations.optuna import served`, then "
+        "`study.run(served(objective), pass_trial=True)`"
+    )
 
 
 def in_words(error: BaseException) -> str:

@@ -9,8 +9,8 @@ Numbers = Mapping[str, SupportsFloat]
 """By name."""
 
 
-class NotANumber(TypeError):
-    """A program gave something else where a number is needed: a mistake of the program, not of one evaluation."""
+class WrongResult(TypeError):
+    """A program gave something that is no result, or not one of the study: a mistake of the program."""
 
 
 def plain(value: Any) -> Any:
@@ -28,12 +28,12 @@ def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
         remedy: what else to do about one that is not finite.
 
     Raises:
-        NotANumber: it is no number, such as None, a text or a dict.
+        WrongResult: it is no number, such as None, a text or a dict.
         ValueError: it is infinite or NaN.
     """
     scalar = plain(number)
     if isinstance(scalar, str | bytes) or not hasattr(type(scalar), "__float__") or _shape(scalar):
-        raise NotANumber(f"{name} must be a number, not {_shown(number)}")
+        raise WrongResult(f"{name} must be a number, not {shown(number)}")
     value = float(scalar)
     if not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value}{remedy}")
@@ -48,13 +48,13 @@ def finite_metrics(name: str, values: Numbers | None) -> dict[str, float] | None
         values: by metric; None if there are none.
 
     Raises:
-        NotANumber: they are no dict, or one of them is no number.
+        WrongResult: they are no dict, or one of them is no number.
         ValueError: one is infinite or NaN.
     """
     if values is None:
         return None
     if not isinstance(values, Mapping):
-        raise NotANumber(f"{name} must be a dict of numbers by metric, not {_shown(values)}")
+        raise WrongResult(f"{name} must be a dict of numbers by metric, not {shown(values)}")
     return {metric: finite(f"{name}[{metric!r}]", value) for metric, value in values.items()}
 
 
@@ -97,11 +97,12 @@ def _value(name: str, value: Any) -> Any:
 def _scalar(value: Any) -> Any:
     scalar = plain(value)
     if scalar is value:
-        raise TypeError(f"{_shown(value)} cannot be sent; give numbers, texts, booleans, or lists and dicts of them")
+        raise TypeError(f"{shown(value)} cannot be sent; give numbers, texts, booleans, or lists and dicts of them")
     return scalar
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value for an error: shortened, and with its type."""
     if value is None:
         return "None"
     text = repr(value)

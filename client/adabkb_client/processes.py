@@ -5,17 +5,18 @@ import os
 import pickle
 import signal
 import threading
-import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
 
 from adabkb_client.errors import WorkerDied
-from adabkb_client.evaluation import Evaluation, Result
+from adabkb_client.evaluation import Evaluation
+from adabkb_client.frames import formatted
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.leased import Leased
 from adabkb_client.models import Answer, Trial
 from adabkb_client.resource import StudyResource
+from adabkb_client.result import Result
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at whether the process lives. Its end closes the pipe, which is noticed at once, unless a
@@ -167,7 +168,7 @@ def reply_to(evaluation: Evaluation, trial: Leased, pickler: ModuleType = pickle
     try:
         return evaluation(trial)
     except BaseException as error:
-        error.add_note("".join(traceback.format_exception(error)).rstrip())  # the traceback itself cannot be sent
+        error.add_note(formatted(error))  # the traceback itself cannot be sent
         try:
             pickler.loads(pickler.dumps(error))
         except Exception:  # it cannot be sent, but what it says can

@@ -11,7 +11,7 @@ from adabkb_client.decoding import decode
 from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable
 from adabkb_client.leased import Leased
 from adabkb_client.models import Answer, Reported, Trial
-from adabkb_client.plain import NotANumber, finite
+from adabkb_client.plain import WrongResult, finite
 from adabkb_client.protocol import Param
 from adabkb_client.trial_calls import BATCH, TrialCalls
 
@@ -95,11 +95,11 @@ def report_of(step: SupportsIndex, value: SupportsFloat) -> dict[str, Any]:
     """Return a report as the wire has it.
 
     Raises:
-        NotANumber: the step is no whole number, or the value no number.
+        WrongResult: the step is no whole number, or the value no number.
         ValueError: the value is not finite.
     """
     try:
         number = index(step)
     except TypeError:
-        raise NotANumber(f"step must be a whole number, not {step!r}") from None
+        raise WrongResult(f"step must be a whole number, not {step!r}") from None
     return {"step": number, "value": finite("value", value, "; report a failed run with fail()")}

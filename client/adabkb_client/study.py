@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from adabkb_client import course, html, table, worker
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import Objective
+from adabkb_client.frames import shortened
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.leased import LEASE_SECONDS
 from adabkb_client.models import Parameters
@@ -84,8 +85,9 @@ class Study(StudyResource):
         stored one by one, so a run can be interrupted and started again: it continues with the study.
 
         Args:
-            function: called with the parameters by name, by ``workers`` workers at once; returns the value
-                or (value, standard error). An exception fails the trial and is logged.
+            function: called with the parameters by name, by ``workers`` workers at once; returns the value, or a dict
+                such as ``{"value": 0.1, "std_error": 0.01}`` or ``{"value": 0.1, "metrics": {"latency_ms": 12}}``. An
+                exception fails the trial and is logged, unless it is a mistake of the program: see Raises.
             n_trials: this run evaluates at most so many trials, failed ones included. None is no limit.
             timeout: seconds after which this run takes no further trial; evaluations under way are finished, and trials
                 whose evaluation a cluster has not begun are given back. None is no limit.
@@ -120,9 +122,11 @@ class Study(StudyResource):
 
         Raises:
             TypeError: the function does not take the study's parameters (or the trial), returned something that is no
-                number, or cannot be sent to a process.
+                result of the study, or cannot be sent to a process.
             ImportError, NameError, SyntaxError: the function raised it. After such a mistake of the program the run
-                stops at once, and its trials are given back instead of failed.
+                stops at once, and its trial is given back instead of failed.
+            AttributeError, KeyError, TypeError, Invalid: the same, if this run has no result of the function yet. After
+                the first one they may be of a single point, so they fail their trial as others do.
             WorkerDied: the last of ``max_failures`` failures in a row was the death of a worker process.
             WorkerLost: the last of them was the loss of a process or a node of the cluster.
             ConnectionError: ``engine`` found no cluster.
@@ -146,7 +150,10 @@ class Study(StudyResource):
             engine,
             resources,
         )
-        return worker.run(self, function, options)
+        try:
+            return worker.run(self, function, options)
+        except Exception as error:
+            raise shortened(error)  # noqa: B904 - it is the same error
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: it takes no further trial.

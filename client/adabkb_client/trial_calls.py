@@ -15,7 +15,7 @@ from adabkb_client.decoding import decode, decode_batch_item
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
 from adabkb_client.leased import MISTAKES, Leased, in_words
 from adabkb_client.models import Answer, BatchItem, Parameters, Suggestions, Trial, TrialState
-from adabkb_client.plain import Numbers, as_text, finite, finite_metrics, point
+from adabkb_client.plain import Numbers, WrongResult, as_text, finite, finite_metrics, point
 from adabkb_client.protocol import Param
 
 log = logging.getLogger("adabkb_client")
@@ -157,7 +157,7 @@ class TrialCalls:
             yield from self.fail(trial, "the evaluation ended without a result")
         elif isinstance(error, AdaBKBError) and not isinstance(error, Invalid | WorkerDied | WorkerLost):
             return
-        elif isinstance(error, Exception) and not isinstance(error, (*MISTAKES, WorkerLost)):
+        elif isinstance(error, Exception) and not isinstance(error, (*MISTAKES, WrongResult, Invalid, WorkerLost)):
             yield from self.fail(trial, in_words(error))
         else:
             yield from self.release(trial)
@@ -279,7 +279,7 @@ def result_of(
     """Return a result as the wire has it.
 
     Raises:
-        NotANumber: a part of it is no number.
+        WrongResult: a part of it is no number.
         ValueError: a part of it is not finite.
     """
     told: Any = value

@@ -5,14 +5,14 @@ suspend, so that ``blocking`` can run the same coroutines in a thread.
 """
 
 from collections.abc import Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol, TypeVar
 
 from adabkb_client.course import FINISHED, Course
-from adabkb_client.errors import NoTrialAvailable, StudyComplete, WorkerLost
-from adabkb_client.evaluation import Result
-from adabkb_client.leased import Leased, in_words
+from adabkb_client.errors import Conflict, NoTrialAvailable, StudyComplete, WorkerLost
+from adabkb_client.leased import MISTAKES, MISTAKES_AT_FIRST, Leased, in_words
 from adabkb_client.models import Answer, Trial
+from adabkb_client.result import Result
 
 WAIT_SECONDS = 5.0
 """For which the server waits for a trial. A thread that asks cannot be interrupted: the end of a run, such as by
@@ -100,6 +100,20 @@ async def _turn(course: Course, hands: Hands[L], trial: L) -> None:
 
 
 async def _evaluate(course: Course, hands: Hands[L], trial: L) -> None:
+    """Evaluate a trial and report it. After a mistake of the program it is given back, and so costs nothing."""
+    try:
+        await _report(course, hands, trial)
+    except (*MISTAKES, *MISTAKES_AT_FIRST) as error:
+        if not trial.settled:
+            if course.is_mistake(error):
+                with suppress(Conflict):  # another worker has the trial
+                    await hands.release(trial)
+            else:
+                await hands.fail(trial, in_words(error))
+        raise
+
+
+async def _report(course: Course, hands: Hands[L], trial: L) -> None:
     try:
         result = await hands.evaluate(trial)
     except WorkerLost:  # the function has not raised it, so that ``catch`` does not apply

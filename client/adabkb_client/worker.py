@@ -11,12 +11,13 @@ from adabkb_client.cluster import Cluster
 from adabkb_client.course import Course, stoppable
 from adabkb_client.engines import connected
 from adabkb_client.errors import AdaBKBError
-from adabkb_client.evaluation import Evaluation, Objective, Result
+from adabkb_client.evaluation import Evaluation, Objective
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.models import Answer, StudyInfo, Trial
 from adabkb_client.options import Options, RunReport
 from adabkb_client.processes import WorkerProcess
 from adabkb_client.progress import Progress, Standing
+from adabkb_client.result import Expected, Result
 from adabkb_client.trial_calls import RELEASE_PATIENCE
 from adabkb_client.turn import blocking, work
 
@@ -33,9 +34,9 @@ main thread, in which signals are handled, goes on."""
 def run(study: "Study", function: Objective, options: Options) -> RunReport:
     """Evaluate trials until the study, or this run, is over: see ``Study.run``."""
     info = study.info()
-    evaluation = Evaluation(function, options.pass_trial)
+    evaluation = Evaluation(function, options.pass_trial, Expected.by(info))
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
-    evaluation.check(f"study {study.id!r}", [parameter["name"] for parameter in info.parameters], conditional)
+    evaluation.check([parameter["name"] for parameter in info.parameters], conditional)
     if options.engine is None:
         return _run(study, evaluation, options, info)
     cluster = connected(options.engine, evaluation, options.resources or {})

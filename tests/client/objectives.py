@@ -20,14 +20,14 @@ def in_another_process(x: float) -> float:
     return float(os.getpid())
 
 
-def in_company(folder: Path, x: float) -> tuple[float, float]:
+def in_company(folder: Path, x: float) -> dict[str, float]:
     """The value tells in which process it was evaluated. No evaluation ends before there is one in two processes."""
     del x
     (folder / str(os.getpid())).touch()
     latest = time.monotonic() + 60.0
     while len(list(folder.iterdir())) < 2 and time.monotonic() < latest:
         time.sleep(0.01)
-    return float(os.getpid()), 0.5
+    return {"value": float(os.getpid()), "std_error": 0.5}
 
 
 def crash_on_the_left(x: float) -> float:
@@ -94,3 +94,12 @@ def learns(trial: LeasedTrial) -> float:
         if trial.report(step, value):
             break
     return value
+
+
+def lookup(x: float) -> float:
+    del x
+    return {"a": 1.0}["b"]
+
+
+async def async_lookup(x: float) -> float:
+    return lookup(x)

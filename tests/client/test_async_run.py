@@ -46,10 +46,10 @@ def test_tasks_use_exactly_the_budget_and_callbacks_are_told(server: str, study:
     together = asyncio.Barrier(4)
     told: list[int] = []
 
-    async def function(trial: AsyncLeasedTrial) -> tuple[float, float]:
+    async def function(trial: AsyncLeasedTrial) -> dict[str, float]:
         await asyncio.wait_for(together.wait(), PATIENCE)  # passes only if four evaluations are under way at once
         await trial.set_attribute("task", trial.number)
-        return trial.parameters["x"], 0.125
+        return {"value": trial.parameters["x"], "std_error": 0.125}
 
     async def tell(_: AsyncStudy, trial: Trial) -> None:
         await asyncio.sleep(0)

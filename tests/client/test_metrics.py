@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from adabkb_client import AsyncClient, Client, Conflict, Float, Invalid, Study
-from adabkb_client.evaluation import as_result
 from tests.cli.shell import adabkb
 
 METRICS: dict[str, Any] = {"metrics": ["size"], "outcome_constraints": [{"metric": "cost", "upper": 1.0}]}
@@ -105,6 +104,6 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
 @pytest.mark.parametrize(
     "returned", [{"std_errors": {"cost": 1}}, {"value": 1, "cost": 2}, {"value": 1, "metrics": {"cost": "low"}}]
 )
-def test_a_dict_that_is_no_result_is_a_mistake_of_the_program(returned: Any) -> None:
-    with pytest.raises(TypeError, match=r"such as|must be a number"):
-        as_result(returned)
+def test_a_dict_that_is_no_result_is_a_mistake_of_the_program(study: Study, returned: Any) -> None:
+    with pytest.raises(TypeError, match=r"takes a result such as"):
+        study.run(lambda **_: returned, progress=False)

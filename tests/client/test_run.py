@@ -56,7 +56,7 @@ def test_two_runs_at_once_share_the_budget(study: Study) -> None:
 
 
 def test_a_standard_error_can_come_with_the_value(study: Study) -> None:
-    study.run(lambda x: (parabola(x), 0.125))
+    study.run(lambda x: {"value": parabola(x), "std_error": 0.125})
     assert {observation.std_error for observation in study.observations()} == {0.125}
 
 

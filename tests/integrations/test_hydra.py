@@ -22,7 +22,7 @@ import hydra
 def task(config):
     if config.x < 0.5:
         raise ArithmeticError("diverged") if config.how == "fails" else ImportError("no such module")
-    return (config.x - 0.7) ** 2, 0.1
+    return {"value": (config.x - 0.7) ** 2, "std_error": 0.1}
 
 task()
 """

@@ -101,7 +101,9 @@ def test_choices_may_be_any_objects_and_a_callback_can_stop_the_search() -> None
     functions: list[Any] = [np.sin, np.cos, abs]
     found = maximize(lambda f: f(-2.0), {"f": Categorical(functions)}, 3, callbacks=[stop], progress=False)
     assert (found.reason, found.parameters) == ("budget", {"f": abs})
-    found = maximize(lambda on: (float(on), 0.1), {"on": Bool()}, 2, callbacks=[stop], progress=False)
+    found = maximize(
+        lambda on: {"value": float(on), "std_error": 0.1}, {"on": Bool()}, 2, callbacks=[stop], progress=False
+    )
     assert (found.value, found.trials[-1].std_error) == (1.0, 0.1)
 
 
@@ -216,6 +218,7 @@ def test_arguments_that_are_wrong_are_named(change: dict[str, Any], message: str
     with pytest.raises((TypeError, ValueError)) as caught:
         minimize(**{"function": never, "space": {"x": Float(0, 1)}, "budget": 3, **change})
     assert str(caught.value).startswith(message)
+    assert "pass_trial" not in str(caught.value)  # an argument of study.run alone
 
 
 def test_neither_a_web_server_nor_a_database_is_loaded() -> None:

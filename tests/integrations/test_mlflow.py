@@ -43,11 +43,12 @@ def runs(experiment: str, uri: str | None = None) -> list[Run]:
     return list(reversed(client.search_runs([found.experiment_id])))
 
 
-def evaluate(trial: Any) -> tuple[float, float] | float:
+def evaluate(trial: Any) -> dict[str, float] | float:
     if trial.number == 2:
         raise ValueError("diverged")
     time.sleep(0.02)
-    return (trial.parameters["x"], 0.5) if trial.number == 1 else trial.parameters["x"]
+    value: float = trial.parameters["x"]
+    return {"value": value, "std_error": 0.5} if trial.number == 1 else value
 
 
 def test_each_trial_is_a_run_with_its_parameters_its_value_and_how_it_ended(study: Study, experiment: str) -> None:

@@ -78,10 +78,10 @@ def runs(folder: Path) -> list[Written]:
     return sorted(found, key=lambda each: each.run.display_name)
 
 
-def evaluate(trial: Any) -> tuple[float, float] | float:
+def evaluate(trial: Any) -> dict[str, float] | float:
     if trial.number == 2:
         raise ValueError("diverged")
-    return trial.parameters["x"], 0.5
+    return {"value": trial.parameters["x"], "std_error": 0.5}
 
 
 def test_each_trial_is_a_run_in_the_group_of_the_study(study: Study, tmp_path: Path) -> None:

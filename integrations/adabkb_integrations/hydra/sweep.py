@@ -13,8 +13,8 @@ from hydra.core.utils import JobReturn
 from omegaconf import OmegaConf
 
 from adabkb_client import Client, Conflict, LeasedTrial, NoTrialAvailable, Study, StudyComplete
-from adabkb_client.evaluation import as_result
-from adabkb_client.leased import LEASE_SECONDS, MISTAKES, in_words
+from adabkb_client.leased import LEASE_SECONDS, in_words, is_mistake
+from adabkb_client.result import Expected, as_result
 from adabkb_integrations.hydra.space import space_of
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Sweep:
         self._space = space_of(self._parser.parse_overrides([*configured, *arguments]))
         self._jobs = 0
         self._failures_in_a_row = 0
+        self._has_succeeded = False
+        self._expected = Expected(f"study {sweeper.study!r}")
 
     def run(self) -> None:
         """Evaluate trials until the study is complete.
@@ -112,10 +114,10 @@ class Sweep:
 
     def _report(self, trial: LeasedTrial, job: JobReturn) -> None:
         try:
-            result = as_result(job.return_value)
-        except MISTAKES:
-            raise
+            result = as_result(job.return_value, self._expected)
         except Exception as error:
+            if is_mistake(error, has_succeeded=self._has_succeeded):
+                raise
             log.warning("trial %d failed", trial.number, exc_info=error)
             trial.fail(in_words(error))
             self._failures_in_a_row += 1
@@ -123,7 +125,7 @@ class Sweep:
                 error.add_note(f"stopped by {self._failures_in_a_row} failed jobs in a row, this is the last")
                 raise
         else:
-            self._failures_in_a_row = 0
+            self._failures_in_a_row, self._has_succeeded = 0, True
             try:
                 trial.observe(result.value, result.std_error, metrics=result.metrics, std_errors=result.std_errors)
             except Conflict as refusal:  # another worker has the trial

@@ -8,12 +8,14 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsIndex, TypedDict, Unpack
 
-from adabkb_client.evaluation import Evaluation, Objective, as_result, without_metrics
-from adabkb_client.leased import MISTAKES, in_words
+from adabkb_client.evaluation import Evaluation, Objective
+from adabkb_client.frames import own_frames, shortened
+from adabkb_client.leased import in_words, is_mistake
 from adabkb_client.options import check_catch
 from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.plain import finite, plain
 from adabkb_client.progress import Progress, Standing
+from adabkb_client.result import Expected
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
@@ -60,9 +62,10 @@ def minimize(
     that take long, or several at once, use ``adabkb_client.Client.local``.
 
     Args:
-        function: called with the parameters by name, without those that are inactive; returns the value or (value,
-            standard error). An exception fails the trial and is logged, unless it is a mistake of the program
-            (ImportError, NameError, SyntaxError, a result that is no number), which ends the search.
+        function: called with the parameters by name, without those that are inactive; returns the value, or a dict such
+            as ``{"value": 0.1, "std_error": 0.01}``. An exception fails the trial and is logged. A mistake of the
+            program ends the search: ImportError, NameError, SyntaxError; and before the first result AttributeError,
+            KeyError, TypeError, or a result that is no number.
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
             ``adabkb_client``. Choices may be any objects here.
         budget: number of trials, failed ones included. The search ends earlier if the space has no further point.
@@ -126,7 +129,8 @@ class Search:
         check_catch(catch)
         self._domain = _domain(space, constraints)
         conditional = [name for name, each in space.items() if each.when]
-        Evaluation(function, pass_trial=False).check(f"{name}()", list(space), conditional)
+        self._evaluation = Evaluation(function, pass_trial=False, expected=Expected(f"{name}()"))
+        self._evaluation.check(list(space), conditional, has_trials=False)
         self._model = Model(self._domain.space, self.seed, _noise(noise_std), prior_of(prior, self._domain))
 
     def stop(self) -> None:
@@ -140,6 +144,8 @@ class Search:
                 reason = self._search(shown)
             except KeyboardInterrupt:
                 reason = "interrupted"
+            except Exception as error:
+                raise shortened(error)  # noqa: B904 - it is the same error
         return Found(self.best, tuple(self.trials), reason, self.seed)
 
     def _search(self, shown: Progress) -> Reason:
@@ -163,12 +169,12 @@ class Search:
     def _evaluated(self, point: Array) -> Evaluated:
         number, parameters = len(self.trials) + 1, self._domain.decode(point)
         try:
-            value, std_error = without_metrics(as_result(self._function(**parameters)))
+            result = self._evaluation.result_of(self._function(**parameters))
         except self._catch as error:
             return self._failed(number, parameters, error)
-        except MISTAKES:
-            raise
         except Exception as error:
+            if is_mistake(error, has_succeeded=self.best is not None):
+                raise
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= self._max_failures:
                 error.add_note(
@@ -177,10 +183,10 @@ class Search:
                 raise
             return self._failed(number, parameters, error)
         self._failures_in_a_row = 0
-        return Evaluated(number, parameters, "completed", value, std_error)
+        return Evaluated(number, parameters, "completed", result.value, result.std_error)
 
     def _failed(self, number: int, parameters: Mapping[str, Any], error: Exception) -> Evaluated:
-        log.warning("trial %d of %s() failed", number, self._name, exc_info=error)
+        log.warning("trial %d of %s() failed", number, self._name, exc_info=(type(error), error, own_frames(error)))
         return Evaluated(number, parameters, "failed", reason=in_words(error))
 
     def _take_in(self, trial: Evaluated, point: Array) -> None:

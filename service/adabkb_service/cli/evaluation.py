@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import signal
@@ -17,6 +18,7 @@ from types import FrameType
 from typing import IO
 
 from adabkb_client import LeasedTrial, course
+from adabkb_client.result import Expected, Result
 from adabkb_service.cli import program
 from adabkb_service.cli.following import Follower
 from adabkb_service.cli.processes import Output, ProcessGroup, drain
@@ -63,6 +65,10 @@ class Programs:
     limits: Limits
     pattern: re.Pattern[str] | None
     logs: Path | None
+    expected: Expected | None = None
+    """What the study takes; None: any result."""
+    _has_succeeded: bool = False
+    """Whether a trial has got a result, or was stopped: then output that is no result may be of a single point."""
     _running: set[ProcessGroup] = field(default_factory=set)
     _stopped_by: int | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -91,7 +97,7 @@ class Programs:
                     code, timed_out = self._ended(group)
                 drain(outputs)
             if trial.should_stop():
-                self._given_back = 0
+                self._given_back, self._has_succeeded = 0, True
                 return None
             output, errors = (stream.text() for stream in outputs)
             return self._outcome(trial, code, timed_out, folder, output, errors)
@@ -197,11 +203,13 @@ class Programs:
             self._fail(trial, f"no result after {self.limits.timeout:g} seconds (--timeout)")
         if code == 0:
             try:
-                found = program.result(folder, output, self.pattern)
-            except program.NoResult as reason:
+                found = self._fitting(program.result(folder, output, self.pattern))
+            except (program.NoResult, program.NotFinite) as reason:
                 self.check_running()
+                if isinstance(reason, program.NoResult) and not self._has_succeeded:
+                    raise Stopped(self._explained(trial, reason)) from None
                 self._fail(trial, str(reason))
-            self._given_back = 0
+            self._given_back, self._has_succeeded = 0, True
             return found
         self.check_running()
         told = _told(code)
@@ -211,6 +219,22 @@ class Programs:
         lines = _last_lines(errors)
         self._fail(trial, f"{told}: {lines}" if lines else f"{told}, and nothing on standard error")
         return None
+
+    def _fitting(self, found: program.Result) -> program.Result:
+        """The result, if it is one that the study takes.
+
+        Raises:
+            NoResult: it has metrics that the study does not have, or lacks some.
+        """
+        result = Result(**found) if isinstance(found, dict) else Result(found)
+        misfit = None if self.expected is None else self.expected.misfit(result)
+        if misfit is not None:
+            raise program.NoResult(f"the result {json.dumps(found)} {misfit}")
+        return found
+
+    def _explained(self, trial: LeasedTrial, reason: Exception) -> str:
+        takes = "" if self.expected is None else f"; {self.expected.of} takes a result such as {self.expected.example}"
+        return f"trial {trial.number} has no result: {reason}{takes}"
 
     def _fail(self, trial: LeasedTrial, reason: str) -> None:
         self._given_back = 0

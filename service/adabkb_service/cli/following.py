@@ -74,7 +74,7 @@ class Follower:
                 found = program.report(line)
                 if found is not None and self._trial.report(*found):
                     return True
-            except (program.NoResult, AdaBKBError, ValueError) as error:
+            except (AdaBKBError, ValueError) as error:
                 log.warning("trial %d of study %r: %s", self._trial.number, self._trial.trial.study_id, error)
                 self._is_lost = isinstance(error, AdaBKBError)
         return False

@@ -34,6 +34,10 @@ class NoResult(ValueError):
     """What a program has left is no result."""
 
 
+class NotFinite(ValueError):
+    """What a program has left is infinite or not a number."""
+
+
 def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a command with a placeholder that is none of the parameters.
 
@@ -94,7 +98,8 @@ def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result
         pattern: its last match is the result; without one the last line that is not empty.
 
     Raises:
-        NoResult: there is none, or it is no finite number.
+        NoResult: there is none, or it is neither a number nor JSON of a result.
+        NotFinite: a number of it is infinite or NaN.
     """
     file = folder / RESULT_FILE
     try:
@@ -121,6 +126,7 @@ def report(line: str) -> tuple[int, float] | None:
 
     Raises:
         NoResult: it is neither ``STEP VALUE`` nor JSON such as ``{"step": 3, "value": 0.5}``.
+        NotFinite: the value is infinite or NaN.
     """
     words = line.split()
     if not words:
@@ -180,6 +186,8 @@ def _checked(name: str, part: Any) -> Any:
 
 
 def _finite(name: str, number: Any) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise NoResult(f"the {name} of the result is {number!r}, not a finite number")
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise NoResult(f"the {name} of the result is {number!r}, not a number")
+    if not math.isfinite(number):
+        raise NotFinite(f"the {name} of the result is {number!r}, not a finite number")
     return float(number)

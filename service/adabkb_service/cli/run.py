@@ -16,6 +16,7 @@ import typer
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client.connection import DEFAULT_URL
 from adabkb_client.leased import LEASE_SECONDS
+from adabkb_client.result import Expected
 from adabkb_service.cli.calling import Local, StudyId, Token, Url, checked, local_server, reported
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, fail, point, show
@@ -71,10 +72,11 @@ def run(
     The program finds its parameters in its arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
     $ADABKB_PARAMETERS. Its result is the last line of its standard output, or the file $ADABKB_RESULT if it writes one:
     a number, or {"value": 0.93, "std_error": 0.01}. Exit code 0 is a result, 75 gives the trial back, and any other
-    code fails it with the last lines of standard error as the reason. Ctrl-C and SIGTERM go to the program too, and
-    its trial is given back. A program that appends a line STEP VALUE to the file $ADABKB_REPORTS after each step
-    reports that value. If its trial is stopped it gets SIGTERM, and after --grace SIGKILL; its exit code and its result
-    do not matter then.
+    code fails it with the last lines of standard error as the reason. Output that is no result ends the command at its
+    first trial, which is given back. If every trial has failed, the command exits with code 1. Ctrl-C and SIGTERM go to
+    the program too, and its trial is given back. A program that appends a line STEP VALUE to the file $ADABKB_REPORTS
+    after each step reports that value. If its trial is stopped it gets SIGTERM, and after --grace SIGKILL; its exit code
+    and its result do not matter then.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
@@ -92,7 +94,9 @@ def run(
         _explained(study, max_failures),
     ):
         found = client.study(study)
-        check_placeholders(program, [parameter["name"] for parameter in found.info().parameters])
+        info = found.info()
+        check_placeholders(program, [parameter["name"] for parameter in info.parameters])
+        programs.expected = Expected.by(info)
         report = found.run(
             programs,
             workers=jobs,
@@ -106,6 +110,8 @@ def run(
         if report.reason == "stopped":
             programs.check_running()
     show(asdict(report), _summary(study, report), as_json=as_json)
+    if report.failed and not report.completed + report.stopped:
+        fail(f"every trial of this command failed. See why: adabkb trials {study} --state failed")
 
 
 @contextmanager

@@ -99,28 +99,63 @@ def test_lines_that_are_no_reports_cost_nothing_but_themselves(create: Create, r
     assert states(study) == ["completed"]
 
 
-@pytest.mark.parametrize(
-    ("script", "options", "reason"),
-    [
-        ("true", (), "its standard output is empty, and it wrote no file $ADABKB_RESULT"),
-        ("echo 3 apples", (), "the last line of standard output is '3 apples', neither a number nor JSON such as"),
-        ("echo true", (), "the last line of standard output is 'true', neither"),
-        ("""echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as"),
-        ("echo nan", (), "the value of the result is nan, not a finite number"),
-        ("""echo '{{"value": "1"}}'""", (), "the value of the result is '1', not a finite number"),
-        ('echo oops >"$ADABKB_RESULT"; echo 1', (), "the file $ADABKB_RESULT is 'oops', neither"),
-        ("echo 1", ("--pattern", "acc=(.*)"), "nothing in the standard output matches --pattern 'acc=(.*)'"),
-        ("echo first >&2; echo last words >&2; exit 3", (), "exit code 3: first\nlast words"),
-        ("exit 3", (), "exit code 3, and nothing on standard error"),
-        ("exec bash -c 'exec 2> >(sleep 0.2; cat >&2); echo why >&2; exit 3'", (), "exit code 3: why"),
-        ("kill -KILL $$", (), "ended by SIGKILL, and nothing on standard error"),
-    ],
-)
-def test_a_trial_without_a_result_fails_with_the_reason(
+NO_RESULTS: list[tuple[str, tuple[str, ...], str]] = [
+    ("true", (), "its standard output is empty, and it wrote no file $ADABKB_RESULT"),
+    ("echo 3 apples", (), "the last line of standard output is '3 apples', neither a number nor JSON such as"),
+    ("echo true", (), "the last line of standard output is 'true', neither"),
+    ("echo 0.5 12", (), "the last line of standard output is '0.5 12', neither"),
+    ("""echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as"),
+    ("""echo '{{"value": "1"}}'""", (), "the value of the result is '1', not a number"),
+    ("""echo '{{"value": 1, "metrics": {{"speed": 2}}}}'""", (), "has metrics, while study"),
+    ('echo oops >"$ADABKB_RESULT"; echo 1', (), "the file $ADABKB_RESULT is 'oops', neither"),
+    ("echo 1", ("--pattern", "acc=(.*)"), "nothing in the standard output matches --pattern 'acc=(.*)'"),
+]
+
+
+@pytest.mark.parametrize(("script", "options", "reason"), NO_RESULTS)
+def test_output_that_is_no_result_ends_the_command_at_the_first_trial_which_costs_nothing(
     create: Create, run: Run, script: str, options: tuple[str, ...], reason: str
 ) -> None:
+    study = create(budget=2)
+    said = run(study, script, *options, code=1)
+    assert reason in said
+    assert f"study '{study.id}' takes a result such as 0.1. The trial is given back." in said
+    assert states(study) == ["released"]
+
+
+def test_output_without_the_metrics_of_the_study_says_what_to_print(create: Create, run: Run) -> None:
+    study = create(budget=1, metrics=["seconds"])
+    said = run(study, "echo 0.5", code=1)
+    assert "lacks the metric 'seconds'" in said
+    example = '{"value": 0.1, "metrics": {"seconds": 0.1}}'
+    assert f"takes a result such as {example}." in said
+    assert states(study) == ["released"]
+    run(study, f"echo '{example.replace('{', '{{').replace('}', '}}')}'")
+    assert states(study) == ["completed"]
+
+
+def test_after_a_result_output_that_is_none_fails_its_trial_alone(create: Create, run: Run) -> None:
+    study = create(budget=3)
+    assert "completed 2 trials, 1 failed" in run(study, 'test "$ADABKB_TRIAL" = 2 && exit 0; echo 1')
+    assert states(study) == ["completed", "failed", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo nan", "the value of the result is nan, not a finite number"),
+        ("echo first >&2; echo last words >&2; exit 3", "exit code 3: first\nlast words"),
+        ("exit 3", "exit code 3, and nothing on standard error"),
+        ("exec bash -c 'exec 2> >(sleep 0.2; cat >&2); echo why >&2; exit 3'", "exit code 3: why"),
+        ("kill -KILL $$", "ended by SIGKILL, and nothing on standard error"),
+    ],
+)
+def test_a_failed_trial_has_the_reason_and_a_command_whose_trials_all_failed_exits_with_1(
+    create: Create, run: Run, script: str, reason: str
+) -> None:
     study = create(budget=1)
-    assert "completed 0 trials, 1 failed" in run(study, script, *options)
+    said = run(study, script, code=1)
+    assert f"every trial of this command failed. See why: adabkb trials {study.id} --state failed" in said
     [told] = reasons(study)
     assert reason in (told or "")
 

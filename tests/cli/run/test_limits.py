@@ -40,7 +40,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children_and_the_trial_
     monkeypatch.setattr(evaluation, "threading", SimpleNamespace(**{**vars(threading), "Event": Watch}))
     study = create(budget=1)
     script = "trap 'touch asked' TERM; sleep 3600 & echo $! >child; touch waits; wait; trap '' TERM; sleep 3600"
-    run(study, script, "--timeout", "0.1", "--grace", "0.1")
+    run(study, script, "--timeout", "0.1", "--grace", "0.1", code=1)
     assert reasons(study) == ["no result after 0.1 seconds (--timeout)"]
     assert (folder / "asked").exists()
     assert not is_alive((folder / "child").read_text())
