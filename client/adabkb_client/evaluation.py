@@ -88,8 +88,7 @@ class Evaluation:
                 if self._is_for_optuna():
                     remedy = for_optuna()
             raise TypeError(
-                f"{self.expected.of} calls the function with {given}, but it takes "
-                f"{signature}: {misfit}; {remedy}"
+                f"{self.expected.of} calls the function with {given}, but it takes {signature}: {misfit}; {remedy}"
             ) from None
 
     def _is_for_optuna(self) -> bool:

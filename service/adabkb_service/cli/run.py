@@ -75,8 +75,8 @@ def run(
     code fails it with the last lines of standard error as the reason. Output that is no result ends the command at its
     first trial, which is given back. If every trial has failed, the command exits with code 1. Ctrl-C and SIGTERM go to
     the program too, and its trial is given back. A program that appends a line STEP VALUE to the file $ADABKB_REPORTS
-    after each step reports that value. If its trial is stopped it gets SIGTERM, and after --grace SIGKILL; its exit code
-    and its result do not matter then.
+    after each step reports that value. If its trial is stopped it gets SIGTERM, and after --grace SIGKILL; its exit
+    code and its result do not matter then.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
