@@ -57,7 +57,8 @@ def creates_a_study(page: Page) -> None:
     row = page.get_by_role("group", name="Parameter 2")
     row.get_by_label("Name").fill("flour")
     row.get_by_label("Kind").select_option("categorical")
-    row.get_by_role("textbox", name="Values").fill("rye, wheat")
+    row.get_by_label("Value 1", exact=True).fill("rye")
+    row.get_by_label("Value 2", exact=True).fill("wheat")
     page.get_by_role("button", name="Create the study").click()
     page.wait_for_url("**/studies/bread")
 

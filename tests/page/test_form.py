@@ -26,6 +26,81 @@ def unfolded(row: Locator) -> Locator:
     return row
 
 
+def exists_where(row: Locator, parent: str, value: str | None = None) -> Locator:
+    """A condition on another parameter."""
+    row.get_by_role("button", name="Add a condition").click()
+    condition = row.get_by_role("group", name="Condition").last
+    condition.get_by_role("combobox", name="Parameter").select_option(parent)
+    if value is not None:
+        condition.get_by_role("checkbox", name=value).check()
+    return condition
+
+
+ODD = ["1,4-dioxane", "a; b", """say "no" or 'yes'""", "sgd: 3 = best", "007", "1,4", "12.5", "<b>&amp;</b>"]
+
+
+def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Also where it has a weight, and where another parameter depends on it. A summary says what is a number."""
+    with tab(browser, site, refused=True) as page:
+        page.goto("/new")
+        page.get_by_label("Name", exact=True).first.fill("odd")
+        solvent = unfolded(add_parameter(page, 1, "solvent, wet", "categorical"))
+        for place, text in enumerate(ODD, start=1):
+            solvent.get_by_label(f"Value {place}", exact=True).fill(text)
+            solvent.get_by_label(f"Value {place}", exact=True).press("Enter")
+        solvent.get_by_label(ODD[3], exact=True).fill("2,5")
+        strength = add_parameter(page, 2, "strength", "ordinal", **{"Value 1": "0,5", "Value 2": "1,25"})
+        strength.get_by_role("button", name="Add a value").click()
+        strength.get_by_label("Value 3", exact=True).fill("0.5")
+        base = unfolded(add_parameter(page, 3, "base", "fixed", Value="tert-BuOK, 2 eq; dry"))
+        for text in (ODD[0], ODD[1]):
+            base.get_by_role("button", name="Add a condition").click() if text == ODD[0] else None
+            base.get_by_role("combobox", name="Parameter").select_option("solvent, wet")
+            base.get_by_role("checkbox", name=text, exact=True).check()
+        summary = page.locator("#summary li")
+        quoted = ", ".join(text if text == "12.5" else f"“{text}”" for text in ODD)
+        expect(summary.nth(0)).to_have_text(f"solvent, wet: a choice of 8 values: {quoted}")
+        expect(summary.nth(1)).to_have_text(
+            "strength: Value 3: “0.5” is the same as value 1, “0,5”. Remove one of the two."
+        )
+        expect(summary.nth(2)).to_have_text(
+            "base: always “tert-BuOK, 2 eq; dry”, only where solvent, wet is “1,4-dioxane” or “a; b”"
+        )
+        assert accessible(page) == []
+        page.get_by_role("button", name="Create the study").click()
+        expect(page.get_by_role("alert")).to_contain_text("Value 3: “0.5” is the same as value 1")
+        expect(strength.get_by_label("Value 3", exact=True)).to_be_focused()
+        strength.get_by_role("button", name="Remove value 3").click()
+        expect(summary.nth(1)).to_have_text("strength: 2 ordered values: 0.5, 1.25")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/odd")
+    study = checked(api.get("/v1/studies/odd"))
+    solvent_made, strength_made, base_made = study["parameters"]
+    assert solvent_made["choices"] == [12.5 if text == "12.5" else text for text in ODD]
+    assert strength_made["values"] == [0.5, 1.25]
+    assert base_made["when"] == {"solvent, wet": ODD[:2]}
+    assert study["prior"] == {"solvent, wet": {"weights": {ODD[3]: 2.5}}}
+
+
+def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        row = add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "first"})
+        field = row.get_by_label("Value 2", exact=True)
+        field.focus()
+        field.evaluate(
+            """(field, text) => {
+                const data = new DataTransfer();
+                data.setData("text", text);
+                field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+            }""",
+            "1,4-dioxane\r\nwater\r\n\r\nethanol",
+        )
+        expect(page.locator("#summary li")).to_have_text(
+            "solvent: a choice of 4 values: “first”, “1,4-dioxane”, “water”, “ethanol”"
+        )
+
+
 def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str, api: httpx.Client) -> None:
     """Faults are told at their fields, which are unfolded for it; the form says what each field means."""
     with tab(browser, site, size=PHONE, refused=True) as page:
@@ -38,15 +113,15 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         expect(rate.get_by_label("give or take")).to_have_accessible_description(
             "so far away you believe half as much in it; on a log scale a factor, such as 10"
         )
-        optimizer = unfolded(
-            add_parameter(page, 2, "optimizer", "categorical", **{"Values, with commas between": "sgd, adam"})
-        )
-        optimizer.get_by_label("Values that are more likely to be best").fill("adam 3")
-        nesterov = add_parameter(page, 3, "nesterov", "bool")
-        unfolded(nesterov).get_by_label("Exists only where").fill("optimizer sgd")
-        unfolded(add_parameter(page, 4, "delay", "int", From="1", to="9")).get_by_label("Exists only where").fill(
-            "nesterov = yes; optimizer = sgd"
-        )
+        optimizer = add_parameter(page, 2, "optimizer", "categorical", **{"Value 1": "sgd", "Value 2": "adam"})
+        unfolded(optimizer).get_by_label("adam", exact=True).fill("much")
+        nesterov = unfolded(add_parameter(page, 3, "nesterov", "bool"))
+        nesterov.get_by_role("button", name="Add a condition").click()
+        delay = unfolded(add_parameter(page, 4, "delay", "int", From="1", to="9"))
+        exists_where(delay, "nesterov", "yes")
+        exists_where(delay, "optimizer", "sgd")
+        slow = unfolded(add_parameter(page, 5, "slow", "float", From="0", to="1"))
+        exists_where(slow, "delay").get_by_label("one of the numbers").fill("7, 8; 9")
         page.get_by_text("What an experiment costs").click()
         page.get_by_label("Cost of an experiment").select_option("told")
         page.get_by_label("Budget, in cost").fill("100")
@@ -55,17 +130,20 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert accessible(page) == []
         create, told = page.get_by_role("button", name="Create the study"), page.get_by_role("alert")
-        for row in (rate, optimizer, nesterov):
+        for row in (rate, optimizer, nesterov, delay, slow):
             row.get_by_text("What you know of it").click()
 
         create.click()
-        expect(told).to_contain_text("“optimizer sgd” does not say which parameter has which values")
-        expect(nesterov.get_by_label("Exists only where")).to_be_focused()
-        nesterov.get_by_label("Exists only where").fill("optimizer = sgd")
+        expect(told).to_contain_text("Exists only where: choose a parameter, or remove the condition.")
+        expect(nesterov.get_by_role("combobox", name="Parameter")).to_be_focused()
+        nesterov.get_by_role("combobox", name="Parameter").select_option("optimizer")
         create.click()
-        expect(told).to_contain_text("“adam 3” has no weight")
-        expect(optimizer.get_by_label("Values that are more likely")).to_be_focused()
-        optimizer.get_by_label("Values that are more likely").fill("adam: 3")
+        expect(told).to_contain_text("Exists only where: choose a value of optimizer")
+        nesterov.get_by_role("checkbox", name="sgd").check()
+        create.click()
+        expect(told).to_contain_text("adam: “much” is not a number")
+        expect(optimizer.get_by_label("adam", exact=True)).to_be_focused()
+        optimizer.get_by_label("adam", exact=True).fill("3")
         create.click()
         expect(told).to_contain_text("there is a budget in trials already")
         page.get_by_label("Budget, in trials").fill("")
@@ -82,6 +160,7 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         None,
         {"optimizer": ["sgd"]},
         {"nesterov": [True], "optimizer": ["sgd"]},
+        {"delay": [7, 8, 9]},
     ]
     assert (study["cost"], study["per_cost"], study["budget"]) == ("told", True, {"cost": 100})
 

@@ -1,7 +1,7 @@
 // The form for a new study: rows for its parameters, its objectives, and other quantities that are measured.
 
 import { body, Mistyped, number } from "./forms.js";
-import { beliefs, fieldOfSpace, fitKind, parameters, part } from "./space.js";
+import { beliefs, fieldOfSpace, fitRow, fitSpace, parameters, part } from "./space.js";
 
 const form = document.getElementById("new");
 const rows = document.getElementById("parameters");
@@ -24,7 +24,10 @@ function describe(within) {
 /** A new row, of a template, at the end of others. */
 function addRow(template, others, label) {
   const row = document.getElementById(template).content.firstElementChild.cloneNode(true);
-  row.querySelector("[data-remove]").addEventListener("click", () => row.remove());
+  row.querySelector("[data-remove]").addEventListener("click", () => {
+    row.remove();
+    fitSpace();
+  });
   others.append(row);
   row.setAttribute("aria-label", `${label} ${others.children.length}`);
   describe(row);
@@ -33,7 +36,8 @@ function addRow(template, others, label) {
 
 function addParameter() {
   const row = addRow("parameter", rows, "Parameter");
-  fitKind(row);
+  fitRow(row);
+  fitSpace();
   return row;
 }
 
@@ -90,6 +94,7 @@ function fieldOf(pointer) {
 form.made = made;
 form.fieldOf = fieldOf;
 direction.addEventListener("change", fitDirection);
+rows.addEventListener("input", fitSpace);
 document.getElementById("add-parameter").addEventListener("click", () => part(addParameter(), "name").focus());
 document.getElementById("add-objective").addEventListener("click", () => part(addObjective(), "metric").focus());
 document.getElementById("add-quantity").addEventListener("click", () => part(addRow("quantity", quantities, "Quantity"), "metric").focus());

@@ -1,95 +1,129 @@
 // The rows of parameters in the form for a new study: what a row says, and which field of it a fault is about.
 
-import { Mistyped, number } from "./forms.js";
+import { addChoices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, spread, text, weights } from "./choices.js";
+import { addCondition, conditions, fieldOfCondition, fitConditions } from "./conditions.js";
+import { number } from "./forms.js";
+import { counted } from "./words.js";
 
-const rows = document.getElementById("parameters");
-const TRUTHS = { true: true, yes: true, false: false, no: false };
+export { part };
 
-export const part = (row, name) => row.querySelector(`[data-part="${name}"]`);
+const holder = document.getElementById("parameters");
+const summary = document.getElementById("summary");
+const FEWEST_CHOICES = 2;
 
-const text = (row, name) => part(row, name).value.trim();
+let made = 0;
+
+const rows = () => [...holder.children];
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 const isLog = (row) => part(row, "log").checked;
 
-/** A number if it looks like one, else the text: what somebody means who types 3 or relu. */
-function meant(typed) {
-  const value = Number(typed);
-  return typed !== "" && Number.isFinite(value) ? value : typed;
+/** Let a new row have the fields of its kind, whatever that becomes. */
+export function fitRow(row) {
+  row.dataset.key = `parameter-${(made += 1)}`;
+  addChoices(row, FEWEST_CHOICES);
+  row.addEventListener("click", ({ target }) => {
+    if (target.dataset.add === "choice") {
+      addChoices(row);
+      row.querySelector(".choice:last-child input").focus();
+    }
+    if (target.dataset.add === "condition") addCondition(row, rows());
+    if (!("drop" in target.dataset)) return;
+    const choice = target.closest(".choice");
+    if (choice) dropChoice(row, choice);
+    else target.closest(".condition").remove();
+    fitSpace();
+  });
+  row.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.target.dataset.part !== "choice") return;
+    event.preventDefault();
+    next(row, event.target);
+  });
+  row.addEventListener("paste", (event) => event.target.dataset.part === "choice" && spread(row, event));
 }
 
-const listed = (typed, separator) => typed.split(separator).map((each) => each.trim());
+/** Show what belongs to the kinds and the values of all rows, and what they say together. */
+export function fitSpace() {
+  for (const row of rows()) {
+    const kind = text(row, "kind");
+    for (const field of row.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(kind);
+    fitWeights(row);
+    fitConditions(row, rows());
+  }
+  summary.replaceChildren(...rows().map(summarized));
+}
 
-/** Show what belongs to the kind of a parameter, now and whenever it changes. */
-export function fitKind(row) {
-  const kind = part(row, "kind");
-  const fit = () => {
-    for (const field of row.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(kind.value);
+/** What will be created of a row, in words, or what is wrong with it. */
+function summarized(row) {
+  const line = document.createElement("li");
+  try {
+    line.textContent = inWords(parameter(row));
+  } catch (error) {
+    line.textContent = `${text(row, "name")}: ${error.message}`;
+  }
+  return line;
+}
+
+function inWords({ name, kind, low, high, step, scale, when, value, ...listed }) {
+  const known = listed.choices ?? listed.values;
+  const kinds = {
+    float: () => `a number from ${low ?? "–"} to ${high ?? "–"}`,
+    int: () => `a whole number from ${low ?? "–"} to ${high ?? "–"}`,
+    categorical: () => `a choice of ${counted(known.length, "value")}: ${quoted(known)}`,
+    ordinal: () => `${counted(known.length, "ordered value")}: ${quoted(known)}`,
+    bool: () => "yes or no",
+    fixed: () => `always ${quoted([value])}`,
   };
-  kind.addEventListener("change", fit);
-  fit();
+  const more = [step && ` in steps of ${step}`, scale && ", on a log scale", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
+  return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
+
+const TRUTHS = new Map([[true, "yes"], [false, "no"]]);
+const quoted = (values, between = ", ") => values.map((value) => TRUTHS.get(value) ?? (typeof value === "string" ? `“${value}”` : String(value))).join(between);
 
 /** The parameters that the rows describe. */
-export const parameters = () => [...rows.children].map(parameter);
+export const parameters = () => rows().map(parameter);
 
 function parameter(row) {
-  const made = { name: text(row, "name"), kind: text(row, "kind") };
-  const choices = () => listed(text(row, "choices"), ",").map(meant);
-  if (made.kind === "categorical") made.choices = choices();
-  if (made.kind === "ordinal") made.values = choices();
-  if (made.kind === "fixed") made.value = meant(text(row, "value"));
+  const described = { name: text(row, "name"), kind: text(row, "kind") };
+  if (described.kind === "categorical") described.choices = distinct(row);
+  if (described.kind === "ordinal") described.values = distinct(row);
+  if (described.kind === "fixed") described.value = meant(text(row, "value"));
   if (isNumeric(row)) {
-    for (const name of ["low", "high", "step"]) made[name] = number(part(row, name));
-    if (isLog(row)) made.scale = "log";
+    for (const name of ["low", "high", "step"]) described[name] = number(part(row, name));
+    if (isLog(row)) described.scale = "log";
   }
-  const when = conditions(row);
-  return when ? { ...made, when } : made;
-}
-
-/** What "optimizer = sgd, adam; layers = 1, 2" says; undefined where a row says nothing. */
-function conditions(row) {
-  const element = part(row, "when");
-  if (element.value.trim() === "") return undefined;
-  const found = listed(element.value, ";").map((each) => {
-    const [, name, values] = each.match(/^([^=]+)=(.+)$/) ?? [];
-    if (!values) throw new Mistyped(element, `Exists only where: “${each}” does not say which parameter has which values; write optimizer = sgd.`);
-    const parent = name.trim();
-    const isTruth = [...rows.children].some((other) => text(other, "name") === parent && text(other, "kind") === "bool");
-    return [parent, listed(values, ",").map((value) => (isTruth ? TRUTHS[value.toLowerCase()] ?? value : meant(value)))];
-  });
-  return Object.fromEntries(found);
+  const when = conditions(row, rows());
+  return when ? { ...described, when } : described;
 }
 
 /** What somebody believes of the optimum, by the names of parameters; undefined where nobody believes anything. */
 export function beliefs() {
-  const found = [...rows.children].map((row) => [text(row, "name"), belief(row)]).filter(([, each]) => each);
+  const found = rows().map((row) => [text(row, "name"), belief(row)]).filter(([, each]) => each);
   return found.length ? Object.fromEntries(found) : undefined;
 }
 
 function belief(row) {
   if (isNumeric(row)) {
     const around = number(part(row, "around"));
-    const spread = number(part(row, "spread"));
-    if (around === undefined && spread === undefined) return undefined;
-    return { around, [isLog(row) ? "factor" : "width"]: spread };
+    const width = number(part(row, "spread"));
+    if (around === undefined && width === undefined) return undefined;
+    return { around, [isLog(row) ? "factor" : "width"]: width };
   }
-  const element = part(row, "weights");
-  if (text(row, "kind") === "fixed" || element.value.trim() === "") return undefined;
-  const weights = listed(element.value, ",").map((each) => {
-    const [, value, weight] = each.match(/^(.+):\s*([\d.eE+-]+)$/) ?? [];
-    if (!Number.isFinite(Number(weight ?? NaN))) throw new Mistyped(element, `Values that are more likely to be best: “${each}” has no weight; write adam: 3.`);
-    return [value.trim(), Number(weight)];
-  });
-  return { weights: Object.fromEntries(weights) };
+  const given = text(row, "kind") === "fixed" ? undefined : weights(row);
+  return given && { weights: given };
 }
 
-const FIELDS = { scale: "log", values: "choices" };
-
 /** The field of a fault of /parameters/... or /prior/...; undefined where it is about no row. */
-export function fieldOfSpace([list, place, name]) {
-  if (list === "parameters") return rows.children[place] && part(rows.children[place], FIELDS[name] ?? name);
-  const row = list === "prior" && [...rows.children].find((each) => text(each, "name") === place);
+export function fieldOfSpace([list, place, name, at]) {
+  if (list === "parameters") {
+    const row = holder.children[place];
+    if (!row) return undefined;
+    if (name === "choices" || name === "values") return fieldOfChoice(row, at);
+    if (name === "when") return fieldOfCondition(row, at);
+    return part(row, name === "scale" ? "log" : name);
+  }
+  const row = list === "prior" && rows().find((each) => text(each, "name") === place);
   if (!row) return undefined;
-  if (!isNumeric(row)) return part(row, "weights");
+  if (!isNumeric(row)) return fieldOfWeight(row, at);
   return part(row, name === "around" || text(row, "around") === "" ? "around" : "spread");
 }

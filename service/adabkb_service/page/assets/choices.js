@@ -1,0 +1,124 @@
+// The values of a choice in the form for a new study. Each has a field of its own, so it may contain any character.
+
+import { Mistyped, number } from "./forms.js";
+import { numeral } from "./words.js";
+
+const PLAIN_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
+const TRUTHS = [["no", false], ["yes", true]];
+
+let made = 0;
+
+export const part = (row, name) => row.querySelector(`[data-part="${name}"]`);
+export const text = (row, name) => part(row, name).value.trim();
+
+/** A copy of a template of the page. */
+export const copied = (template) => document.getElementById(template).content.firstElementChild.cloneNode(true);
+
+/** A number if it is written as one, else the text. So 1,4 and 007 are texts. */
+export const meant = (typed) => (PLAIN_NUMBER.test(typed) ? Number(typed) : typed);
+
+/** The same of an ordered value: these are mostly numbers, so they may have a decimal comma. */
+const ordered = (typed) => (Number.isFinite(numeral(typed)) ? numeral(typed) : typed);
+
+const fields = (row) => [...row.querySelectorAll('[data-part="choice"]')];
+const filled = (row) => fields(row).filter((field) => field.value.trim() !== "");
+
+/** The values that the parameter of a row may have, each with the text and the key of its field. */
+export function choices(row) {
+  const kind = text(row, "kind");
+  if (kind === "bool") return TRUTHS.map(([typed, value]) => ({ typed, value, key: typed }));
+  if (kind === "fixed") return [{ typed: text(row, "value"), value: meant(text(row, "value")), key: "fixed" }];
+  const read = kind === "ordinal" ? ordered : meant;
+  return filled(row).map((field) => ({ typed: field.value.trim(), value: read(field.value.trim()), key: field.dataset.key }));
+}
+
+/** The values of a row for the API, each of them once. */
+export function distinct(row) {
+  const found = choices(row);
+  found.forEach(({ value, typed }, i) => {
+    const first = found.findIndex((other) => other.value === value);
+    if (first < i) throw new Mistyped(filled(row)[i], `Value ${i + 1}: “${typed}” is the same as value ${first + 1}, “${found[first].typed}”. Remove one of the two.`);
+  });
+  return found.map((each) => each.value);
+}
+
+/** The field of the value at a place. */
+export const fieldOfChoice = (row, place) => filled(row)[place] ?? fields(row)[0];
+
+/** Add fields for values at the end. */
+export function addChoices(row, count = 1) {
+  for (let i = 0; i < count; i += 1) {
+    const choice = copied("choice");
+    part(choice, "choice").dataset.key = `choice-${(made += 1)}`;
+    part(row, "choices").append(choice);
+  }
+  numbered(row);
+}
+
+function numbered(row) {
+  fields(row).forEach((field, i) => {
+    field.labels[0].firstChild.textContent = `Value ${i + 1} `;
+    field.closest(".choice").querySelector("[data-drop]").setAttribute("aria-label", `Remove value ${i + 1}`);
+  });
+}
+
+/** Take a value out. */
+export function dropChoice(row, choice) {
+  choice.remove();
+  numbered(row);
+}
+
+/** Put lines that somebody pastes into a field into fields of their own. */
+export function spread(row, event) {
+  const lines = event.clipboardData.getData("text").split(/[\r\n\t]+/).map((line) => line.trim()).filter((line) => line !== "");
+  if (lines.length < 2) return;
+  event.preventDefault();
+  const at = fields(row).indexOf(event.target);
+  addChoices(row, Math.max(0, at + lines.length - fields(row).length));
+  lines.forEach((line, i) => (fields(row)[at + i].value = line));
+  event.target.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+/** Go to the next field, which is added after the last one. */
+export function next(row, field) {
+  if (fields(row).at(-1) === field) addChoices(row);
+  fields(row)[fields(row).indexOf(field) + 1].focus();
+}
+
+/** Whether an element is to show something else than it does; what it shows is kept, with the focus. */
+export function differs(holder, content) {
+  const before = holder.dataset.shows;
+  holder.dataset.shows = JSON.stringify(content);
+  return holder.dataset.shows !== before;
+}
+
+/** Have a field for the weight of each value. */
+export function fitWeights(row) {
+  const holder = part(row, "weights");
+  if (!differs(holder, choices(row))) return;
+  const known = new Map([...holder.querySelectorAll("input")].map((field) => [field.dataset.key, field.value]));
+  const made = choices(row).map(({ typed, key }) => {
+    const label = document.createElement("label");
+    const field = document.createElement("input");
+    Object.assign(field, { value: known.get(key) ?? "", inputMode: "decimal", autocomplete: "off" });
+    field.dataset.key = key;
+    label.append(`${typed} `, field);
+    return label;
+  });
+  holder.replaceChildren(...made);
+}
+
+/** The weights that are given, by the texts of the values; undefined without any. */
+export function weights(row) {
+  const known = new Map([...part(row, "weights").querySelectorAll("input")].map((field) => [field.dataset.key, number(field)]));
+  const found = choices(row).filter(({ key }) => known.get(key) !== undefined);
+  const named = found.map(({ value, key }) => [typeof value === "string" ? value : JSON.stringify(value), known.get(key)]);
+  return named.length ? Object.fromEntries(named) : undefined;
+}
+
+/** The field of the weight of a value, by its text. */
+export function fieldOfWeight(row, name) {
+  const inputs = [...part(row, "weights").querySelectorAll("input")];
+  const found = choices(row).find(({ value }) => value === name || JSON.stringify(value) === name);
+  return inputs.find((field) => field.dataset.key === found?.key) ?? inputs[0];
+}
