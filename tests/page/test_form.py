@@ -92,7 +92,8 @@ def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> N
             """(field, text) => {
                 const data = new DataTransfer();
                 data.setData("text", text);
-                field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+                const options = { clipboardData: data, bubbles: true, cancelable: true };
+                field.dispatchEvent(new ClipboardEvent("paste", options));
             }""",
             "1,4-dioxane\r\nwater\r\n\r\nethanol",
         )
