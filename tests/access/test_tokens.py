@@ -134,7 +134,7 @@ class Timer:
         return self.now
 
 
-def test_a_yes_is_remembered_for_five_seconds_and_a_no_never(guarded: Guarded) -> None:
+def test_a_grant_is_remembered_for_some_seconds_and_a_refusal_never(guarded: Guarded) -> None:
     """Of two servers on one database: what one allows the other one does at once, what one forbids the other one does
     no longer a little later."""
     timer, token = Timer(), guarded.token("gus", "work")

@@ -23,9 +23,9 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.study.clock import Clock
 
-REMEMBERED_SECONDS = 5.0
-"""How long a yes is remembered: so long a token that another server revokes, a share that it takes back or a study that
-it deletes is of use here, at most."""
+REMEMBERED_SECONDS = 4.0
+"""How long a grant is remembered. A token that another server revokes, a share that it takes back or a study that it
+deletes is of use here for so long; event streams ask twice a second, so they end within 5 seconds."""
 MOST_REMEMBERED = 10_000
 
 
@@ -130,7 +130,10 @@ class Gate:
         row = None if token_id is None else tokens.find(connection, token_id)
         if row is None or not is_same(row.digest, token):
             raise Unauthorized("There is no such token.", "unknown")
-        return _standing(row, self._clock(), self._defaults)
+        now = self._clock()
+        if row.link is not None and not tokens.has_valid(connection, row.user, now):
+            raise Unauthorized("The link ended with the last token of the study's owner.", "revoked")
+        return _standing(row, now, self._defaults)
 
 
 def _standing(row: TokenRow, now: datetime, defaults: Quotas) -> Caller:

@@ -88,7 +88,7 @@ class GuardedRoute(APIRoute):
         await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
 
     async def admit(self, scope: Scope) -> Caller | None:
-        """Ask the gate; a request that waits asks again, as its token may have been revoked meanwhile.
+        """Ask the gate.
 
         Returns:
             Whoever sends the request; None where nobody is asked.
@@ -130,6 +130,17 @@ class GuardedRoute(APIRoute):
             await send(message)
 
         return answer
+
+
+async def readmit(request: Request) -> None:
+    """Ask the gate again about a request that goes on: its token, or its right to the study, may have ended.
+
+    Raises:
+        Unauthorized, Forbidden, StudyNotFound: see ``Gate.admit``.
+    """
+    route = request.scope["route"]
+    assert isinstance(route, GuardedRoute)
+    await route.admit(request.scope)
 
 
 def _number(text: str) -> int | None:

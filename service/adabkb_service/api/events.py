@@ -11,14 +11,14 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.admission import CallerDep, needs, readmit
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
 from adabkb_service.api.problems import responses
 from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Listing
-from adabkb_service.errors import StudyNotFound
+from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
 from adabkb_service.operations import export, read, sharing
 from adabkb_service.operations.service import Service
 
@@ -49,7 +49,7 @@ def list_events(
         streams: Streams = request.app.state.streams
         streams.check()
         first = _section(service, study_id, after, page.limit)
-        stream = _stream(streams, service, study_id, first, page.limit)
+        stream = _stream(streams, service, study_id, request, first, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     found = read.list_events(service, study_id, after, page.limit)
     return Listing(items=found.items, next_cursor=encoded_number(found.after))
@@ -78,16 +78,20 @@ def _section(service: Service, study_id: str, after: int, limit: int) -> _Sectio
     return _Section(text, found.items[-1].seq if found.items else after, found.after is not None)
 
 
-async def _stream(streams: Streams, service: Service, study_id: str, found: _Section, limit: int) -> AsyncIterator[str]:
-    """Server-sent events until the client leaves, the study is deleted or the server stops. The id is the seq.
+async def _stream(
+    streams: Streams, service: Service, study_id: str, request: Request, found: _Section, limit: int
+) -> AsyncIterator[str]:
+    """Server-sent events until the client leaves or may not read any more, the study is deleted or the server stops.
+    The id is the seq.
 
     Args:
         streams: those of the server.
         service, study_id: whose log it is.
+        request: whose token is to stay good.
         found: the first events.
         limit: events that are read at a time.
     """
-    with streams.one(study_id), suppress(StudyNotFound):
+    with streams.one(study_id), suppress(StudyNotFound, Unauthorized, Forbidden):
         yield "retry: 1000\n\n"
         silent = 0.0
         while not service.stopping.is_set():
@@ -97,7 +101,9 @@ async def _stream(streams: Streams, service: Service, study_id: str, found: _Sec
             if silent >= PING_SECONDS:
                 silent = 0.0
                 yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
-            if found.is_followed or await streams.head(study_id) > found.last:
+            is_more = found.is_followed or await streams.head(study_id) > found.last
+            await readmit(request)
+            if is_more:
                 found = await run_sync(_section, service, study_id, found.last, limit)
             else:
                 found = _Section("", found.last, is_followed=False)

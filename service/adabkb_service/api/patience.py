@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 
-from adabkb_service.api.admission import GuardedRoute
+from adabkb_service.api.admission import readmit
 from adabkb_service.contract.answers import Suggested
 from adabkb_service.operations.waiting import WaitingRoom
 from adabkb_service.study.request import Outcome
@@ -65,7 +65,7 @@ async def patiently(
                     return _asking_again_helps(outcome), True
                 if room.is_closing:
                     return outcome, False
-                await _readmitted(request)
+                await readmit(request)
     finally:
         gone.cancel()
 
@@ -104,9 +104,3 @@ async def _gone(request: Request) -> None:
     """Return when the client has left: it must not be given a trial."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-async def _readmitted(request: Request) -> None:
-    route = request.scope["route"]
-    assert isinstance(route, GuardedRoute)
-    await route.admit(request.scope)

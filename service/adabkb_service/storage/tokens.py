@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import Connection, bindparam, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, insert, or_, select, tuple_, update
 
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tables import tokens
@@ -45,6 +45,17 @@ def find(connection: Connection, token_id: str) -> TokenRow | None:
     """The token, or None if there is none."""
     row = connection.execute(_FIND, {"its_id": token_id}).one_or_none()
     return None if row is None else TokenRow(*row)
+
+
+def has_valid(connection: Connection, user: str, now: datetime) -> bool:
+    """Whether a user has a token, other than links, that is neither revoked nor expired."""
+    valid = select(tokens.c.id).where(
+        tokens.c.user == user,
+        tokens.c.link.is_(None),
+        tokens.c.revoked_at.is_(None),
+        or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now),
+    )
+    return connection.execute(valid.limit(1)).first() is not None
 
 
 def any_exist(connection: Connection) -> bool:
