@@ -31,6 +31,7 @@ AdaBKBError
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ LONGEST_MESSAGE = 1000
 LONGEST_VALUE = 200
 """Characters of a value in a sentence."""
 
+_SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]+")
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = LONGEST_VALUE
 _SHOWN.maxdict = _SHOWN.maxlist = 20
@@ -59,6 +61,22 @@ _SHOWN.maxdict = _SHOWN.maxlist = 20
 def shortened(text: str, most: int) -> str:
     """The text, or its beginning if it has more characters than ``most``."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def masked(text: str) -> str:
+    """A text without the secrets of tokens, wherever they come from."""
+    return _SECRET.sub(r"\1...", text)
+
+
+def visible(text: str) -> str:
+    """A text for an answer: without secrets, and with escapes for what readers cannot see, such as marks that turn the
+    direction of writing."""
+    hidden = masked(text)
+    if hidden.isprintable():
+        return hidden
+    return "".join(
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode() for each in hidden
+    )
 
 
 def shown(value: object) -> str:
@@ -82,16 +100,16 @@ class FieldError:
     code: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pointer", shortened(self.pointer, LONGEST_POINTER))
-        object.__setattr__(self, "detail", shortened(self.detail, LONGEST_DETAIL))
+        object.__setattr__(self, "pointer", shortened(visible(self.pointer), LONGEST_POINTER))
+        object.__setattr__(self, "detail", shortened(visible(self.detail), LONGEST_DETAIL))
 
 
 class AdaBKBError(Exception):
     """Anything the service refuses; the message says what and, where there is one, the remedy."""
 
     def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = visible(detail)
+        super().__init__(self.detail)
         self.errors = tuple(errors)
 
 

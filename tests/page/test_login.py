@@ -68,6 +68,12 @@ def test_no_page_of_another_site_uses_the_server_nor_a_name_of_its_own(site: str
     assert httpx.get(f"{site}/v1/studies/s").json() == before
 
 
+def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Browser) -> None:
+    with tab(browser, site) as page:
+        page.goto("/api")
+        expect(page.get_by_text("/v1/studies/{study_id}/suggest").first).to_be_visible()
+
+
 def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
     site: str, database: str, browser: Browser
 ) -> None:

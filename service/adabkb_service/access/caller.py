@@ -36,6 +36,8 @@ class Caller:
     """None if nothing is limited."""
     address: str = ""
     """Where the request comes from."""
+    is_link: bool = False
+    """Whether the token is a link: it reads its study, and nothing of its owner's."""
 
     @property
     def is_admin(self) -> bool:

@@ -145,7 +145,8 @@ def _standing(row: TokenRow, now: datetime, defaults: Quotas) -> Caller:
     studies = None if row.studies is None else tuple(row.studies)
     scope = max(row.scopes, key=SCOPES.__getitem__)
     quotas = Quotas.of(row.quotas, UNLIMITED if scope == "admin" else defaults)
-    return Caller(row.user, scope, studies, row.id, None if quotas.are_none else quotas)
+    limited = None if quotas.are_none else quotas
+    return Caller(row.user, scope, studies, row.id, limited, is_link=row.link is not None)
 
 
 def _check(connection: Connection, caller: Caller, need: Need, study_id: str | None) -> None:

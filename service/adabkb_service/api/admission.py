@@ -23,6 +23,8 @@ from adabkb_service.access.gate import Gate
 from adabkb_service.access.meter import Meter, Spend
 from adabkb_service.api.middleware import sender
 from adabkb_service.api.ratelimit import rate_limit_headers
+from adabkb_service.contract.parameters import STUDY_ID
+from adabkb_service.errors import Forbidden
 from adabkb_service.telemetry.logs import note
 
 COOKIE = "adabkb_token"
@@ -31,7 +33,7 @@ SCHEME = "token"
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
-_NEED, _STUDY, _MODEL = "__need__", "__study__", "__model__"
+_NEED, _STUDY, _MODEL, _NO_LINKS = "__need__", "__study__", "__model__", "__no_links__"
 
 
 def needs(need: Need, study: str | None = "study_id", *, model: bool = False) -> Callable[[Endpoint], Endpoint]:
@@ -48,6 +50,12 @@ def needs(need: Need, study: str | None = "study_id", *, model: bool = False) ->
         return endpoint
 
     return declared
+
+
+def not_for_links(endpoint: Endpoint) -> Endpoint:
+    """Declare that links to a study may not use an endpoint, which is about more than their study."""
+    vars(endpoint)[_NO_LINKS] = True
+    return endpoint
 
 
 def needs_nothing(endpoint: Endpoint) -> Endpoint:
@@ -68,6 +76,7 @@ class GuardedRoute(APIRoute):
             raise TypeError(f"{endpoint.__name__} does not declare what it needs; see {needs.__module__}")
         self.need: Need | None = vars(endpoint)[_NEED]
         self._study: str | None = vars(endpoint).get(_STUDY)
+        self._is_for_links = not vars(endpoint).get(_NO_LINKS, False)
         self._lets_model_work: bool = vars(endpoint).get(_MODEL, False)
         if self.need is not None:
             security = {"security": [{SCHEME: [SCOPE_FOR[self.need]]}]}
@@ -106,9 +115,13 @@ class GuardedRoute(APIRoute):
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
         token = token_of(scope)
         study_id = scope["path_params"].get(self._study)
+        if study_id is not None and re.fullmatch(STUDY_ID, study_id) is None:
+            study_id = None  # no study has such an id; the endpoint says so to whoever has a token
         caller = None if token is None else gate.remembered(token, need, study_id)
         if caller is None:
             caller = await run_sync(gate.admit, token, need, study_id, sender(scope))
+        if caller.is_link and not self._is_for_links:
+            raise Forbidden("A link reads its study, and nothing else.", SCOPE_FOR[need])
         return caller
 
     def _metered(self, meter: Meter, caller: Caller, scope: Scope, send: Send) -> Send:

@@ -161,6 +161,9 @@ def _check_queries(request: Request, known: list[str]) -> None:
             for name in strange[:MOST_ERRORS]
         ]
         raise Invalid(faults, len(strange) - len(faults))
+    texts = ((name, _text_fault(value)) for name, value in request.query_params.multi_items())
+    if faults := [FieldError(f"?{name}", sentence, "invalid_text") for name, sentence in texts if sentence]:
+        raise Invalid(faults)
 
 
 def _check_media_type(request: Request) -> None:

@@ -216,6 +216,7 @@ def _answer(kind: Kind, detail: str) -> bytes:
         b"content-type: application/problem+json",
         b"content-length: %d" % len(body),
         b"connection: close",
+        b"x-content-type-options: nosniff",
         *([b"retry-after: 1"] if kind.retryable else []),
     ]
     return b"".join([STATUS_LINE[kind.status], *(header + b"\r\n" for header in headers), b"\r\n", body])

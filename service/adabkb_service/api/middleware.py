@@ -25,7 +25,8 @@ SANE_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 
 
 class RequestMiddleware:
-    """Gives each request an id (that of its ``X-Request-ID``, or a new one); counts, times and logs it."""
+    """Gives each request an id (that of its ``X-Request-ID``, or a new one); counts, times and logs it. Browsers take
+    no answer for another type than it says."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -46,7 +47,7 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+                MutableHeaders(scope=message).update({"X-Request-ID": request_id, "X-Content-Type-Options": "nosniff"})
             await send(message)
 
         try:

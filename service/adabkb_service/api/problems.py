@@ -89,7 +89,7 @@ def problem(
         type="about:blank",
         title=kind.title,
         status=kind.status,
-        detail=errors.shortened(detail, errors.LONGEST_MESSAGE),
+        detail=errors.shortened(errors.visible(detail), errors.LONGEST_MESSAGE),
         instance=_path(request),
         code=kind.code,
         request_id=getattr(request.state, "request_id", ""),
@@ -97,7 +97,8 @@ def problem(
         remedy=kind.remedy,
         errors=_faults(faults),
     )
-    extra = {"X-Request-ID": body.request_id}  # the answer to an unexpected error passes no middleware
+    # The answer to an unexpected error passes no middleware.
+    extra = {"X-Request-ID": body.request_id, "X-Content-Type-Options": "nosniff"}
     if kind.retryable:
         extra["Retry-After"] = str(RETRY_SECONDS)
     return JSONResponse(body.model_dump(), kind.status, headers={**extra, **(headers or {})}, media_type=MEDIA_TYPE)
@@ -139,7 +140,7 @@ def _on_http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _path(request: Request) -> str:
-    return errors.shortened(request.url.path, errors.LONGEST_POINTER)
+    return errors.shortened(errors.visible(request.url.path), errors.LONGEST_POINTER)
 
 
 def _allowed_methods(request: Request) -> set[str]:

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from adabkb_service.api.admission import CallerDep, GuardedRoute, needs, needs_nothing
+from adabkb_service.api.admission import CallerDep, GuardedRoute, needs, needs_nothing, not_for_links
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
@@ -48,6 +48,7 @@ def get_version() -> Version:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 @needs("read")
+@not_for_links
 def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
     """Prometheus metrics; with the setting study_metrics also of the studies that one may read."""
     text = generate_latest(service.metrics.registry)

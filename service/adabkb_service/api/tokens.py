@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Depends, Path, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
@@ -12,11 +13,19 @@ from adabkb_service.api.deps import PageDep, ServiceDep, encoded_time
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.access import AuditEntry, NewToken, Self, Token, TokenBody, TokenChangeBody
 from adabkb_service.contract.requests import Listing
+from adabkb_service.errors import TokenNotFound
 from adabkb_service.operations import audit, tokens
 
 router = APIRouter(prefix="/v1", tags=["access"], route_class=StrictRoute)
 
-TokenId = Annotated[str, Path(description="the token's id", max_length=100)]
+
+async def _token_id(token_id: Annotated[str, Path(description="the token's id")]) -> str:
+    if re.fullmatch("[0-9a-f]{12}", token_id) is None:
+        raise TokenNotFound(token_id)
+    return token_id
+
+
+TokenId = Annotated[str, Depends(_token_id)]
 SECRET = {"Cache-Control": "no-store"}
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Response
 
-from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.admission import CallerDep, needs, not_for_links
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, reply
 from adabkb_service.api.problems import responses
@@ -21,6 +21,7 @@ router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
 
 @router.get("/trash", operation_id="listTrash", responses=responses(422))
 @needs("read")
+@not_for_links
 def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listing[Deletion]:
     """One's deleted studies, those deleted last first."""
     items = trash.page(service, caller, page.after, page.limit)

@@ -125,7 +125,7 @@ class Self(Answer):
     studies: list[str] | None
     token: Annotated[str | None, Field(description="the id of the token")]
     quotas: Annotated[Quotas, Field(description="in force")]
-    usage: Annotated[Usage | None, Field(description="of the user; null where the server asks for no tokens")]
+    usage: Annotated[Usage | None, Field(description="of the user; null for links, and without tokens")]
 
 
 class Access(Answer):

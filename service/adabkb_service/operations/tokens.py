@@ -95,7 +95,7 @@ def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, fl
 def own(service: Service, caller: Caller) -> Self:
     """The caller's own standing."""
     used = None
-    if caller.user is not None:
+    if caller.user is not None and not caller.is_link:
         with service.database.reading() as connection:
             found = usage.of_user(connection, caller.user)
         used = Usage(studies=found.studies, trials=found.trials, megabytes=found.bytes / MEGABYTE)

@@ -31,7 +31,6 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "Referrer-Policy": "same-origin",
     "Vary": "Accept, HX-Request",
-    "X-Content-Type-Options": "nosniff",
 }
 
 

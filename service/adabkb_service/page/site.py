@@ -5,6 +5,9 @@ It is built from ``docs/`` with the package, or by ``make install`` in a checkou
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -21,6 +24,7 @@ NOT_BUILT = (
     "A release brings it along. In a checkout, `make install` builds it, and `make docs` shows it while it is written; "
     "the pages themselves are the files in docs/."
 )
+_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 KEPT = HEADERS | {"Cache-Control": "no-cache"}
 """Browsers keep a file, and ask each time whether it is still the same."""
 
@@ -33,16 +37,33 @@ def install(app: FastAPI, calls: str, folder: Path = FOLDER) -> None:
         calls: the path of that page. Programs get it at ``/docs``, too; people are led to the site from there.
         folder: of the built site.
     """
-    (show_calls,) = [route.endpoint for route in app.routes if isinstance(route, Route) and route.path == calls]
+    (original,) = [route for route in app.routes if isinstance(route, Route) and route.path == calls]
+    app.router.routes.remove(original)
+
+    @app.get(calls, include_in_schema=False)
+    async def show_calls(request: Request) -> Response:
+        shown: Response = await original.endpoint(request)
+        shown.headers.update({"Content-Security-Policy": _policy(bytes(shown.body)), "Referrer-Policy": "same-origin"})
+        return shown
 
     @app.get("/docs", include_in_schema=False)
     async def get_docs(request: Request) -> Response:
         if wants_page(request):
             return RedirectResponse("docs/", headers={"Vary": "Accept"})
-        shown: Response = await show_calls(request)
-        return shown
+        return await show_calls(request)
 
     app.mount("/docs/", Site(folder), name="site")
+
+
+def _policy(page: bytes) -> str:
+    """The policy of the page to try the API: its own files, and the scripts that it is made with."""
+    digests = (b64encode(sha256(script).digest()).decode() for script in _SCRIPT.findall(page))
+    scripts = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])
+    # Swagger UI writes styles into its elements.
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
 
 
 class Site(StaticFiles):

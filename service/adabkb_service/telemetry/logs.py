@@ -10,12 +10,13 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from adabkb_service.errors import masked
+
 Form = Literal["text", "json"]
 
 FACTS: ContextVar[dict[str, Any]] = ContextVar("facts")
 """What is known of the request under way: its id, its sender's address and user, the study, the trial."""
 
-_SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]{64}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PLAIN = re.compile(r"[\w.:@,/+-]+")
 
@@ -38,11 +39,6 @@ def configure(form: Form, *, access: bool) -> None:
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("adabkb.access").setLevel(logging.INFO if access else logging.WARNING)
-
-
-def masked(text: str) -> str:
-    """A text without the secrets of tokens, wherever they come from."""
-    return _SECRET.sub(r"\1...", text)
 
 
 class JsonLines(logging.Formatter):
