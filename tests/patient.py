@@ -31,6 +31,7 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr, models_here: b
         (owner, "WAIT_SECONDS"),
         (link, "LATE_SECONDS"),
         (service, "ANSWER_SECONDS"),
+        (service, "OUTCOME_SECONDS"),
         (pool, "CLOSE_SECONDS"),
         (app, "HOLDER_SECONDS"),
         (trial_calls, "RELEASE_PATIENCE"),

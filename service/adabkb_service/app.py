@@ -206,13 +206,13 @@ def _sweeping(running: Service, gate: Gate, settings: Settings) -> Iterator[None
             try:
                 gate.close_if_tokens()
                 sweep(running)
+                running.sweep_due_at = time.monotonic() + settings.sweep_seconds
                 since = time.monotonic() - tidied_at
                 if since > TIDYING_SECONDS:
                     forget_keys(running, settings.idempotency_hours, since)
                     empty_trash(running, since)
                     gate.store_uses()
                     tidied_at = time.monotonic()
-                running.sweep_due_at = time.monotonic() + settings.sweep_seconds
             except AdaBKBError as error:
                 logger.warning("the sweep is tried again in %s s: %s", settings.sweep_seconds, error)
             except Exception:

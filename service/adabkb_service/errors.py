@@ -24,6 +24,7 @@ AdaBKBError
 ├── PreconditionFailed        If-Match names another revision
 ├── Busy                      others were faster, several times; try again
 │   └── Contention            the database undid a transaction for the sake of another one
+│       └── RowRefused        the database refused a row, perhaps since there is one with the same key
 ├── Unavailable               the database or a model does not answer
 │   └── ModelCannotFollow     a model cannot follow its log; asking again does not help
 └── SchemaMismatch            the database was made by another version
@@ -267,6 +268,10 @@ class Busy(AdaBKBError):
 class Contention(Busy):
     """The database undid a transaction for the sake of another one (both wrote the same row, a deadlock, ...); done
     again, it will see what the other one did."""
+
+
+class RowRefused(Contention):
+    """The database refused a row, most likely because another transaction has written one with the same key."""
 
 
 class Unavailable(AdaBKBError):

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from adabkb_service.contract.answers import StudySummary
 from adabkb_service.contract.parameters import FloatParameter
 from adabkb_service.errors import Busy, IdempotencyKeyReused, RequestInProgress, TrialNotFound, Unavailable
-from adabkb_service.operations import manage, read
+from adabkb_service.operations import manage, read, trash
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import suggest as suggestion
 from adabkb_service.operations.doctor import examine
@@ -26,7 +26,7 @@ from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.owner import MOST_WAITING
 from adabkb_service.study.request import Key, Outcome, Points, Request
-from tests.operations.conftest import ManualClock
+from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Value, get, observe, queue, suggest
 
 POINT = {"x": 0.5, "y": 1.0}
@@ -237,7 +237,7 @@ import os, signal, sys
 import sqlalchemy as sa
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
-from tests.operations.conftest import ManualClock
+from tests.operations.conftest import ManualClock, definition
 from tests.study.test_group import asking, telling
 
 database = Database(sys.argv[1])
@@ -275,3 +275,33 @@ def test_who_got_no_answer_from_a_server_that_died_repeats_the_keys_of_its_group
     assert values(warm) == [1.0, 2.0, 0.5]
     assert (get(Service(database, clock=clock), "s").revision == head) == (when == "after")
     assert list(examine(database)) == []
+
+
+def test_a_row_that_the_database_refuses_fails_its_request_alone(warm: Service, database: Database) -> None:
+    """At once, and not after retries for the sake of a transaction that there is none of."""
+    observe(warm, "s", Value(13.0, parameters=POINT))
+    with database.writing() as connection:
+        connection.exec_driver_sql("CREATE UNIQUE INDEX once ON observations (study_id, value)")
+    begun: list[sa.Connection] = []
+    note = begun.append
+    sa.event.listen(database.engine, "begin", note)
+    first, refused, last = together(warm, telling(2.0), telling(13.0), telling(3.0))
+    sa.event.remove(database.engine, "begin", note)
+    assert [each.result().view.study.counts.observations for each in (first, last)] == [3, 4]
+    with pytest.raises(sa.exc.IntegrityError):
+        refused.result()
+    assert len(begun) < 20
+    assert values(warm) == [1.0, 13.0, 2.0, 3.0]
+    assert list(examine(database)) == []
+
+
+def test_points_of_a_deleted_study_are_not_handed_out_in_a_new_one_of_its_name(running: Service, study: str) -> None:
+    """The new one reaches the same place in its log by a result that arrives together with a suggestion."""
+    observe(running, study, Value(1.0, parameters=POINT))
+    get(running, study)  # once its model has decided on the next point
+    trash.delete(running, study, purge=True)
+    moved = [FloatParameter(name="x", kind="float", low=100.0, high=101.0)]
+    manage.create(running, definition(parameters=moved))
+    told = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
+    _, suggested = views(together(running, told, asking()))
+    assert 100.0 <= suggested.trials[0].parameters["x"] <= 101.0

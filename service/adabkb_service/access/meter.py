@@ -6,6 +6,7 @@ read when a token is asked for anew, every few seconds, and what this server add
 
 from __future__ import annotations
 
+import operator
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -30,8 +31,10 @@ USAGE_SECONDS = 1.0
 MOST = 10_000
 """Tokens, users and studies that are remembered."""
 
-Spend = Callable[[Usage], None]
-"""Called with what a request adds; raises ``QuotaExceeded`` if that is too much."""
+Spend = Callable[[Usage], Callable[[], None]]
+"""Called with what a request adds; returns a function that takes it back if it is not committed.
+
+Raises ``QuotaExceeded`` if it is too much."""
 
 
 class Meter:
@@ -114,12 +117,20 @@ class Meter:
             return None
         return partial(self._spend, caller.user, caller.quotas)
 
-    def _spend(self, user: str, quotas: Quotas, more: Usage) -> None:
+    def _spend(self, user: str, quotas: Quotas, more: Usage) -> Callable[[], None]:
         with self._guard:
-            if user in self._stored:
-                read_at, found = self._stored[user]
-                quotas.check(found, more)
-                self._stored[user] = read_at, Usage(*map(sum, zip(found, more, strict=True)))
+            if user not in self._stored:
+                return partial(self._refund, user, more, None)
+            read_at, found = self._stored[user]
+            quotas.check(found, more)
+            self._stored[user] = read_at, Usage(*map(operator.add, found, more))
+            return partial(self._refund, user, more, read_at)
+
+    def _refund(self, user: str, less: Usage, read_at: float | None) -> None:
+        """Take back what was added, unless the database was read meanwhile."""
+        with self._guard:
+            if user in self._stored and self._stored[user][0] == read_at:
+                self._stored[user] = read_at, Usage(*map(operator.sub, self._stored[user][1], less))
 
     def _bucket(self, buckets: LRUCache[str, Bucket], name: str, caller: Caller, rate: float, window: float) -> Bucket:
         """The bucket of a token, a new one if its quota has changed."""

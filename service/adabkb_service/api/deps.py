@@ -5,7 +5,6 @@ All of them are coroutines, because FastAPI would run plain functions on a threa
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import json
@@ -82,7 +81,7 @@ KeyDep = Annotated[Key | None, Depends(_key)]
 async def done(service: Service, request: StudyRequest[Answer], spend: Spend | None = None) -> Outcome[Answer]:
     """The outcome of a request, which may add to what a quota limits. The event loop waits for it, no thread does."""
     spending = request if spend is None else replace(request, spend=spend)
-    outcome = await asyncio.wrap_future(service.submit(spending))
+    outcome = await service.done(spending)
     note(trial=_trials(outcome.view))
     return outcome
 

@@ -23,6 +23,7 @@ from adabkb_service.inference.messages import (
     CannotFollow,
     Forget,
     Message,
+    Postponed,
     Reply,
     Superseded,
 )
@@ -37,6 +38,8 @@ FOLD_SECONDS = 0.1
 """Of folding, before other studies have their turn and the server is told how far the model has come."""
 IDLE_SECONDS = 1.0
 """Without a message, after which a model that is ahead of its stored rows is stored."""
+POSTPONED_SECONDS = 0.1
+"""After an error of the database, before the server is asked to send a message again."""
 DECISION_SECONDS = 3.0
 """Of deciding on the points of one message; the one at work is finished."""
 
@@ -96,8 +99,8 @@ class ModelHost:
                 model = self._follow(message)
             except CannotFollow as failure:
                 self._reply_out_of_order(number, message, str(failure))
-            except AdaBKBError as error:  # the database does not answer
-                self._reply_out_of_order(number, message, error.detail, lasting=False)
+            except AdaBKBError as error:  # the database does not answer, or the study is gone
+                self._postpone(number, message, error)
             else:
                 if model.seq < message.head:
                     if isinstance(message, Advance):
@@ -213,12 +216,19 @@ class ModelHost:
         except Exception as error:
             return Answered(error=error)
 
-    def _reply_out_of_order(self, number: int, message: Advance | Ask, reason: str, *, lasting: bool = True) -> None:
+    def _reply_out_of_order(self, number: int, message: Advance | Ask, reason: str) -> None:
         if isinstance(message, Ask):
             self._tell(number, Answered(error=CannotFollow(reason)))
         else:
-            error = reason if lasting else None
-            self._tell(number, Advanced(message.incarnation, message.head, 0, error=error, can_follow=False))
+            self._tell(number, Advanced(message.incarnation, message.head, 0, error=reason, can_follow=False))
+
+    def _postpone(self, number: int, message: Advance | Ask, error: AdaBKBError) -> None:
+        """Let the server ask again: the model has no part in the error."""
+        if isinstance(message, Ask):
+            self._tell(number, Answered(error=error))
+        else:
+            time.sleep(POSTPONED_SECONDS)
+            self._tell(number, Postponed())
 
     def _work_ahead(self, study_id: str) -> bool:
         """What the next result needs, and storing what has changed; whether there may be more to do."""

@@ -8,13 +8,15 @@ from time import monotonic
 from typing import Any
 
 from adabkb_service.engine.slices import are_alike
-from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lost, Reply
+from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lost, Postponed, Reply
 from adabkb_service.inference.pool import Inference
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
 
 LATE_SECONDS = 5.0
 """Without a reply, after which nobody waits for the model any more, until it replies."""
+POSTPONED_IN_A_ROW = 20
+"""Times that the database does not answer a model, after which nobody waits for it for ``LATE_SECONDS``."""
 MAX_BACKOFF_SECONDS = 60.0
 """For which a study gets no work at most, after its work has ended its process again and again."""
 
@@ -80,6 +82,8 @@ class ModelLink:
     """Processes that have ended one after the other before they could reply."""
     _lost_last: int = 0
     """Number of the last of them."""
+    _postponed: int = 0
+    """Times in a row that the model could not read its log."""
     _backoff_until: float = 0.0
 
     def begin(self, study: StudyRow) -> None:
@@ -87,8 +91,13 @@ class ModelLink:
         if study.incarnation != self.incarnation:
             self.incarnation, self.known, self.head = study.incarnation, 0, 0
             self.figures, self.error, self.can_follow, self._waiting_since = None, None, True, None
+            self.ahead = Ahead([], -1)
         if study.head != self.known:  # another server has written events
             self.known, self.position, self._told, self._untold = study.head, None, 0, []
+
+    def reset(self) -> None:
+        """What was said to the model and heard from it may be lost: it is told anew."""
+        self.known, self._waiting_since = 0, None
 
     def logged(self, events: list[EventRow]) -> None:
         """Events were committed."""
@@ -143,6 +152,11 @@ class ModelLink:
             seconds = min(2.0**self._lost, MAX_BACKOFF_SECONDS) if self._lost > 1 else 0.0
             self._backoff_until = monotonic() + seconds
             self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
+        elif isinstance(reply, Postponed):
+            self._postponed += 1
+            if self._postponed % POSTPONED_IN_A_ROW == 0:
+                self._backoff_until = monotonic() + LATE_SECONDS
+            self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
             is_last = not reply.behind and reply.head >= self._told
             self._waiting_since = None if is_last else monotonic()
@@ -150,7 +164,7 @@ class ModelLink:
                 self._adopt(reply)
 
     def _adopt(self, reply: Advanced) -> None:
-        self.head, self._lost = reply.head, 0
+        self.head, self._lost, self._postponed = reply.head, 0, 0
         was_undecided = self.error is not None and self.can_follow
         self.can_follow = reply.can_follow
         if reply.error is not None or not was_undecided or reply.points:

@@ -97,6 +97,11 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Postponed:
+    """The database did not answer, so the model could not read its log; it may be told again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Superseded:
     """There is nothing to say: a later message includes this one, or the study is forgotten."""
 
@@ -124,4 +129,4 @@ class Spent:
 
 
 Message = Advance | Ask | Forget
-Reply = Advanced | Answered | Superseded | Lost
+Reply = Advanced | Answered | Superseded | Postponed | Lost

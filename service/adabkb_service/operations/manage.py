@@ -209,7 +209,7 @@ def page(
     conditions = readable(caller)
     with service.database.reading() as connection:
         found = studies.portion(connection, after, limit, *conditions)
-    items = [lifecycle.full(row) for row in found.rows]
+    items = [study for _, study in lifecycle.in_full(found.rows)]
     return Page(items, None if found.is_last else (found.rows[-1].created_at, found.rows[-1].id))
 
 

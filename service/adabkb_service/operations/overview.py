@@ -101,7 +101,8 @@ class Overview:
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
             lines = [
-                StudyLine(lifecycle.full(row), self._records_of(connection, row), owners.get(row.id)) for row in rows
+                StudyLine(study, self._records_of(connection, row), owners.get(row.id))
+                for row, study in lifecycle.in_full(rows)
             ]
         return StudyList(lines, counts)
 

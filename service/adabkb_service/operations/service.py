@@ -6,10 +6,13 @@ server, which waits for many on one event loop.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future
 from typing import Any
+
+from cachetools import LRUCache
 
 from adabkb_service.errors import AdaBKBError, ModelCannotFollow, StudyNotFound, Unavailable
 from adabkb_service.inference.messages import Answered, CannotFollow, Reply
@@ -27,6 +30,8 @@ from adabkb_service.telemetry.traces import Traces
 
 MOST_OWNERS = 1000
 """Studies that are held between two requests; an owner holds some kilobytes."""
+OUTCOME_SECONDS = 60.0
+"""How long a caller waits for the outcome of a request at most."""
 ANSWER_SECONDS = 10.0
 """How long a question to a model waits for its answer."""
 
@@ -54,6 +59,8 @@ class Service:
         """Set when the server is about to stop: what goes on without end ends then."""
         self.sweep_due_at: float | None = None
         """When the sweeper is to come round next, by ``time.monotonic``; None where there is none."""
+        self.unswept: LRUCache[str, float] = LRUCache(MOST_OWNERS)
+        """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
         self.waiting = WaitingRoom(self.stopping)
         self.scheduler = Scheduler(self._serve, threads)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
@@ -72,15 +79,33 @@ class Service:
         Raises:
             RequestInProgress, Busy: it cannot.
         """
-        return self._owner(request.study_id).submit(request)
+        with self._guard:  # as an owner that has nothing to do may be dropped
+            return self._owner(request.study_id).submit(request)
 
     def do(self, request: Request[Answer]) -> Outcome[Answer]:
         """The outcome of a request.
 
         Raises:
             AdaBKBError: it is refused.
+            Unavailable: there is none in time.
         """
-        return self.scheduler.wait_for(self.submit(request))
+        try:
+            return self.scheduler.wait_for(self.submit(request), OUTCOME_SECONDS)
+        except TimeoutError as error:
+            raise no_outcome(request.study_id) from error
+
+    async def done(self, request: Request[Answer]) -> Outcome[Answer]:
+        """The same without a thread: the event loop waits.
+
+        Raises:
+            AdaBKBError: it is refused.
+            Unavailable: there is none in time.
+        """
+        outcome = asyncio.wrap_future(self.submit(request))
+        try:
+            return await asyncio.wait_for(asyncio.shield(outcome), OUTCOME_SECONDS)
+        except TimeoutError as error:
+            raise no_outcome(request.study_id) from error
 
     def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
         """A study as it is, and what its model answers to a question then.
@@ -98,7 +123,8 @@ class Service:
                 _answer(future, study, reply)
             self.scheduler.done()
 
-        self._owner(study_id).ask(Asking(question, arguments, receive))
+        with self._guard:
+            self._owner(study_id).ask(Asking(question, arguments, receive))
         try:
             return self.scheduler.wait_for(future, ANSWER_SECONDS)
         except TimeoutError as error:
@@ -106,7 +132,8 @@ class Service:
 
     def forget(self, study_id: str) -> None:
         """The study was deleted, or its rows were replaced."""
-        self._owner(study_id).forget()
+        with self._guard:
+            self._owner(study_id).forget()
         self.freed(study_id)
 
     def freed(self, study_id: str) -> None:
@@ -128,13 +155,13 @@ class Service:
             owner.take_turn()
 
     def _owner(self, study_id: str) -> Owner:
-        with self._guard:
-            owner = self._owners.get(study_id)
-            if owner is None:
-                owner = self._owners[study_id] = Owner(study_id, self)
-                self._drop_idle()
-            self._owners.move_to_end(study_id)
-            return owner
+        """The owner of a study; the caller holds the guard for as long as it uses the owner."""
+        owner = self._owners.get(study_id)
+        if owner is None:
+            owner = self._owners[study_id] = Owner(study_id, self)
+            self._drop_idle()
+        self._owners.move_to_end(study_id)
+        return owner
 
     def _drop_idle(self) -> None:
         for study_id, owner in list(self._owners.items())[:-1]:
@@ -142,6 +169,14 @@ class Service:
                 return
             if owner.is_idle:
                 del self._owners[study_id]
+
+
+def no_outcome(study_id: str) -> Unavailable:
+    """For a request that may still be performed."""
+    return Unavailable(
+        f"Study {study_id!r} has not answered within {OUTCOME_SECONDS:g} s; send the request again with the same "
+        "Idempotency-Key."
+    )
 
 
 def _answer(future: Future[tuple[StudyRow, Any]], study: StudyRow, reply: Reply) -> None:

@@ -40,8 +40,7 @@ def of_studies(rows: list[StudyRow]) -> Iterator[Metric]:
     results = GaugeMetricFamily("adabkb_study_results", "Results of a study.", labels=["study"])
     best = GaugeMetricFamily("adabkb_study_best", "The best result of a study.", labels=["study"])
     gap = GaugeMetricFamily("adabkb_study_gap", "Upper bound on how much better the optimum can be.", labels=["study"])
-    for row in rows:
-        summary = lifecycle.summary(row)
+    for row, summary in lifecycle.in_full(rows):
         for name in STATES:
             trials.add_metric([row.id, name], getattr(summary.counts, name))
         state.add_metric([row.id, summary.state], 1)

@@ -5,6 +5,11 @@ Any number of servers may do so at once: whoever comes second finds nothing left
 
 from __future__ import annotations
 
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,7 +17,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from adabkb_service.contract.answers import StudySummary
-from adabkb_service.errors import Busy, NotFound, StudyNotFound
+from adabkb_service.errors import Busy, StudyNotFound, Unavailable
 from adabkb_service.operations import audit, trash
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import audit as audit_rows
@@ -22,6 +27,14 @@ from adabkb_service.study import leases, lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, Points, Request
 
+logger = logging.getLogger(__name__)
+
+STUDIES_AT_ONCE = 100
+"""Whose leases are looked at together."""
+SWEEP_SECONDS = 10.0
+"""For which a sweep waits for these studies; one that takes longer does not hold up the next ones."""
+FAILED_SECONDS = 60.0
+"""After which a study is tried again whose leases could not expire."""
 KEYS_AT_ONCE = 500
 """Deleted in one transaction, so that nobody waits long for it."""
 CATCHING_UP = 2.0
@@ -29,12 +42,40 @@ CATCHING_UP = 2.0
 
 
 def sweep(service: Service) -> None:
-    """Expire the leases of all studies that have run out."""
+    """Expire the leases of all studies that have run out. An error of one study does not affect the others.
+
+    Raises:
+        AdaBKBError: the database does not answer.
+    """
     with service.database.reading() as connection:
         study_ids = trials.studies_with_overdue(connection, service.clock())
-    for study_id in study_ids:
-        with suppress(StudyNotFound, Busy):  # deleted meanwhile, or the next sweep's turn; the others are not concerned
-            service.do(Request(study_id, StudySummary, _expire, first=leases.expire_overdue))
+    due = [each for each in study_ids if service.unswept.get(each, 0.0) <= time.monotonic()]
+    _do_each(service, [Request(each, StudySummary, _expire, first=leases.expire_overdue) for each in due])
+
+
+def _do_each(service: Service, requests: Sequence[Request[StudySummary]]) -> None:
+    """Perform requests to different studies, some at a time. Studies that are deleted or busy are left out. A study
+    that fails is left out of sweeps for some time.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    for start in range(0, len(requests), STUDIES_AT_ONCE):
+        futures: dict[str, Future[Outcome[StudySummary]]] = {}
+        for request in requests[start : start + STUDIES_AT_ONCE]:
+            with suppress(Busy):
+                futures[request.study_id] = service.submit(request)
+        deadline = time.monotonic() + SWEEP_SECONDS
+        for study_id, future in futures.items():
+            try:
+                service.scheduler.wait_for(future, max(deadline - time.monotonic(), 0.0))
+            except (StudyNotFound, Busy, TimeoutError):
+                continue
+            except Unavailable:
+                raise
+            except Exception as error:
+                logger.error("study %s: its leases cannot expire, next attempt in a minute: %s", study_id, error)
+                service.unswept[study_id] = time.monotonic() + FAILED_SECONDS
 
 
 def _expire(draft: Draft, _: Points) -> Outcome[StudySummary]:
@@ -106,10 +147,10 @@ def cut_leases(service: Service) -> None:
     given and is right now; nobody should wait for that hour."""
     with service.database.reading() as connection:
         too_long = trials.leased_beyond(connection, service.clock())
-    for study_id in sorted({trial.study_id for trial in too_long}):
-        numbers = [trial.number for trial in too_long if trial.study_id == study_id]
-        with suppress(NotFound, Busy):  # no reason not to start
-            service.do(Request(study_id, StudySummary, partial(_cut, numbers)))
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for trial in too_long:
+        numbers[trial.study_id].append(trial.number)
+    _do_each(service, [Request(each, StudySummary, partial(_cut, found)) for each, found in sorted(numbers.items())])
 
 
 def _cut(numbers: list[int], draft: Draft, _: Points) -> Outcome[StudySummary]:

@@ -74,7 +74,7 @@ class Turns:
             with self:
                 while not part.done.is_set():
                     self._write_some(transaction)
-        except Busy:
+        except BaseException:
             if self._is_withdrawn(part):
                 raise
             part.done.wait()  # another thread is writing it: whether it succeeds is not known yet
@@ -93,10 +93,10 @@ class Turns:
     def _write_some(self, transaction: Callable[[], AbstractContextManager[Connection]]) -> None:
         """Write the parts that have waited longest, in one transaction."""
         parts = list[_Part]()
-        while self._parts and len(parts) < MOST_PARTS:
-            with suppress(IndexError):  # the last part was withdrawn in between
-                parts.append(self._parts.popleft())
         try:
+            while self._parts and len(parts) < MOST_PARTS:
+                with suppress(IndexError):  # the last part was withdrawn in between
+                    parts.append(self._parts.popleft())
             with transaction() as connection:
                 for part in parts:
                     _do(part, connection, is_alone=len(parts) == 1)

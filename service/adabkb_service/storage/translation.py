@@ -8,7 +8,7 @@ import sqlite3
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, InternalError, OperationalError
 
-from adabkb_service.errors import AdaBKBError, Busy, Contention, Unavailable
+from adabkb_service.errors import AdaBKBError, Busy, Contention, RowRefused, Unavailable
 
 MET_ANOTHER = {"40001", "40P01", "25P03"}
 """SQLSTATE of a serialization failure, of a deadlock, and of a transaction that was idle for too long."""
@@ -19,7 +19,9 @@ READ_ONLY = "25006"
 def translated(error: DBAPIError) -> AdaBKBError | None:
     """The service's error for an error of the database; None for a mistake of the service itself."""
     state = getattr(error.orig, "sqlstate", None)
-    if isinstance(error, IntegrityError) or state in MET_ANOTHER:
+    if isinstance(error, IntegrityError):
+        return RowRefused("Another request wrote the same at the same moment; try again.")
+    if state in MET_ANOTHER:
         return Contention("Another request wrote the same at the same moment; try again.")
     if state == LOCK_TIMEOUT or "database is locked" in str(error.orig):
         return Busy("The database is busy with other writers; try again.")

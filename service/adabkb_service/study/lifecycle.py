@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adabkb_service.contract import answers as views
@@ -13,6 +15,8 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render
 from adabkb_service.study.draft import Draft
+
+logger = logging.getLogger(__name__)
 
 MOST_ROOM = 2**31
 """Of a study without limits."""
@@ -118,6 +122,15 @@ def summary(study: StudyRow) -> StudySummary:
         probability_of_gain=probability_of_gain(study),
         revision=study.head,
     )
+
+
+def in_full(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.Study]]:
+    """Studies in full, for a list. A row that cannot be read is left out and logged: it must not hide the others."""
+    for study in studies:
+        try:
+            yield study, full(study)
+        except Exception:
+            logger.exception("study %s: its row cannot be read; adabkb doctor examines it", study.id)
 
 
 def full(study: StudyRow) -> views.Study:

@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress
+from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress, RowRefused
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
@@ -129,44 +129,63 @@ class Owner:
             return not (self._unfinished or self._questions or self._replies or self._figures_since)
 
     def take_turn(self) -> None:
-        """Do what can be done now; called by one thread at a time."""
-        waiting, questions, replies = self._taken()
-        for reply in replies:
-            self._link.adopt(reply)
-            if isinstance(reply, Advanced) and reply.seconds:
-                self._around.metrics.phase("observe", "learn", reply.seconds)
-        now = time.monotonic()
-        for each in waiting:
-            each.begins(now)
-        waiting = [each for each in waiting if self._is_in_time(each)]
-        if waiting or replies or self._figures_are_due():
-            self._work(waiting)
-        for asking in questions:
-            self._pass_on(asking)
+        """Do what can be done now; called by one thread at a time. An error ends every request of the turn."""
+        waiting: list[Waiting] = []
+        questions: list[Asking] = []
+        try:
+            replies = self._take(waiting, questions)
+            for reply in replies:
+                self._link.adopt(reply)
+                if isinstance(reply, Advanced) and reply.seconds:
+                    self._around.metrics.phase("observe", "learn", reply.seconds)
+            now = time.monotonic()
+            for each in waiting:
+                each.begins(now)
+            in_time = [each for each in waiting if self._is_in_time(each)]
+            if in_time or replies or self._figures_are_due():
+                self._work(in_time)
+            while questions:
+                self._pass_on(questions[0])
+                del questions[0]
+        except Exception as error:
+            logger.exception("study %s: a turn failed", self.study_id)
+            self._start_anew()
+            parked = set(map(id, self._parked))
+            for each in waiting:
+                if id(each) not in parked:
+                    self._finish(each, error)
+            for asking in questions:
+                asking.receive(None, error)
 
-    def _taken(self) -> tuple[list[Waiting], list[Asking], list[Reply]]:
-        """Everything that waits, parked requests first. While a suggestion waits for a decision, results stay in the
-        queue for up to HOLD_SECONDS."""
+    def _take(self, waiting: list[Waiting], questions: list[Asking]) -> list[Reply]:
+        """Move everything that waits into these lists, parked requests first, and return the replies of the model.
+        While a suggestion waits for a decision, results stay in the queue for up to HOLD_SECONDS."""
         self._is_woken_soon = False
         holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
+        held_back: list[Waiting] = []
         with self._guard:
             is_forgotten, self._is_forgotten = self._is_forgotten, False
-            replies, questions = list(self._replies), list(self._questions)
+            replies = list(self._replies)
+            questions.extend(self._questions)
             self._replies.clear()
             self._questions.clear()
             latest = time.monotonic() - HOLD_SECONDS if holds_results and not replies else math.inf
-            arrived: list[Waiting] = []
-            held_back: list[Waiting] = []
+            waiting.extend(self._parked)
+            self._parked = []
             for each in self._arrived:
-                (held_back if each.request.invalidates_decisions and each.since > latest else arrived).append(each)
+                (held_back if each.request.invalidates_decisions and each.since > latest else waiting).append(each)
             self._arrived = deque(held_back)
         if held_back:
             self._around.scheduler.ready_at(self.study_id, held_back[0].since + HOLD_SECONDS)
         if is_forgotten:
             self._held = None
             self._link.forget()
-        parked, self._parked = self._parked, []
-        return [*parked, *arrived], questions, replies
+        return replies
+
+    def _start_anew(self) -> None:
+        """Read the study again, and tell its model again, after an error that may have interrupted either."""
+        self._held = None
+        self._link.reset()
 
     def _is_in_time(self, waiting: Waiting) -> bool:
         if time.monotonic() - waiting.since < WAIT_SECONDS:
@@ -178,22 +197,49 @@ class Owner:
         return self._figures_since is not None and time.monotonic() >= self._figures_since + FIGURES_SECONDS
 
     def _work(self, waiting: list[Waiting]) -> None:
-        """Perform a turn, and repeat it if another server has committed first."""
+        """Perform requests in one transaction. If an error prevents all of them, perform each one alone, so that only
+        those that cause it fail."""
         try:
-            try:
-                finished, self._parked = self._attempt(waiting, checks_key_first=False)
-            except Contention:
-                finished, self._parked = again(self._attempt, waiting, checks_key_first=True)
-        except Exception as error:
+            finished, parked = self._performed(waiting)
+        except AdaBKBError as error:
             self._held = None
-            if not isinstance(error, AdaBKBError):
-                logger.exception("study %s: a unit of work failed", self.study_id)
-            finished = [(each, error) for each in waiting]
+            finished, parked = [(each, error) for each in waiting], []
+        except Exception as error:
+            logger.exception("study %s: a unit of work failed", self.study_id)
+            self._held = None
+            finished, parked = [(each, error) for each in waiting], []
+            if len(waiting) > 1:
+                finished, parked = self._performed_alone(waiting)
+        self._parked = parked
+        if parked:
+            self._around.scheduler.ready_at(self.study_id, min(gives_up_at(each) for each in parked))
         for each, outcome in finished:
             self._finish(each, outcome)
-        if self._parked:
-            soonest = min(gives_up_at(each) for each in self._parked)
-            self._around.scheduler.ready_at(self.study_id, soonest)
+
+    def _performed_alone(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
+        """The outcomes of requests, each in a transaction of its own, and the parked ones."""
+        finished: list[tuple[Waiting, Any]] = []
+        parked: list[Waiting] = []
+        for each in waiting:
+            try:
+                done, left = self._performed([each])
+            except Exception as error:
+                self._held = None
+                done, left = [(each, error)], []
+            finished += done
+            parked += left
+        return finished, parked
+
+    def _performed(self, waiting: list[Waiting]) -> tuple[list[tuple[Waiting, Any]], list[Waiting]]:
+        """As ``_attempt``, repeated if another server has committed first.
+
+        Raises:
+            Exception: nothing was written.
+        """
+        try:
+            return self._attempt(waiting, checks_key_first=False)
+        except Contention:
+            return again(self._attempt, waiting, checks_key_first=True)
 
     def _attempt(
         self, waiting: list[Waiting], *, checks_key_first: bool
@@ -201,7 +247,9 @@ class Owner:
         """The finished requests with their outcomes, and the parked ones.
 
         Raises:
-            Contention: the study has changed since it was last read; nothing was written.
+            Contention: the study has changed since it was last read, or an idempotency key may be stored already;
+                nothing was written.
+            DBAPIError: the database refuses a row for another reason.
         """
         is_fresh = self._held is None
         before = self._begin()
@@ -215,18 +263,24 @@ class Owner:
                 if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):
                     self._held = turn.commit()
                     self._figures_since = None
-                    self._around.metrics.count(turn.draft.log)
                 elif turn.finished and not is_fresh and not studies.is_current(turn.draft.connection, before.study):
                     raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
                 elif has_figures:
                     self._figures_since = self._figures_since or time.monotonic()
                     self._wake_soon()
-        except Contention:
+        except Contention as error:
             self._held = None
+            if checks_key_first and isinstance(error, RowRefused):
+                raise error.__cause__ or error from None
             raise
         finally:
-            turn.draft.close()
-        self._after_commit(turn)
+            turn.close()
+        try:
+            self._around.metrics.count(turn.draft.log)
+            self._after_commit(turn)
+        except Exception:  # what is committed is answered as such
+            logger.exception("study %s: its model could not be told of the last events", self.study_id)
+            self._start_anew()
         return turn.finished, turn.parked
 
     def _begin(self) -> Held:
@@ -262,7 +316,7 @@ class Owner:
     def _pass_on(self, asking: Asking) -> None:
         try:
             study = self._begin().study
-        except AdaBKBError as error:
+        except Exception as error:
             asking.receive(None, error)
             return
         self._link.ask(asking.question, asking.arguments, lambda reply: asking.receive(study, reply))
@@ -283,6 +337,8 @@ class Owner:
             self._around.scheduler.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
 
     def _finish(self, waiting: Waiting, outcome: Any) -> None:
+        if waiting.future.done():
+            return
         with self._guard:
             self._unfinished -= 1
             if waiting.request.key is not None:
@@ -292,4 +348,7 @@ class Owner:
         else:
             waiting.future.set_result(outcome)
         self._around.scheduler.done()
-        measure(self._around, waiting, outcome)
+        try:
+            measure(self._around, waiting, outcome)
+        except Exception:
+            logger.exception("study %s: a request could not be counted", self.study_id)

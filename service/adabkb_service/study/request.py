@@ -94,8 +94,9 @@ class Request(Generic[Answer]):
     """Whether it waits a moment for the model to take in the last results."""
     stores_figures: bool = False
     """Whether the figures of the model are to be stored now, and not when something else is written."""
-    spend: Callable[[Usage], None] | None = None
-    """Called with what the request adds, or not at all if that is nothing but results of trials; it may refuse."""
+    spend: Callable[[Usage], Callable[[], None]] | None = None
+    """Called with what the request adds, or not at all if that is nothing but results of trials. It may refuse. What it
+    returns is called if the addition is not committed."""
     invalidates_decisions: bool = False
     """Whether it usually adds an event that concerns the model, which makes decisions under way useless."""
 

@@ -16,6 +16,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+FAILED_SECONDS = 1.0
+"""After which a study is served again, if it could not be."""
 LOOK_SECONDS = 0.2
 """How often whoever waits without threads looks for alarms."""
 
@@ -115,7 +117,8 @@ class Scheduler:
         try:
             self._serve(study_id)
         except Exception:
-            logger.exception("study %s: a turn failed", study_id)
+            logger.exception("study %s: a turn failed; trying again", study_id)
+            self.ready_at(study_id, time.monotonic() + FAILED_SECONDS)
         with self._changed:
             self._served.discard(study_id)
             if study_id in self._queued:

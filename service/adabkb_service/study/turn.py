@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adabkb_service.engine.slices import are_alike
 from adabkb_service.errors import AdaBKBError, StudyNotFound
-from adabkb_service.inference.link import ModelLink
+from adabkb_service.inference.link import Ahead, ModelLink
 from adabkb_service.inference.proposals import Proposal, fallbacks
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
@@ -66,6 +67,8 @@ class Turn:
         """By the parked requests that fix the same values as the first one: one decision of the model gives these."""
         self.stores_figures = False
         self._link = link
+        self._refunds: list[Callable[[], None]] = []
+        """What requests have spent of quotas is given back by these, unless it is committed."""
         self._take_in_model()
 
     def perform(self, waiting: Waiting, *, checks_key_first: bool) -> None:
@@ -75,6 +78,7 @@ class Turn:
             DBAPIError: the snapshot cannot be read any more, by no other request either.
         """
         request, key = waiting.request, waiting.request.key
+        spent, ahead = len(self._refunds), replace(self.ahead)
         try:
             if checks_key_first and (known := recall(self.draft.connection, key, request.answer)):
                 self.finished.append((waiting, known))
@@ -89,13 +93,16 @@ class Turn:
                 if points is None:
                     self._park(waiting, wanted)
                     return
-                self.finished.append((waiting, self._outcome(request, points)))
-                self.stores_figures = self.stores_figures or request.stores_figures
+                outcome = self._outcome(request, points)
+            self.finished.append((waiting, outcome))
+            self.stores_figures = self.stores_figures or request.stores_figures
         except AdaBKBError as refusal:
+            self._take_back(spent, ahead)
             self.finished.append((waiting, self._known_after_all(request, refusal)))
         except DBAPIError:
             raise
         except Exception as error:  # a bug, which must not affect the other requests
+            self._take_back(spent, ahead)
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
 
@@ -107,9 +114,21 @@ class Turn:
         """Write the draft: see ``Draft.commit``."""
         began = time.monotonic()
         committed = self.draft.commit()
+        self._refunds.clear()
         for waiting, _ in self.finished:
             waiting.committing = began, time.monotonic()
         return committed
+
+    def close(self) -> None:
+        """End the snapshot; what was not committed costs no quota."""
+        self._take_back(0, self.ahead)
+        self.draft.close()
+
+    def _take_back(self, spent: int, ahead: Ahead) -> None:
+        """Give back the points of a request that was not performed, and what it spent after so many others."""
+        self.ahead = ahead
+        while len(self._refunds) > spent:
+            self._refunds.pop()()
 
     def _take_in_model(self) -> None:
         """Put the model's latest figures, and whether it failed or recovered, into the draft."""
@@ -161,7 +180,7 @@ class Turn:
         added = draft.log[count:]
         new, is_edit = sum(map(_is_new, added)), any(event.kind == "edited" for event in added)
         if request.spend is not None and (new or is_edit):
-            request.spend(Usage(0, new, draft.study.log_bytes - size))
+            self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
         if from_model and draft.new_position is not None:
             self.ahead.handed_out(from_model, draft.new_position if from_model == len(points) else -1)
         if request.key is None:
