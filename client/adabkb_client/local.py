@@ -56,6 +56,7 @@ class LocalServer:
 
     first_contact = RETRY_FOR
     """As ``RemoteServer.first_contact``: the address of this server is never wrong."""
+    credentials = None
     remedy = "It is started anew by the next call."
 
     def __init__(self, database: str | Path) -> None:

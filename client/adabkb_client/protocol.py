@@ -5,6 +5,7 @@ server performs the call once, however often it is sent.
 """
 
 import logging
+import re
 import ssl
 import sys
 from functools import cache
@@ -14,7 +15,7 @@ from typing import Any
 import httpx
 from tenacity import RetryCallState, wait_random_exponential
 
-from adabkb_client.errors import ConnectionFailed, Unavailable, UnexpectedAnswer, from_problem
+from adabkb_client.errors import AdaBKBError, ConnectionFailed, Unavailable, UnexpectedAnswer, from_problem
 
 Json = Any
 """What ``json.loads`` returns."""
@@ -36,6 +37,11 @@ REMEDY = "Start one with `adabkb serve`, or give the address of yours: Client(ur
 
 log = logging.getLogger("adabkb_client")
 
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
+"""OpenSSL's reasons for an answer that is plain HTTP."""
+_USER = re.compile(r"//[^/?#]*@")
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
+
 _full_jitter = wait_random_exponential(multiplier=0.25, max=8)
 
 
@@ -53,6 +59,11 @@ def trace_headers() -> dict[str, str]:
 
         propagate.inject(headers)
     return headers
+
+
+def without_secrets(url: str) -> str:
+    """Return an address as messages show it: without user and password, without query and fragment."""
+    return _QUERY.sub("", _USER.sub("//", url, count=1))
 
 
 @cache
@@ -81,9 +92,30 @@ def accepted(response: httpx.Response, url: str) -> httpx.Response:
     raise from_problem(response.status_code, problem, _retry_after(response))
 
 
-def unreachable(error: httpx.TransportError, url: str, remedy: str) -> ConnectionFailed:
+def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBError:
     """Return the error for a request that got no answer."""
+    tls = _tls_of(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
+        return UnexpectedAnswer(
+            f"the certificate of the server at {url} is not trusted: {tls.verify_message.rstrip('.')}.\nIf it is of an "
+            "authority of your own, name the file with the authority's certificate in SSL_CERT_FILE."
+        )
+    if tls is not None and tls.reason in NO_TLS:
+        plain = url.replace("https://", "http://", 1)
+        return UnexpectedAnswer(
+            f"the server at {url} answers without TLS, so its address does not begin with https.\nIf that is your "
+            f"server, give its address as {plain}. Over a network, put a proxy with TLS before it."
+        )
     return ConnectionFailed(f"no server answers at {url} ({str(error) or type(error).__name__}).\n{remedy}")
+
+
+def _tls_of(error: BaseException | None) -> ssl.SSLError | None:
+    """Return the fault of TLS that has caused an error, if one has."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def as_json(response: httpx.Response, url: str) -> Json:

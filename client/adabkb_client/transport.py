@@ -50,6 +50,7 @@ class Exchange:
             "headers": default_headers(settings.token),
             "timeout": httpx.Timeout(settings.timeout, connect=CONNECT_TIMEOUT),
             "verify": trusted_certificates(),
+            "auth": None if settings.token else settings.server.credentials,
         }
 
     def __reduce__(self) -> tuple[type[Self], tuple[Settings]]:
@@ -104,7 +105,7 @@ class Exchange:
             return response.text
         return None if call.method == "DELETE" else as_json(response, address)
 
-    def _unreachable(self, error: httpx.TransportError, address: str) -> ConnectionFailed:
+    def _unreachable(self, error: httpx.TransportError, address: str) -> AdaBKBError:
         return unreachable(error, address, self.server.remedy)
 
     def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:

@@ -53,7 +53,7 @@ LONGEST_MESSAGE = 1000
 LONGEST_VALUE = 200
 """Characters of a value in a sentence."""
 
-_SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]+")
+_SECRET = re.compile(r"(adabkb_[0-9a-f]{12}_)[0-9a-f]+", re.IGNORECASE)
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = LONGEST_VALUE
 _SHOWN.maxdict = _SHOWN.maxlist = 20

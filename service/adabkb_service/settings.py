@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from adabkb_service.contract.wording import sentence, unknown
+from adabkb_service.errors import masked
 from adabkb_service.telemetry.logs import Form
 
 FILE = "adabkb.toml"
@@ -33,6 +34,8 @@ LISTS = {
     ),
 }
 """Settings that are lists: the pattern of an item, and what it has to be."""
+_PASSWORD = re.compile(r"//.*@", re.DOTALL)
+"""User and password of an address, of whatever characters."""
 
 
 class Settings(BaseSettings):
@@ -190,7 +193,8 @@ def load(**flags: Any) -> Settings:
     try:
         return Settings(**flags)
     except ValidationError as error:
-        raise ValueError("; ".join(_sentence(fault) for fault in error.errors())) from error
+        sentences = "; ".join(_sentence(fault) for fault in error.errors())
+        raise ValueError(_PASSWORD.sub("//...@", masked(sentences))) from None  # its own text has the values
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{FILE} is not valid TOML: {error}") from error
 

@@ -200,7 +200,10 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
         (["add", "s", "0.5"], "give the point of the result, too"),
         (["queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
         (["observe-many", "s", "/nowhere"], "cannot read /nowhere"),
-        (["pause", "s", "--url", "http://127.0.0.1:abc"], "at 'http://127.0.0.1:abc' (Invalid port: 'abc'); give an"),
+        (
+            ["pause", "s", "--url", "http://127.0.0.1:abc"],
+            "--url or ADABKB_URL is no valid address; check its host and its port",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named_with_the_remedy(arguments: list[str], message: str) -> None:
@@ -323,10 +326,10 @@ def listening() -> Iterator[tuple[str, list[str | None]]]:
 def test_the_token_of_the_option_beats_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as (url, tokens):
         adabkb("study", "list", "--url", url)
-        monkeypatch.setenv("ADABKB_TOKEN", "from the environment")
+        monkeypatch.setenv("ADABKB_TOKEN", "from-the-environment")
         adabkb("study", "list", "--url", url)
         adabkb("study", "list", "--url", url, "--token", "given")
-    assert tokens == [None, "Bearer from the environment", "Bearer given"]
+    assert tokens == [None, "Bearer from-the-environment", "Bearer given"]
 
 
 def test_a_server_that_is_away_for_a_moment_is_waited_for(address: str) -> None:

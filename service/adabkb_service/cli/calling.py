@@ -15,11 +15,11 @@ import httpx
 import typer
 
 from adabkb_client.calls import Call, Listing, Steps
-from adabkb_client.connection import DEFAULT_URL, RemoteServer, Settings
+from adabkb_client.connection import DEFAULT_URL, RemoteServer, Settings, checked_token
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, UnexpectedAnswer
 from adabkb_client.local import LocalServer
 from adabkb_client.plain import encoded
-from adabkb_client.protocol import Json, Param
+from adabkb_client.protocol import REMEDY, Json, Param
 from adabkb_client.transport import Transport
 from adabkb_service.cli.output import Failure, fail
 from adabkb_service.cli.refusals import option_names, refuse
@@ -55,7 +55,7 @@ def _studies(context: typer.Context, incomplete: str) -> list[str]:
     """The ids that a word may become, for the completion of a shell; none if the server does not answer."""
     url, token = context.params.get("url") or DEFAULT_URL, context.params.get("token")
     try:
-        with connected(RemoteServer(checked(url)), token, COMPLETION_PATIENCE, retry_for=0) as server:
+        with connected(RemoteServer(checked(url)), sendable(token), COMPLETION_PATIENCE, retry_for=0) as server:
             return [study["id"] for study in server.pages("/studies") if study["id"].startswith(incomplete)]
     except (AdaBKBError, Failure):
         return []
@@ -81,6 +81,7 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
     def called(*, url: str, local: Path | None, token: str | None, retry_for: float, **arguments: Any) -> None:
         quiet = silence() if arguments.get("as_json") else nullcontext()
         found = RemoteServer(checked(url)) if local is None else local_server(local)
+        token = sendable(token)
         with quiet, reported(names, arguments.get("study")), connected(found, token, TIMEOUT, retry_for) as server:
             command(server, **arguments)
 
@@ -180,14 +181,27 @@ def local_server(file: Path) -> LocalServer:
 
 
 def checked(url: str) -> str:
-    """Return the address, if it is one."""
+    """Return the address, if it is one. The error does not show it, as it may be a token."""
     if not url.startswith(("http://", "https://")):
-        fail(f"no server answers at {url} (an address starts with http:// or https://); start one with: adabkb serve")
+        fail(
+            f"--url or ADABKB_URL must start with http:// or https://, such as {DEFAULT_URL}; "
+            "start a server with: adabkb serve"
+        )
     try:
         httpx.URL(url)
-    except httpx.InvalidURL as error:
-        fail(f"no server answers at {url!r} ({error}); give an address such as {DEFAULT_URL} with --url")
+    except httpx.InvalidURL:
+        fail(
+            f"--url or ADABKB_URL is no valid address; check its host and its port, and give one such as {DEFAULT_URL}"
+        )
     return url
+
+
+def sendable(token: str | None) -> str | None:
+    """Return the token, if it can be sent."""
+    try:
+        return checked_token(token, "--token or ADABKB_TOKEN")
+    except ValueError as error:
+        fail(str(error))
 
 
 @contextmanager
@@ -205,7 +219,8 @@ def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
     except ConnectionFailed as error:
         fail(f"{_first_line(error).rstrip('.')}; start one with: adabkb serve")
     except UnexpectedAnswer as error:
-        fail(f"{_first_line(error)} Give the address of the server with --url.")
+        remedy = "Give the address of the server with --url."
+        fail(f"{_first_line(error)} {remedy}" if REMEDY in str(error) else " ".join(str(error).splitlines()))
 
 
 def path(study: str, rest: str = "") -> str:

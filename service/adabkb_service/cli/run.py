@@ -17,7 +17,7 @@ from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client.connection import DEFAULT_URL
 from adabkb_client.leased import LEASE_SECONDS
 from adabkb_client.result import Expected
-from adabkb_service.cli.calling import Local, StudyId, Token, Url, checked, local_server, reported
+from adabkb_service.cli.calling import Local, StudyId, Token, Url, checked, local_server, reported, sendable
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
@@ -83,12 +83,13 @@ def run(
     expression = _compiled(pattern)
     if logs is not None:
         _make_folder(logs)
+    url, token = checked(url), sendable(token)
     server = None if local is None else local_server(local)
     told = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
     programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
     with (
         reported(option_names(run), study),
-        Client(checked(url), token) if server is None else Client.local(server.database) as client,
+        Client(url, token) if server is None else Client.local(server.database) as client,
         _lines_on_standard_error(),
         programs.passing_signals_on(),
         _explained(study, max_failures),

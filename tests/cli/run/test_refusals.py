@@ -39,7 +39,7 @@ def test_a_mistake_of_the_command_stops_it_at_once_and_costs_no_trial(
         (("--pattern", "("), "--pattern '(' is no regular expression"),
         (("--pattern", "a"), "--pattern 'a' has 0 groups; put the result, and nothing else, into parentheses"),
         (("--logs", "/dev/null/x"), "cannot make the folder /dev/null/x"),
-        (("--url", "nonsense"), "start one with: adabkb serve"),
+        (("--url", "nonsense"), "start a server with: adabkb serve"),
     ],
 )
 def test_a_wrong_option_is_told_before_any_trial(
