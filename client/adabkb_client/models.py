@@ -268,7 +268,9 @@ class Recommendation:
     """The best point by the model and by observation.
 
     With the confidence of the study, the best evaluated point is within ``gap`` of the optimum. All are None
-    before the first observation; ``model`` is None also while the model is out of order.
+    before the first observation. ``reason`` says why ``model`` is None: "no_results", "several_objectives",
+    "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or "model_failed"
+    (``study.info().model["error"]`` says why).
 
     Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
     "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.

@@ -92,6 +92,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("DELETE", "/v1/studies/svm/observations/2?reason=wrong%20data", None),
     ("PATCH", "/v1/studies/svm/access", {"owner": "ann", "shared_with": {"bob": "work", "*": "read"}}),
     ("GET", "/v1/studies/svm/access", None),
+    ("POST", "/v1/tokens", {"name": "ann-gpu-1", "user": "ann", "scopes": ["work"], "studies": ["vision-*"]}),
     ("POST", "/v1/studies/svm/links", {"expires_at": "2099-12-31T00:00:00Z"}),
     ("GET", "/v1/studies/svm/links", None),
     ("DELETE", "/v1/studies/svm", None),
@@ -99,7 +100,6 @@ CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies/svm/restore", {"deletion": 1}),
     ("GET", "/v1/tokens/self", None),
     ("GET", "/v1/audit?limit=2", None),
-    ("POST", "/v1/tokens", {"name": "ann-gpu-1", "user": "ann", "scopes": ["work"], "studies": ["vision-*"]}),
     ("GET", "/v1/tokens?limit=1", None),
     ("PATCH", "/v1/tokens/{own}", {"quotas": {"studies": 50, "requests_per_second": 100.0}}),
 ]

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from adabkb_service.settings import table
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
@@ -47,14 +48,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path) -> Path:
-    """The wheel, installed as in the image, away from the checkout; yields the folder of its commands."""
+    """The wheel and what its extra ``server`` needs, installed as in the image, into an empty environment; yields the
+    folder of its commands."""
     venv.create(wheel.parent / "venv")
     python = wheel.parent / "venv" / "bin" / "python"
-    subprocess.run([sys.executable, *PIP, "--python", python, "install", "--no-deps", wheel], check=True)
-    # The dependencies are those of this environment; the package itself comes first, from the wheel.
-    packages = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[0])"], text=True)
-    here = next(path for path in sys.path if path.endswith("site-packages"))
-    (Path(packages.strip()) / "dependencies.pth").write_text(here + "\n")
+    install = ["install", "--no-compile", "-c", str(ROOT / "constraints.txt"), f"{wheel}[server]"]
+    subprocess.run([sys.executable, *PIP, "--python", python, *install], check=True)
     return python.parent
 
 
@@ -144,7 +143,6 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
     """``adabkb migrate``, ``adabkb serve`` and the health check, from the installed wheel in an empty folder."""
     environment = {**os.environ, "ADABKB_DATABASE": f"sqlite:///{tmp_path}/adabkb.db", "ADABKB_PORT": "0"}
     environment.pop("PYTHONPATH", None)
-    environment["NUMBA_DISABLE_JIT"] = "1"  # no model is asked, and to compile what models need takes half a minute
     command = [str(installed / "adabkb")]
 
     def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
@@ -167,9 +165,30 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
             address = process.stdout.readline().split()[-1]
             check[0] = str(installed / "python")
             check[-1] = check[-1].replace("http://127.0.0.1:8000", address)
-            assert subprocess.run(check, check=False).returncode == 0
+            wait_for(lambda: subprocess.run(check, check=False).returncode == 0)
             with urllib.request.urlopen(f"{address}/docs/", timeout=60) as answer:
                 assert b"Ada-BKB: ask, measure, tell" in answer.read()
         finally:
             process.terminate()
             process.wait(60)
+
+
+def test_every_trial_of_the_readme_is_of_the_model_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
+    """``adabkb serve`` with no cache of any kind, then the example: nothing quasi-random, an estimate at the end."""
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    told = "print({trial.origin for trial in study.trials()}, study.info().counts.completed)\n"
+    program = example.replace("Client()", "Client(address)") + told
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    serve = [str(installed / "adabkb"), "serve", "--port", "0"]
+    with subprocess.Popen(serve, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            address = process.stdout.readline().split()[-1]
+            run = [str(installed / "python"), "-c", f"address = {address!r}\n{program}"]
+            done = subprocess.run(run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        finally:
+            process.terminate()
+            process.wait(60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "{'policy'} 20"
+    assert "Recommendation(model=Estimate(" in done.stdout

@@ -8,6 +8,10 @@ import sys
 
 def main() -> None:
     """The entry point. It says what to install if the client is installed without the command's packages."""
+    if sys.argv[1:2] == ["serve"]:  # the engine is loaded by another process, while this one imports the server
+        from adabkb_service.inference import forking  # noqa: PLC0415
+
+        forking.begin()
     try:
         from adabkb_service.cli.main import app  # noqa: PLC0415 (a client has not got what it imports)
     except ModuleNotFoundError as missing:

@@ -20,6 +20,9 @@ SHORTCOMINGS = {
     "nothing_feasible": "No result keeps all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point has the required probability to keep all outcome constraints; the one by "
     "the model is the likeliest.",
+    "model_loading": "The server has just started and is loading the engine; ask again for the model's point.",
+    "model_busy": "The model did not answer in time; ask again for its point.",
+    "model_failed": "The model has failed, so it has no point; adabkb study show says why.",
 }
 COMPLETED = "completed"
 """The kind of the event that ends a study."""
@@ -81,7 +84,7 @@ def recommend(
     """Show the best point by the model, and the best observed one; of several objectives the front by the model."""
     found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability)
     model, observed, gap = found["model"], found["observed"], found["gap"]
-    lines = [] if found.get("reason") is None else [SHORTCOMINGS[found["reason"]]]
+    lines = [SHORTCOMINGS[found["reason"]]] if found.get("reason") in SHORTCOMINGS else []
     if model is not None:
         lines.append(f"by the model: {_expected(model)} at {point(model['parameters'])}")
     if observed is not None:

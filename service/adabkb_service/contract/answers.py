@@ -158,6 +158,11 @@ class Best(Answer):
     violations: Annotated[Metrics | None, of_metrics("how far metrics are beyond their bounds")] = None
 
 
+NoCertificate = Literal[
+    "no_results", "several_objectives", "nothing_feasible", "model_failed", "model_pending", "too_few_results"
+]
+
+
 class ModelSummary(Answer):
     """The state of the model."""
 
@@ -166,6 +171,15 @@ class ModelSummary(Answer):
         Field(description="degraded: it could not follow the log; suggestions are quasi-random until it does"),
     ]
     error: str | None
+    reason: Annotated[
+        NoCertificate | None,
+        Field(
+            description="why the study has no gap: no_results yet; several_objectives, which have none; "
+            "nothing_feasible, no result keeps the outcome constraints; model_failed, see error; model_pending, the "
+            "model has not reported on the results yet; too_few_results, fewer than four or all of them equal, or a "
+            "system that gives no bound"
+        ),
+    ]
     leaves: int
     depth: int
     dictionary: int

@@ -19,7 +19,15 @@ from adabkb_service.contract.answers import (
 from adabkb_service.contract.front import FrontEstimate
 from adabkb_service.storage.rows import CellStatus
 
-Shortcoming = Literal["nothing_feasible", "nothing_certain"]
+Shortcoming = Literal[
+    "nothing_feasible",
+    "nothing_certain",
+    "no_results",
+    "several_objectives",
+    "model_loading",
+    "model_busy",
+    "model_failed",
+]
 
 
 class ModelRecommendation(Answer):
@@ -47,9 +55,12 @@ class Recommendation(Answer):
     ] = None
     reason: Annotated[
         Shortcoming | None,
-        of_metrics(
-            "why the recommendation is not what it should be: no result keeps all outcome constraints, so both points "
-            "are those that come closest; or some do, but the model gives no evaluated point the required probability"
+        Field(
+            description="why `model` is null: no_results yet; several_objectives, which have a front; model_loading, "
+            "the server has just started; model_busy, the model did not answer in time; model_failed, model.error of "
+            "the study says why. Or why it is not what it should be: nothing_feasible, no result keeps all outcome "
+            "constraints, so both points are those that come closest; nothing_certain, the model gives no evaluated "
+            "point the required probability"
         ),
     ] = None
 

@@ -107,6 +107,11 @@ class ModelLink:
                 self.position = event.seq
         self._untold.extend(events)
 
+    @property
+    def loaded_at(self) -> float:
+        """When the engine was loaded, by ``time.monotonic``; infinite until then. Waits for it count from then."""
+        return self.inference.loaded_at
+
     def has_followed(self) -> bool:
         """Whether the model has folded everything."""
         return self.head >= self.known
@@ -118,7 +123,7 @@ class ModelLink:
             return False
         if (self.error is not None or not self.can_follow) and self._told <= self.head:
             return False
-        return self._waiting_since is None or now - self._waiting_since < LATE_SECONDS
+        return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < LATE_SECONDS
 
     def advance(self, count: int, fixed: dict[str, Any] | None = None) -> None:
         """Let the model fold everything, and decide on so many points with these values of parameters, unless that is

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-import multiprocessing
+import math
 import queue
 import threading
 import time
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Advanced, Load, Lost, Message, Reply, Spent
 from adabkb_service.storage.database import Database
 
@@ -32,20 +33,15 @@ MEMORY_MEGABYTES = 4096
 CLOSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
 """Between the end of a process and the start of the next, where the first one ended sooner than that."""
+LOADING_SECONDS = 60.0
+"""Of a start, for which the first process is waited for: it imports the engine, usually in less than a second."""
 AWAY_SECONDS = 5.0
 """After which a process that did not start is reported as not running; until then its messages just wait."""
+SLOW_SECONDS = 5.0
+"""Of loading, from which on the log says that it took long."""
 WATCH_SECONDS = 1.0
 SILENT_SECONDS = 150.0
 """A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
-
-PRELOADED = ["adabkb_service.inference.preloaded"]
-"""What the process imports that model processes are forked from."""
-
-# Not fork: it would take along locks that other threads hold. A fork of a process without threads starts in
-# milliseconds; where there is none, a process starts from nothing, in about a second.
-_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-_PROCESSES: Any = multiprocessing.get_context(_METHOD)
-_PROCESSES.set_forkserver_preload(PRELOADED)
 
 Receive = Callable[[Reply], None]
 Charge = Callable[[Mapping[str, float]], None]
@@ -68,6 +64,10 @@ class Inference(Protocol):
     @property
     def load(self) -> Load:
         """What there is to do and to hold now."""
+
+    @property
+    def loaded_at(self) -> float:
+        """When the first processes had imported the engine, by ``time.monotonic``; infinite until they have."""
 
     def close(self) -> None:
         """No more messages will come."""
@@ -127,6 +127,11 @@ class WorkerPool:
         cache_bytes = sum(each.cache_bytes for each in self._workers)
         return Load(waiting, cache_bytes, self.pids, sum(each.is_away for each in self._workers))
 
+    @property
+    def loaded_at(self) -> float:
+        """See ``Inference``."""
+        return max(each.loaded_at for each in self._workers)
+
 
 class _WorkerProcess:
     """A process and its successors. One thread sends, another receives: nobody else ever waits for the process."""
@@ -144,7 +149,10 @@ class _WorkerProcess:
         """When the process last said something, or had nothing to say."""
         self.cache_bytes = 0
         """Of its models, by what it last said."""
-        self._away_since: float | None = time.monotonic()
+        self._opened_at = time.monotonic()
+        self._away_since: float | None = self._opened_at
+        self._loaded_at: float | None = None
+        """When the first process ran, or could not be started."""
         self._closed = threading.Event()
         self._supervisor = threading.Thread(target=self._supervise, daemon=True, name="models")
 
@@ -155,10 +163,17 @@ class _WorkerProcess:
         return None if process is None else process.pid
 
     @property
+    def loaded_at(self) -> float:
+        """See ``Inference``. A first process that takes too long counts as loaded: it is away."""
+        if self._loaded_at is not None:
+            return self._loaded_at
+        return math.inf if time.monotonic() < self._opened_at + LOADING_SECONDS else self._opened_at + LOADING_SECONDS
+
+    @property
     def is_away(self) -> bool:
         """Whether there has been no process for longer than it takes to start one."""
         since = self._away_since
-        return since is not None and time.monotonic() - since > AWAY_SECONDS
+        return since is not None and time.monotonic() - max(since, self.loaded_at) > AWAY_SECONDS
 
     @property
     def waiting(self) -> int:
@@ -167,7 +182,7 @@ class _WorkerProcess:
 
     def start(self) -> None:
         """Start the first process."""
-        self._away_since = time.monotonic()
+        self._away_since = self._opened_at = time.monotonic()
         self._supervisor.start()
 
     def post(self, message: Message, receive: Receive) -> None:
@@ -209,9 +224,12 @@ class _WorkerProcess:
         Raises:
             Exception: the system refused a file descriptor, a process or a thread. Nothing is left of the attempt.
         """
-        ours, theirs = _PROCESSES.Pipe()
+        ours, theirs = PROCESSES.Pipe()
         with ours:
-            process = self._process = _start(theirs, *self._arguments)
+            try:
+                process = self._process = _start(theirs, *self._arguments)
+            finally:
+                self._note_loaded()
             sending = threading.Thread(target=self._send, args=(ours, process), daemon=True, name="models-send")
             receiving = threading.Thread(target=self._receive_all, args=(ours,), daemon=True, name="models-receive")
             try:
@@ -226,6 +244,13 @@ class _WorkerProcess:
                 self._outbox.put(None)
                 if sending.ident is not None:
                     sending.join()
+
+    def _note_loaded(self) -> None:
+        if self._loaded_at is not None:
+            return
+        self._loaded_at = time.monotonic()
+        if (seconds := self._loaded_at - self._opened_at) > SLOW_SECONDS:
+            logger.warning("a model process took %.0f s to load the engine; suggestions waited for it", seconds)
 
     def _watch(self, receiving: threading.Thread) -> None:
         """Return when the process ends; end it if it is silent for too long."""
@@ -292,7 +317,7 @@ def _tell(receive: Receive, reply: Reply) -> None:
 def _start(pipe: Pipe, *arguments: Any) -> Any:
     """A process that has begun to work at the other end of a pipe."""
     with pipe:
-        process = _PROCESSES.Process(target=_work, args=(pipe, *arguments), daemon=True, name="models")
+        process = PROCESSES.Process(target=_work, args=(pipe, *arguments), daemon=True, name="models")
         process.start()
     return process
 

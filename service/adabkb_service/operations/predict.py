@@ -5,6 +5,7 @@ The model folds the whole log before it answers; nothing here changes a study.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from adabkb_service.contract import model as answers
 from adabkb_service.contract.answers import Best
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import FEASIBLE
-from adabkb_service.errors import Contention, Unavailable
+from adabkb_service.errors import Contention, ModelCannotFollow, Unavailable
 from adabkb_service.inference.proposals import Expected
 from adabkb_service.operations.front import check_constrained, front
 from adabkb_service.operations.service import Service
@@ -45,15 +46,22 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
         definition = definition_of(studies.get(connection, study_id).definition)
     if definition.objectives:
         return answers.Recommendation(
-            model=None, observed=None, gap=None, front=front(service, study_id, feasible).model
+            model=None,
+            observed=None,
+            gap=None,
+            front=front(service, study_id, feasible).model,
+            reason="several_objectives",
         )
     check_constrained(definition, feasible)
     by_model, required = None, FEASIBLE if feasible is None else feasible
+    reason: answers.Shortcoming = "no_results"
     try:
         study, (found, gap) = service.ask(study_id, "recommended", required)
-    except Unavailable:
+    except Unavailable as error:
         study = row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
+        if study.observations:
+            reason = _out_of_order(service, study, error)
     else:
         if found is not None:
             by_model = render.recommended(found)
@@ -63,8 +71,16 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
         observed=observed,
         gap=gap,
         required_probability=required if is_constrained else None,
-        reason=_shortcoming(by_model, observed, required) if is_constrained else None,
+        reason=(_shortcoming(by_model, observed, required) if is_constrained else None)
+        or (reason if by_model is None else None),
     )
+
+
+def _out_of_order(service: Service, study: StudyRow, error: Unavailable) -> answers.Shortcoming:
+    """Why the model does not answer."""
+    if service.inference.loaded_at == math.inf:
+        return "model_loading"
+    return "model_failed" if study.model_error or isinstance(error, ModelCannotFollow) else "model_busy"
 
 
 def _shortcoming(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 
@@ -37,5 +38,7 @@ def _troubles(service: Service) -> Iterator[tuple[str, str]]:
     late = 0.0 if service.sweep_due_at is None else time.monotonic() - service.sweep_due_at
     if late > LATE_SECONDS:
         yield "sweeper", f"leases should have been looked at {late:.0f} s ago; the log of the server says why"
-    if away := service.inference.load.away:
+    if service.inference.loaded_at == math.inf:
+        yield "models", "the server has started and is loading the engine; suggestions wait for it"
+    elif away := service.inference.load.away:
         yield "models", f"{away} of the model processes ended and cannot be started; the log of the server says why"

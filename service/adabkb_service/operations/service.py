@@ -7,6 +7,7 @@ server, which waits for many on one event loop.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future
@@ -128,7 +129,10 @@ class Service:
         try:
             return self.scheduler.wait_for(future, ANSWER_SECONDS)
         except TimeoutError as error:
-            raise Unavailable(f"The model of study {study_id!r} takes long; try again later.") from error
+            cause = "The server has started and is still loading the engine"
+            if self.inference.loaded_at < math.inf:
+                cause = f"The model of study {study_id!r} takes long"
+            raise Unavailable(f"{cause}; try again later.") from error
 
     def forget(self, study_id: str) -> None:
         """The study was deleted, or its rows were replaced."""

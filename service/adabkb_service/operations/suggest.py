@@ -18,9 +18,10 @@ The owner of the study (``study/owner.py``) performs this request with all other
    whose key is stored then gets the stored answer. Expirations of step 1 may be committed earlier, if the request has
    to wait for the model. The answer is sent after the commit.
 
-Five seconds after the request arrived, or at once if no useful reply of the model is expected soon
-(``ModelLink.is_worth_waiting_for``), the points that are missing are drawn quasi-randomly. The answer says ``degraded``
-then, and whenever the study records that its model failed.
+While the server is starting, requests wait until it has loaded the engine. Otherwise the points that are missing are
+drawn quasi-randomly five seconds after the request arrived, or at once if no useful reply of the model is expected soon
+(``ModelLink.is_worth_waiting_for``). The answer says ``degraded`` then, and whenever the study records that its model
+failed.
 
 A crash before the commit leaves no trial and no answer. A crash after it leaves both, and the client, which repeats the
 request with its key, gets the stored answer; without a key the trial is handed out again once its lease has run out.

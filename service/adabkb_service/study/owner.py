@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress, RowRefused
+from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress, RowRefused, Unavailable
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
@@ -42,6 +42,8 @@ HOLD_SECONDS = 0.1
 """How long a result is held back while a suggestion waits for a decision, which the result would make useless."""
 FIGURES_SECONDS = 0.5
 """After this time figures are committed on their own, if no other commit has taken them along."""
+LOADING_POLL_SECONDS = 0.5
+"""Between two looks at whether the engine is loaded."""
 MOST_AHEAD = 8
 """Points that are decided on before anybody asks for them, at most."""
 
@@ -190,7 +192,10 @@ class Owner:
     def _is_in_time(self, waiting: Waiting) -> bool:
         if time.monotonic() - waiting.since < WAIT_SECONDS:
             return True
-        self._finish(waiting, Busy(f"Study {self.study_id!r} is busy with other requests; try again."))
+        refusal: AdaBKBError = Busy(f"Study {self.study_id!r} is busy with other requests; try again.")
+        if self._link.loaded_at == math.inf:
+            refusal = Unavailable("The server has started and is still loading the engine; try again.")
+        self._finish(waiting, refusal)
         return False
 
     def _figures_are_due(self) -> bool:
@@ -212,7 +217,10 @@ class Owner:
                 finished, parked = self._performed_alone(waiting)
         self._parked = parked
         if parked:
-            self._around.scheduler.ready_at(self.study_id, min(gives_up_at(each) for each in parked))
+            soonest = min(gives_up_at(each, self._link) for each in parked)
+            if soonest == math.inf:  # no reply comes where the engine cannot be loaded
+                soonest = time.monotonic() + LOADING_POLL_SECONDS
+            self._around.scheduler.ready_at(self.study_id, soonest)
         for each, outcome in finished:
             self._finish(each, outcome)
 

@@ -9,6 +9,7 @@ from adabkb_service.contract.answers import (
     CellRef,
     Counts,
     ModelSummary,
+    NoCertificate,
     Observation,
     Prediction,
     Study,
@@ -20,7 +21,7 @@ from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.stored import StoredDefinition, is_edited
+from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
@@ -108,11 +109,27 @@ def model_summary(row: StudyRow) -> ModelSummary:
     return ModelSummary(
         status="degraded" if row.model_error else status,
         error=row.model_error,
+        reason=_no_certificate(row),
         leaves=figures["leaves"],
         depth=figures["depth"],
         dictionary=figures["dictionary"],
         effective_dimension=figures["effective_dimension"],
     )
+
+
+def _no_certificate(row: StudyRow) -> NoCertificate | None:
+    if row.model is not None and row.model["gap"] is not None:
+        return None
+    if definition_of(row.definition).objectives:
+        return "several_objectives"
+    if not row.observations:
+        return "no_results"
+    if row.model_error:
+        return "model_failed"
+    observed = best(row)
+    if observed is not None and observed.feasible is False:
+        return "nothing_feasible"
+    return "model_pending" if row.model is None else "too_few_results"
 
 
 def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) -> Study:

@@ -151,7 +151,7 @@ class Turn:
         draft, link = self.draft, self._link
         position = link.position if draft.new_position is None else draft.new_position
         points = self.ahead.take(count, position, fixed)
-        if points is None and link.is_worth_waiting_for() and _is_before(waiting, POINTS_WAIT_SECONDS):
+        if points is None and link.is_worth_waiting_for() and time.monotonic() < gives_up_at(waiting, link):
             return None
         found = points or []
         if points is not None and (self.ahead.is_all or len(found) == count):
@@ -206,9 +206,11 @@ def _is_new(event: EventRow) -> bool:
     return event.kind in ("suggested", "queued") or (event.kind == "observed" and event.trial is None)
 
 
-def gives_up_at(waiting: Waiting) -> float:
-    """When a parked request waits no longer, by ``time.monotonic``."""
-    return waiting.since + (FOLLOW_SECONDS if waiting.request.follows_model else POINTS_WAIT_SECONDS)
+def gives_up_at(waiting: Waiting, link: ModelLink) -> float:
+    """When a parked request waits no longer, by ``time.monotonic``; infinite while the engine is being loaded."""
+    if waiting.request.follows_model:
+        return waiting.since + FOLLOW_SECONDS
+    return max(waiting.since, link.loaded_at) + POINTS_WAIT_SECONDS
 
 
 def _is_before(waiting: Waiting, seconds: float) -> bool:

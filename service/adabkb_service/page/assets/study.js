@@ -18,6 +18,9 @@ const TRIALS_MILLISECONDS = 3000;
 const SHORTCOMINGS = {
   nothing_feasible: "No result keeps all bounds yet: both points are those that come closest.",
   nothing_certain: "Results keep all bounds, but of no evaluated point is the model sure enough that it does.",
+  model_loading: "The server has just started and is loading the model.",
+  model_busy: "The model is busy. Its point appears with the next result.",
+  model_failed: "The model has failed. The message at the top of the page says why.",
 };
 
 const page = document.getElementById("study");

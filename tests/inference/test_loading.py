@@ -1,0 +1,56 @@
+"""A server that is loading the engine: suggestions wait for it and are the model's, and everything else goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.api.conftest import DEFINITION
+from tests.servers import server_process
+
+SECONDS = 6
+"""That loading takes: more than a suggestion waits for a model that is at work."""
+
+SLOW_START = f"""
+import sys, time
+if "multiprocessing.forkserver" in " ".join(sys.orig_argv):
+    time.sleep({SECONDS})
+"""
+
+
+@pytest.fixture
+def loading(other_sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
+    """A server whose fork server takes long to start, as on a busy machine or a slow disk."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    with server_process(other_sqlite) as server, httpx.Client(base_url=server.address, timeout=60) as client:
+        yield client
+
+
+def suggested(client: httpx.Client) -> dict[str, Any]:
+    """Two trials; asked again while the server says that it is still loading."""
+    while (answer := client.post("/v1/studies/s/suggest", json={"count": 2})).status_code == 503:
+        assert "loading the engine" in answer.json()["detail"]
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_suggestions_wait_for_the_engine_and_results_do_not(loading: httpx.Client) -> None:
+    assert loading.post("/v1/studies", json=DEFINITION).status_code == 201
+    not_ready = loading.get("/readyz")
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(suggested, loading)
+        told = loading.post("/v1/studies/s/observe", json={"parameters": {"x": 0.5, "n": 3}, "value": 1.0})
+        assert not asked.done()
+    assert told.status_code == 200, told.text
+    assert not_ready.status_code == 503
+    assert "loading the engine" in not_ready.json()["detail"]
+    assert [trial["origin"] for trial in asked.result()["trials"]] == ["policy", "policy"]
+    assert not asked.result()["degraded"]
+    assert loading.get("/readyz").status_code == 200
