@@ -16,6 +16,7 @@ from fastapi.middleware.gzip import GZipMiddleware
 from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
+from adabkb_service.access.concurrency import Concurrency
 from adabkb_service.access.gate import Gate
 from adabkb_service.access.meter import Meter
 from adabkb_service.access.quotas import Quotas
@@ -95,10 +96,19 @@ def create_app(settings: Settings) -> FastAPI:
     defaults = Quotas(**{name: getattr(settings, f"quota_{name}") for name in Quotas.__slots__})
     meter = Meter()
     inference = _inference(settings, database, meter.charge)
-    running = Service(database, clock=SteadyClock(database.now), inference=inference, threads=settings.study_threads)
+    running = Service(
+        database,
+        clock=SteadyClock(database.now),
+        inference=inference,
+        threads=settings.study_threads,
+        waits=settings.waits,
+    )
     running.traces = to_collector(settings.traces) if settings.traces else None
 
-    streams = Streams(running, settings.streams)
+    concurrency = Concurrency(
+        {name: getattr(settings, name) for name in ("user_requests", "user_streams", "user_waits")}
+    )
+    streams = Streams(running, settings.streams, concurrency)
     gate = Gate(
         database,
         running.clock,
@@ -140,6 +150,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.gate = gate
     app.state.study_metrics = settings.study_metrics
     app.state.streams = streams
+    app.state.concurrency = concurrency
     app.state.turns = Turns()
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)

@@ -5,6 +5,7 @@ AdaBKBError
 ├── Forbidden                 its token, or its user, may not do this
 ├── QuotaExceeded             more would be stored for a user than their token allows
 ├── TooManyRequests           a token has used up what it has for a time; try again later
+├── TooManyAtOnce             a user has as many requests or streams at work as one may have
 ├── NotFound
 │   ├── StudyNotFound
 │   ├── TokenNotFound
@@ -162,6 +163,16 @@ class TooManyRequests(AdaBKBError):
         """What it was, and when there will be more."""
         super().__init__(f"{detail} There will be more in {limit.reset:,} s.")
         self.limit = limit
+
+
+class TooManyAtOnce(AdaBKBError):
+    """A user has as many of something as one may have at the same time."""
+
+    def __init__(self, user: str, what: str, most: int, setting: str) -> None:
+        super().__init__(
+            f"User {user!r} has {most:,} {what} at the same time, which is as many as one user may have "
+            f"(the setting {setting} of the server)."
+        )
 
 
 class NotFound(AdaBKBError):

@@ -85,6 +85,12 @@ class Settings(BaseSettings):
         description="open connections of clients; for another one, the one that has been idle for longest ends",
     )
     streams: int = Field(200, ge=0, description="event streams (GET .../events) that go on at a time")
+    waits: int = Field(400, ge=0, description="requests that wait for a trial (Prefer: wait) at a time")
+    user_requests: int = Field(
+        400, ge=1, description="requests of one user at a time, with streams and waits; more are refused (429)"
+    )
+    user_streams: int = Field(50, ge=0, description="event streams of one user at a time; more are refused (429)")
+    user_waits: int = Field(200, ge=0, description="requests of one user that wait for a trial at a time")
     sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
     idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept at least")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
@@ -114,12 +120,13 @@ class Settings(BaseSettings):
         None, ge=0, description="the same of megabytes of the logs of these studies, and of the user's trash"
     )
     quota_requests_per_second: float | None = Field(
-        None, gt=0, description="requests with a token in a second, over ten seconds, on each server"
+        None, gt=0, description="requests of a user in a second, over ten seconds, on each server"
     )
     quota_model_seconds_per_minute: float | None = Field(
-        None,
+        45.0,
         gt=0,
-        description="processor seconds of models that the requests of a token cause in a minute, on each server",
+        description="processor seconds that models, and large requests, of a user take in a minute, on each server; "
+        "more than 60 times the model_processes limits nothing",
     )
     study_metrics: bool = Field(
         False, description="let /metrics also have figures of each study that the reader may read, of 1,000 at most"

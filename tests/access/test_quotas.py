@@ -173,7 +173,7 @@ def test_a_bucket_gives_no_more_than_its_rate_and_one_window() -> None:
 
 
 def caller(token: str, **quotas: Any) -> Caller:
-    return Caller("ann", "work", None, token, Quotas(**quotas))
+    return Caller("ann", "work", None, token, Quotas(**quotas), payer=token)
 
 
 def test_whose_models_work_for_too_long_waits_and_nobody_else_does() -> None:
@@ -228,8 +228,8 @@ def test_defaults_of_the_server_are_for_tokens_without_quotas_of_their_own(tmp_p
                 quotas: dict[str, Any] = http.get("/v1/tokens/self").json()["quotas"]
                 return {key: value for key, value in quotas.items() if value is not None}
 
-        assert told("plain") == {"studies": 0, "trials": 3}
-        assert told("own") == {"studies": 1, "trials": 5}
+        assert told("plain") == {"model_seconds_per_minute": 45, "studies": 0, "trials": 3}
+        assert told("own") == {"model_seconds_per_minute": 45, "studies": 1, "trials": 5}
         assert told("root") == {}
         shown = adabkb("whoami", "--url", address, "--token", made["own"]["token"])
         assert "studies: 0 of 1" in shown

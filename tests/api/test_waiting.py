@@ -154,10 +154,8 @@ def test_one_who_repeats_a_request_while_it_waits_gets_the_same_trial(lab: Lab) 
     assert lab.client.get("/v1/studies/s").json()["counts"]["trials"] == 2
 
 
-def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waiting, "MOST_WAITING", 10)
+def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(lab: Lab) -> None:
+    lab.app.state.service.waiting.most = 10
     asked = [lab.asks() for _ in range(10)]
     service = lab.app.state.service
     lab.until(lambda: (service.unfinished, service.database.connections, service.scheduler.in_line) == (0, 0, 0))

@@ -36,6 +36,8 @@ class Caller:
     """None if nothing is limited."""
     address: str = ""
     """Where the request comes from."""
+    payer: str = ""
+    """Whose rates the requests use up: the id of a token with quotas of its own, else the user."""
     is_link: bool = False
     """Whether the token is a link: it reads its study, and nothing of its owner's."""
 

@@ -3,9 +3,11 @@ just allowed works at once, on every server of the database."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from cachetools import TTLCache
@@ -131,22 +133,36 @@ class Gate:
         if row is None or not is_same(row.digest, token):
             raise Unauthorized("There is no such token.", "unknown")
         now = self._clock()
-        if row.link is not None and not tokens.has_valid(connection, row.user, now):
-            raise Unauthorized("The link ended with the last token of the study's owner.", "revoked")
-        return _standing(row, now, self._defaults)
+        caller = _standing(row, now)
+        paying = _paying(connection, row, now)
+        quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self._defaults)
+        payer = paying.id if paying.quotas else f"user {row.user}"
+        return replace(caller, quotas=None if quotas.are_none else quotas, payer=payer)
 
 
-def _standing(row: TokenRow, now: datetime, defaults: Quotas) -> Caller:
-    """The caller with a token, if it is still good."""
+def _standing(row: TokenRow, now: datetime) -> Caller:
+    """The caller with a token, if it is still good; without quotas."""
     if row.revoked_at is not None:
         raise Unauthorized(f"The token was revoked at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
     if row.expires_at is not None and row.expires_at <= now:
         raise Unauthorized(f"The token expired at {row.expires_at.isoformat(timespec='seconds')}.", "expired")
     studies = None if row.studies is None else tuple(row.studies)
     scope = max(row.scopes, key=SCOPES.__getitem__)
-    quotas = Quotas.of(row.quotas, UNLIMITED if scope == "admin" else defaults)
-    limited = None if quotas.are_none else quotas
-    return Caller(row.user, scope, studies, row.id, limited, is_link=row.link is not None)
+    return Caller(row.user, scope, studies, row.id, is_link=row.link is not None)
+
+
+def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
+    """The token whose quotas apply: of a link, that one of its owner which allows the fewest requests.
+
+    Raises:
+        Unauthorized: the owner has none.
+    """
+    if row.link is None:
+        return row
+    found = tokens.valid_of(connection, row.user, now)
+    if not found:
+        raise Unauthorized("The link ended with the last token of the study's owner.", "revoked")
+    return min(found, key=lambda each: (each.quotas or {}).get("requests_per_second", math.inf))
 
 
 def _check(connection: Connection, caller: Caller, need: Need, study_id: str | None) -> None:

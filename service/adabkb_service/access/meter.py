@@ -1,4 +1,4 @@
-"""What each token has spent, in the memory of this server: no request asks the database for it.
+"""What each user has spent, in the memory of this server: no request asks the database for it.
 
 Requests and model time are counted by each server for itself, so that a user gets so much of each. What is stored is
 read when a token is asked for anew, every few seconds, and what this server adds meanwhile is counted with it.
@@ -50,7 +50,7 @@ class Meter:
         self._requests: LRUCache[str, Bucket] = LRUCache(MOST)
         self._models: LRUCache[str, Bucket] = LRUCache(MOST)
         self._payers: LRUCache[str, str] = LRUCache(MOST)
-        """Study -> the token that last let its model work."""
+        """Study -> who last let its model work, and pays."""
         self._stored: LRUCache[str, tuple[float, Usage]] = LRUCache(MOST)
         """User -> when what they have was read, and what that is by now."""
 
@@ -69,26 +69,39 @@ class Meter:
         with self._guard:
             bucket = self._bucket(self._requests, "requests", caller, rate, max(REQUESTS_WINDOW, 1.0 / rate))
             if not bucket.holds(1.0):
-                raise TooManyRequests(f"The token has {rate:g} requests a second.", bucket.standing(1.0))
+                raise TooManyRequests(f"{_who(caller)} has {rate:g} requests a second.", bucket.standing(1.0))
             bucket.spend(1.0)
             return bucket.standing()
 
     def let_model_work(self, caller: Caller, study_id: str) -> None:
-        """Let the token pay for what the model of a study does from now on.
+        """Let a user pay for what the model of a study does from now on.
 
         Raises:
-            TooManyRequests: it has nothing left.
+            TooManyRequests: nothing is left.
         """
-        per_minute = None if caller.quotas is None else caller.quotas.model_seconds_per_minute
         with self._guard:
-            if per_minute is None:
+            bucket = self._processor(caller)
+            if bucket is None:
                 self._payers.pop(study_id, None)
                 return
-            bucket = self._bucket(self._models, "model-seconds", caller, per_minute / 60.0, MODEL_WINDOW)
-            self._payers[study_id] = caller.token or ""
-            if not bucket.holds(0.0):
-                detail = f"The token has {per_minute:g} seconds of a processor a minute for models, and they took more."
-                raise TooManyRequests(detail, bucket.standing(min(1.0, per_minute / 60.0)))
+            self._payers[study_id] = caller.payer
+            _check_left(caller, bucket)
+
+    def let_work(self, caller: Caller) -> None:
+        """Let a user pay for a processor of the server itself; ``worked`` says how long.
+
+        Raises:
+            TooManyRequests: nothing is left.
+        """
+        with self._guard:
+            if bucket := self._processor(caller):
+                _check_left(caller, bucket)
+
+    def worked(self, caller: Caller, seconds: float) -> None:
+        """The server has worked for a user for so many seconds of a processor."""
+        with self._guard:
+            if bucket := self._processor(caller):
+                bucket.spend(seconds)
 
     def charge(self, seconds: Mapping[str, float]) -> None:
         """Models of studies have worked for so many seconds of a processor."""
@@ -132,11 +145,34 @@ class Meter:
             if user in self._stored and self._stored[user][0] == read_at:
                 self._stored[user] = read_at, Usage(*map(operator.sub, self._stored[user][1], less))
 
+    def _processor(self, caller: Caller) -> Bucket | None:
+        """The bucket of processor seconds; None without such a quota."""
+        per_minute = None if caller.quotas is None else caller.quotas.model_seconds_per_minute
+        if per_minute is None:
+            return None
+        return self._bucket(self._models, "model-seconds", caller, per_minute / 60.0, MODEL_WINDOW)
+
     def _bucket(self, buckets: LRUCache[str, Bucket], name: str, caller: Caller, rate: float, window: float) -> Bucket:
-        """The bucket of a token, a new one if its quota has changed."""
-        now, token = self._timer(), caller.token or ""
-        bucket = buckets.get(token)
+        """The bucket of who pays, a new one if the quota has changed."""
+        now = self._timer()
+        bucket = buckets.get(caller.payer)
         if bucket is None or bucket.rate != rate:
-            bucket = buckets[token] = Bucket(name, rate, window, now)
+            bucket = buckets[caller.payer] = Bucket(name, rate, window, now)
         bucket.fill(now)
         return bucket
+
+
+def _check_left(caller: Caller, bucket: Bucket) -> None:
+    """Refuse to work for a user who has used up the processor seconds.
+
+    Raises:
+        TooManyRequests: they have.
+    """
+    if not bucket.holds(0.0):
+        per_minute = bucket.rate * 60.0
+        detail = f"{_who(caller)} has {per_minute:g} seconds of a processor a minute, and its requests took more."
+        raise TooManyRequests(detail, bucket.standing(min(1.0, bucket.rate)))
+
+
+def _who(caller: Caller) -> str:
+    return "The token" if caller.payer == caller.token else f"User {caller.user!r}"

@@ -19,6 +19,7 @@ from starlette.requests import cookie_parser
 from starlette.types import Message, Receive, Scope, Send
 
 from adabkb_service.access.caller import ANYBODY, SCOPE_FOR, Caller, Need
+from adabkb_service.access.concurrency import REQUESTS
 from adabkb_service.access.gate import Gate
 from adabkb_service.access.meter import Meter, Spend
 from adabkb_service.api.middleware import sender
@@ -92,9 +93,10 @@ class GuardedRoute(APIRoute):
             return
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
         caller = await self.admit(scope)
-        if caller is not None and caller.quotas is not None:
-            send = self._metered(gate.meter, caller, scope, send)
-        await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
+        with scope["app"].state.concurrency.hold(REQUESTS, caller or ANYBODY):
+            if caller is not None and caller.quotas is not None:
+                send = self._metered(gate.meter, caller, scope, send)
+            await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
 
     async def admit(self, scope: Scope) -> Caller | None:
         """Ask the gate.

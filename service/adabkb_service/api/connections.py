@@ -1,14 +1,15 @@
 """Connections: how many there may be, and how long and how large what comes over them may be.
 
 uvicorn itself has no limit on the size of a header, nor on the time for it or for a body; and a connection without a
-request counts as much as one with one. Here a connection that waits for its client may be closed for a new one, the one
-that has waited for longest first. So idle and slow clients keep nobody else out.
+request counts as much as one with one. Here a connection that waits for its client may be closed for a new one: of the
+address with the most connections the one that has waited for longest. So idle and slow clients keep nobody else out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -63,7 +64,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_refused = False
         self._timer: asyncio.TimerHandle | None = None
         self.waits_since: float | None = None
-        """Since when the client is to send something; None while a request is at work."""
+        """Since when the client is to send or to read something; None while a request is at work."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has come; another one may have to leave."""
@@ -138,13 +139,16 @@ class LimitedProtocol(HttpToolsProtocol):
             self.waits_since = self.loop.time()
 
     def pause_writing(self) -> None:
-        """The client does not read; it has so long to begin again."""
+        """The client does not read; it has so long to begin again, and may have to leave."""
         super().pause_writing()
+        self.waits_since = self.loop.time()
         self._set_timer(self._limits.stall_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         """The client reads."""
         self._set_timer()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.waits_since = None
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
@@ -153,12 +157,19 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(400, "What was sent is not a request of HTTP/1.1.")
 
     def _close_another(self) -> bool:
-        """Close the connection that has waited for longest for its client, if there is one but this."""
+        """Close a connection that waits for its client, if there is one but this: of the address with the most
+        connections the one that has waited for longest."""
         connections: set[Any] = self.connections
         others = [each for each in connections if each is not self and each.waits_since is not None]
         if others:
-            min(others, key=lambda each: each.waits_since).leave()
+            count = Counter(each.address for each in connections)
+            min(others, key=lambda each: (-count[each.address], each.waits_since)).leave()
         return bool(others)
+
+    @property
+    def address(self) -> str:
+        """Where the connection comes from: a client, or a proxy."""
+        return self.client[0] if self.client else ""
 
     def leave(self) -> None:
         """Make room for somebody else."""

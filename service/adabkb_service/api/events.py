@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs, readmit
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
@@ -18,7 +19,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Listing
-from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
+from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
 from adabkb_service.operations import export, read, sharing
 from adabkb_service.operations.service import Service
 
@@ -41,15 +42,16 @@ def list_events(
     service: ServiceDep,
     page: PageDep,
     request: Request,
+    caller: CallerDep,
     last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**31 - 1)] = None,
 ) -> Listing[history.Event] | Response:
     """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
     after = page.after if last_event_id is None else last_event_id
     if STREAM in request.headers.get("accept", ""):
         streams: Streams = request.app.state.streams
-        streams.check()
+        streams.check(caller)
         first = _section(service, study_id, after, page.limit)
-        stream = _stream(streams, service, study_id, request, first, page.limit)
+        stream = _stream(streams, service, study_id, request, caller, first, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     found = read.list_events(service, study_id, after, page.limit)
     return Listing(items=found.items, next_cursor=encoded_number(found.after))
@@ -79,7 +81,13 @@ def _section(service: Service, study_id: str, after: int, limit: int) -> _Sectio
 
 
 async def _stream(
-    streams: Streams, service: Service, study_id: str, request: Request, found: _Section, limit: int
+    streams: Streams,
+    service: Service,
+    study_id: str,
+    request: Request,
+    caller: Caller,
+    found: _Section,
+    limit: int,
 ) -> AsyncIterator[str]:
     """Server-sent events until the client leaves or may not read any more, the study is deleted or the server stops.
     The id is the seq.
@@ -88,10 +96,11 @@ async def _stream(
         streams: those of the server.
         service, study_id: whose log it is.
         request: whose token is to stay good.
+        caller: who sent it.
         found: the first events.
         limit: events that are read at a time.
     """
-    with streams.one(study_id), suppress(StudyNotFound, Unauthorized, Forbidden):
+    with suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce), streams.one(study_id, caller):
         yield "retry: 1000\n\n"
         silent = 0.0
         while not service.stopping.is_set():

@@ -49,6 +49,14 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         remedy="Send it again after the seconds of Retry-After; clients of this service do so by themselves. An "
         "administrator may allow more: adabkb token quota, or PATCH /v1/tokens/....",
     ),
+    errors.TooManyAtOnce: Kind(
+        429,
+        "too_many_at_once",
+        "Too many at the same time",
+        retryable=True,
+        remedy="End some of them, such as event streams of pages that are open, or send it again later; clients of "
+        "this service do so by themselves. An administrator may raise the setting of the server.",
+    ),
     errors.TokenNotFound: Kind(
         404, "token_not_found", "No such token", remedy="GET /v1/tokens lists those that there are, by their id."
     ),

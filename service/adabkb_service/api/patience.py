@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 
+from adabkb_service.access.caller import Caller
+from adabkb_service.access.concurrency import WAITS, Concurrency
 from adabkb_service.api.admission import readmit
 from adabkb_service.contract.answers import Suggested
 from adabkb_service.operations.waiting import WaitingRoom
@@ -41,22 +43,23 @@ WaitDep = Annotated[int, Depends(_wait)]
 
 
 async def patiently(
-    room: WaitingRoom, study_id: str, request: Request, ask: Ask, seconds: int
+    room: WaitingRoom, study_id: str, request: Request, caller: Caller, ask: Ask, seconds: int
 ) -> tuple[Outcome[Suggested], bool]:
     """The outcome of asking for trials until there is one, there will be none, or so many seconds are over; and whether
-    the server was ready to wait for it.
+    the server was ready to wait for it: it is not where too many requests wait already, of all users or of this one.
 
     Raises:
         AdaBKBError: a request is refused, perhaps after a while.
     """
     outcome, deadline = await ask(), time.monotonic() + seconds
-    if not seconds or not room.is_open:
+    concurrency: Concurrency = request.app.state.concurrency
+    if not seconds or not room.is_open or concurrency.is_full(WAITS, caller):
         return outcome, False
     if not _may_help(outcome):
         return outcome, True
     gone = asyncio.ensure_future(_gone(request))
     try:
-        with room.seat(study_id) as freed:
+        with concurrency.hold(WAITS, caller), room.seat(study_id) as freed:
             while True:  # once more at first: something may have changed before there was a seat
                 outcome = await _asked(ask, freed)
                 if not _may_help(outcome):

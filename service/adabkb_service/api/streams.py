@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 from anyio.to_thread import run_sync
 
+from adabkb_service.access.caller import Caller
+from adabkb_service.access.concurrency import STREAMS, Concurrency
 from adabkb_service.errors import Busy, StudyNotFound
 from adabkb_service.operations import read
 from adabkb_service.operations.service import Service
@@ -22,11 +24,13 @@ class Streams:
     Args:
         service: the service.
         most: streams that may go on at a time.
+        concurrency: how many each user may have.
     """
 
-    def __init__(self, service: Service, most: int) -> None:
+    def __init__(self, service: Service, most: int, concurrency: Concurrency) -> None:
         self._service = service
         self._most = most
+        self._concurrency = concurrency
         self._count = 0
         self._watched: Counter[str] = Counter()
         self._look: asyncio.Task[dict[str, int]] | None = None
@@ -34,24 +38,32 @@ class Streams:
         self._reads = False
         """Whether it asks the database already."""
 
-    def check(self) -> None:
+    def check(self, caller: Caller) -> None:
         """Refuse one more stream if there are too many.
 
         Raises:
             Busy: there are.
+            TooManyAtOnce: of this user.
         """
+        self._concurrency.check(STREAMS, caller)
         if self._count >= self._most:
             raise Busy(
                 f"The server has {self._most:,} event streams, which is as many as it may have; try again later."
             )
 
     @contextmanager
-    def one(self, study_id: str) -> Iterator[None]:
-        """A stream of a study, which goes on as long as the block."""
+    def one(self, study_id: str, caller: Caller) -> Iterator[None]:
+        """A stream of a study, which goes on as long as the block.
+
+        Raises:
+            Busy, TooManyAtOnce: there are too many, which began since ``check``.
+        """
+        self.check(caller)
         self._count += 1
         self._watched[study_id] += 1
         try:
-            yield
+            with self._concurrency.hold(STREAMS, caller):
+                yield
         finally:
             self._count -= 1
             self._watched[study_id] -= 1

@@ -102,6 +102,7 @@ async def suggest_trials(
     service: ServiceDep,
     key: KeyDep,
     spend: SpendDep,
+    caller: CallerDep,
     wait: WaitDep,
     body: Annotated[SuggestBody, Body(default_factory=SuggestBody)],
 ) -> Response:
@@ -112,7 +113,7 @@ async def suggest_trials(
         with service.metrics.suggest_seconds.time():
             return await done(service, suggest(study_id, body, key), spend)
 
-    outcome, waited = await patiently(service.waiting, study_id, request, ask, wait)
+    outcome, waited = await patiently(service.waiting, study_id, request, caller, ask, wait)
     response = reply(outcome)
     if waited:
         response.headers["Preference-Applied"] = f"wait={wait}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -11,6 +12,7 @@ from anyio.to_thread import run_sync
 from fastapi import Request
 
 from adabkb_service.access.caller import ANYBODY, Caller
+from adabkb_service.access.meter import Meter
 from adabkb_service.api.middleware import sender
 
 T = TypeVar("T")
@@ -36,7 +38,21 @@ class Turns:
 
 
 async def in_turn(request: Request, work: Callable[[], T]) -> T:
-    """What the work on a large request gives, once its turn has come."""
+    """What the work on a large request gives, once its turn has come. The user pays for the processor.
+
+    Raises:
+        TooManyRequests: the user has used it up.
+    """
     turns: Turns = request.app.state.turns
+    meter: Meter = request.app.state.gate.meter
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
-    return await turns.take(caller.user or sender(request.scope), work)
+
+    def counted() -> T:
+        before = time.thread_time()
+        try:
+            return work()
+        finally:
+            meter.worked(caller, time.thread_time() - before)
+
+    meter.let_work(caller)
+    return await turns.take(caller.user or sender(request.scope), counted)

@@ -41,7 +41,13 @@ class Service:
     """The database, the studies that are worked on, their models, the metrics and the time."""
 
     def __init__(
-        self, database: Database, *, clock: Clock = utc_now, inference: Inference | None = None, threads: int = 0
+        self,
+        database: Database,
+        *,
+        clock: Clock = utc_now,
+        inference: Inference | None = None,
+        threads: int = 0,
+        waits: int = 400,
     ) -> None:
         """Not running yet if it has threads: see ``open``.
 
@@ -50,6 +56,7 @@ class Service:
             clock: the time.
             inference: where models are; in this process by default.
             threads: that work on studies; without, whoever waits works.
+            waits: requests that wait for a trial, at most.
         """
         self.database = database
         self.clock = clock
@@ -62,7 +69,7 @@ class Service:
         """When the sweeper is to come round next, by ``time.monotonic``; None where there is none."""
         self.unswept: LRUCache[str, float] = LRUCache(MOST_OWNERS)
         """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
-        self.waiting = WaitingRoom(self.stopping)
+        self.waiting = WaitingRoom(self.stopping, waits)
         self.scheduler = Scheduler(self._serve, threads)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._guard = threading.Lock()

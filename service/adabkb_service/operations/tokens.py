@@ -44,7 +44,7 @@ def create_link(service: Service, caller: Caller, study_id: str, expires_at: dat
         owner = grants.owner(grants.of_study(connection, study_id))
         if owner is None:
             raise Forbidden(f"Study {study_id!r} has no owner, for whom a link could stand; give it to somebody first.")
-        if not tokens.has_valid(connection, owner, service.clock()):
+        if not tokens.valid_of(connection, owner, service.clock()):
             raise Forbidden(f"A link works as long as the study's owner has a token, and {owner!r} has none.")
     body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)
     return _made(service, caller, body, link=study_id)

@@ -13,8 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-MOST_WAITING = 1000
-"""Requests of a server. A further one does not wait."""
 LOOK_SECONDS = 1.0
 
 
@@ -23,9 +21,11 @@ class WaitingRoom:
 
     Args:
         stopping: is set when the server stops: nobody waits any longer then.
+        most: requests that wait; a further one does not.
     """
 
-    def __init__(self, stopping: threading.Event) -> None:
+    def __init__(self, stopping: threading.Event, most: int) -> None:
+        self.most = most
         self._stopping = stopping
         self._lines: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -39,7 +39,7 @@ class WaitingRoom:
     @property
     def is_open(self) -> bool:
         """Whether one more may wait."""
-        return not self.is_closing and self.count < MOST_WAITING
+        return not self.is_closing and self.count < self.most
 
     @property
     def is_closing(self) -> bool:

@@ -47,15 +47,15 @@ def find(connection: Connection, token_id: str) -> TokenRow | None:
     return None if row is None else TokenRow(*row)
 
 
-def has_valid(connection: Connection, user: str, now: datetime) -> bool:
-    """Whether a user has a token, other than links, that is neither revoked nor expired."""
-    valid = select(tokens.c.id).where(
+def valid_of(connection: Connection, user: str, now: datetime) -> list[TokenRow]:
+    """The tokens of a user, other than links, that are neither revoked nor expired."""
+    valid = select(tokens).where(
         tokens.c.user == user,
         tokens.c.link.is_(None),
         tokens.c.revoked_at.is_(None),
         or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now),
     )
-    return connection.execute(valid.limit(1)).first() is not None
+    return [TokenRow(*row) for row in connection.execute(valid)]
 
 
 def any_exist(connection: Connection) -> bool:
