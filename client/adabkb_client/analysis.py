@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_client import text
 from adabkb_client.models import Parameters, Prediction
 
 
@@ -21,7 +22,7 @@ class ParameterImportance:
     total_error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Importance:
     """Which parameters the objective depends on, by the model.
 
@@ -33,6 +34,9 @@ class Importance:
     std: float | None
     parameters: tuple[ParameterImportance, ...]
     reason: str | None
+
+    def __repr__(self) -> str:
+        return text.importance(self)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,11 @@ class Listing(Generic[T]):
         """Return the call for the page at a cursor."""
         return Call("GET", self.path, params={**self.params, "limit": PAGE, "cursor": cursor})
 
+    def first(self, count: int) -> Steps[list[T]]:
+        """Read the first items, so many at most, if the server answers at once."""
+        call = Call("GET", self.path, params={**self.params, "limit": count}, retry_for=0.0)
+        return [self.decode(item) for item in (yield call)["items"]]
+
     def all(self) -> Steps[list[T]]:
         """Read all pages."""
         items: list[T] = []

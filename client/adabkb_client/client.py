@@ -1,6 +1,6 @@
 """The entry point: a connection to a server and its studies."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -8,6 +8,7 @@ from typing import Any, Self
 from adabkb_client import client_calls
 from adabkb_client.access import Deletion
 from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
+from adabkb_client.items import Items
 from adabkb_client.local import LocalServer
 from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.outbox import Delivery
@@ -150,9 +151,9 @@ class Client:
         study.info()
         return study
 
-    def studies(self) -> Iterator[StudyInfo]:
+    def studies(self) -> Items[StudyInfo]:
         """Yield all studies."""
-        return self._transport.each(client_calls.studies())
+        return Items(self._transport, client_calls.studies())
 
     def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: for good with ``purge``, else it is in the trash for 30 days.
@@ -163,9 +164,9 @@ class Client:
         """
         self._transport.perform(StudyCalls(id).delete(purge=purge))
 
-    def trash(self) -> Iterator[Deletion]:
+    def trash(self) -> Items[Deletion]:
         """Yield the deleted studies that can be restored, those deleted last first."""
-        return self._transport.each(client_calls.trash())
+        return Items(self._transport, client_calls.trash())
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:
         """Bring a deleted study back: it goes on where it was.

@@ -10,6 +10,7 @@ from adabkb_client.errors import Conflict
 from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.parameters import Parameter, named, to_wire
 from adabkb_client.plain import plain
+from adabkb_client.settings import check_dicts
 from adabkb_client.study_calls import StudyCalls
 from adabkb_client.trial_calls import study_path
 
@@ -36,6 +37,7 @@ def create_study(
     **settings: Any,
 ) -> Steps[StudyInfo]:
     """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
+    check_dicts(settings)
     body: dict[str, Any] = {
         **({} if direction is None else {"direction": direction}),
         "parameters": to_wire(parameters),

@@ -70,7 +70,7 @@ def records(items: Sequence[Any], *, is_all: bool) -> str:
     """Return records of one kind, one a row; parameters have columns of their own."""
     if not items:
         return "There are none."
-    rows = [_cells(each) for each in items]
+    rows = [cells(each) for each in items]
     header = list(dict.fromkeys(name for row in rows for name in row))
     more = "" if is_all else f"The first {len(items)}; there are more."
     return table(header, [[row.get(name) for name in header] for row in rows]) + more
@@ -84,8 +84,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return f'<table class="{LITERALLY}">{start}<tbody>{body}</tbody></table>'
 
 
-def _cells(record: Any) -> dict[str, Any]:
-    """The columns of a record."""
+def cells(record: Any) -> dict[str, Any]:
+    """Return the columns of a record."""
+    if hasattr(record, "trial_budget"):  # a study
+        best = None if record.best is None else record.best.value
+        completed = f"{record.counts.completed}{'' if record.trial_budget is None else f' of {record.trial_budget}'}"
+        return {"id": record.id, "state": record.state, "completed": completed, "best": best}
     fields = record if isinstance(record, Mapping) else vars(record)
     found: dict[str, Any] = {}
     for name in COLUMNS.get(type(record).__name__, tuple(fields)):

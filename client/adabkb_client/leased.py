@@ -1,5 +1,7 @@
 """A leased trial, whether its lease is kept by a thread or by a task."""
 
+import os
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,6 +74,11 @@ class Leased:
     def _set_here(self, answer: Answer) -> None:
         if answer.trial is not None:
             self._attributes = answer.trial.attributes
+
+
+def this_worker() -> str:
+    """Return the name by which the server knows this process, unless it gives another one: host and process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from adabkb_client import html
+from adabkb_client import html, text
 from adabkb_client.curves import CurveSummary, ExpectedValue
 from adabkb_client.errors import AdaBKBError
 
@@ -118,7 +118,7 @@ class Counts:
     stopped: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Best:
     """The best value observed, where, and in which trial; of several objectives there is none, but ``Study.front``.
 
@@ -133,8 +133,11 @@ class Best:
     feasible: bool | None = None
     violations: Metrics | None = None
 
+    def __repr__(self) -> str:
+        return text.best(self)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class StudySummary:
     """The state of a study, as in every answer of suggest and observe.
 
@@ -151,14 +154,16 @@ class StudySummary:
     revision: int
     probability_of_gain: float | None = field(default=None, kw_only=True)
 
+    def __repr__(self) -> str:
+        return text.study(self)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class StudyInfo(StudySummary):
     """A study with its definition; ``parameters``, ``algorithm`` and ``model`` are in wire form.
 
     ``space_version`` grows by one with each edit of the space; ``defaults`` are the values of points from before a
     parameter was added.
-
 
     It has a ``direction`` or several ``objectives``.
     """
@@ -263,7 +268,7 @@ class FrontEstimate:
     feasible_probability: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recommendation:
     """The best point by the model and by observation.
 
@@ -284,6 +289,9 @@ class Recommendation:
     required_probability: float | None = None
     reason: str | None = None
     front: tuple[FrontEstimate, ...] = ()
+
+    def __repr__(self) -> str:
+        return text.recommendation(self)
 
     def _repr_html_(self) -> str:
         return html.recommendation(self)

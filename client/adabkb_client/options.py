@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_client import text
 from adabkb_client.engines import ENGINES
 from adabkb_client.models import Parameters, Recommendation, Trial
 
@@ -11,7 +12,7 @@ Callback = Callable[[Any, Trial], object]
 """Takes the study and a trial that this run has just finished."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunReport:
     """The end of a run: how many trials it ``completed``, how many ``failed``, how many were ``stopped`` before their
     last step, and the ``reason`` why it ended.
@@ -26,6 +27,9 @@ class RunReport:
     reason: str
     recommendation: Recommendation
     stopped: int = 0
+
+    def __repr__(self) -> str:
+        return text.report(self)
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,13 @@ def point(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of parameters as JSON takes them.
 
     Raises:
+        TypeError: they are not given by name.
         ValueError: a value is infinite or NaN.
     """
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f'a point must be a dict of values by parameter, such as {{"lr": 0.1}}, not {shown(parameters)}'
+        )
     return {name: _value(name, value) for name, value in parameters.items()}
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 
 from adabkb_client.bar import bar
 from adabkb_client.errors import NoTrialAvailable
+from adabkb_client.leased import this_worker
 from adabkb_client.models import StudySummary, Trial
 
 log = logging.getLogger("adabkb_client")
@@ -101,14 +102,15 @@ class Progress:
 
 @contextmanager
 def _lines_on_standard_error() -> Iterator[None]:
-    """Print the client's log inside the block, unless the program has set up logging."""
+    """Print the client's log inside the block, unless the program has set up logging: from INFO on, or from the level
+    that the program has given the logger."""
     if log.hasHandlers():
         yield
         return
     handler, level = logging.StreamHandler(), log.level
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    log.setLevel(level or logging.INFO)
     try:
         yield
     finally:
@@ -117,10 +119,11 @@ def _lines_on_standard_error() -> Iterator[None]:
 
 
 def _holders(active: Sequence[Trial]) -> str:
+    this = this_worker()  # it evaluates them itself
     holders = [
         f"{trial.worker or 'a worker without a name'} until {trial.leased_until.astimezone():%H:%M}"
         for trial in active
-        if trial.leased_until
+        if trial.leased_until and trial.worker != this
     ]
     return f"waiting for {', '.join(dict.fromkeys(holders))}" if holders else ""
 

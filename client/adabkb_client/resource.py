@@ -27,11 +27,11 @@ def performed(
 
 def listed(
     listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
-) -> Callable[Concatenate["StudyResource", P], Iterator[T]]:
+) -> Callable[Concatenate["StudyResource", P], Items[T]]:
     """Make a method of a list, which yields its items as they are read."""
 
-    def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return Items(self._transport.each, listing(self._calls, *args, **kwargs))
+    def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Items[T]:
+        return Items(self._transport, listing(self._calls, *args, **kwargs))
 
     documented(method, listing, Iterator)
     return method

@@ -13,9 +13,10 @@ from adabkb_client.import_report import ImportReport
 from adabkb_client.importing import import_results
 from adabkb_client.models import Answer, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo
 from adabkb_client.parameters import Parameter, named, to_wire
-from adabkb_client.plain import Numbers, encoded, point
+from adabkb_client.plain import Numbers, encoded, point, shown
 from adabkb_client.protocol import Param
 from adabkb_client.report_calls import ReportCalls
+from adabkb_client.settings import check_dicts
 from adabkb_client.sources import Source
 from adabkb_client.trial_calls import result_of
 
@@ -55,6 +56,7 @@ class StudyCalls(ReportCalls):
             Invalid: a value is wrong, or the study's space cannot be edited.
             TypeError, ValueError: as ``Client.create_study`` of parameters.
         """
+        check_dicts(changes)
         space = {} if parameters is None else {"parameters": to_wire(parameters)}
         before = {} if defaults is None else {"defaults": point(defaults)}
         with named(parameters or {}):
@@ -200,7 +202,16 @@ class StudyCalls(ReportCalls):
         return decode(Front, (yield Call("GET", f"{self._path}/front", params=params)))
 
     def predict(self, points: Sequence[Parameters]) -> Steps[list[Prediction]]:
-        """Return the model's prediction of the objective at each point."""
+        """Return the model's prediction of the objective at each point.
+
+        Args:
+            points: a list, each a dict of values by parameter.
+
+        Raises:
+            TypeError: they are no list, or one of them is no dict.
+        """
+        if isinstance(points, Mapping | str):
+            raise TypeError(f"points must be a list of dicts, such as predict([point]), not {shown(points)}")
         body = {"points": [point(parameters) for parameters in points]}
         answer = yield Call("POST", f"{self._path}/predict", body)
         return [decode(Prediction, prediction) for prediction in answer["predictions"]]

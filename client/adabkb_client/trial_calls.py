@@ -1,8 +1,6 @@
 """The calls about the trials of a study, from the suggestion to the result, one procedure each."""
 
 import logging
-import os
-import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -13,9 +11,9 @@ from urllib.parse import quote
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.decoding import decode, decode_batch_item
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
-from adabkb_client.leased import MISTAKES, Leased, in_words
+from adabkb_client.leased import MISTAKES, Leased, in_words, this_worker
 from adabkb_client.models import Answer, BatchItem, Parameters, Suggestions, Trial, TrialState
-from adabkb_client.plain import Numbers, WrongResult, as_text, finite, finite_metrics, point
+from adabkb_client.plain import Numbers, WrongResult, as_text, finite, finite_metrics, point, shown
 from adabkb_client.protocol import Param
 
 log = logging.getLogger("adabkb_client")
@@ -58,7 +56,7 @@ class TrialCalls:
             StudyComplete: there is none and there will be none.
             NoTrialAvailable: there is none at the moment, or was none for so long.
         """
-        body: dict[str, Any] = {"count": count, "worker": worker or f"{socket.gethostname()}:{os.getpid()}"}
+        body: dict[str, Any] = {"count": count, "worker": worker or this_worker()}
         if lease_seconds is not None:
             body["lease_seconds"] = lease_seconds
         if fixed:
@@ -243,7 +241,13 @@ class TrialCalls:
 
 
 def study_path(study_id: str) -> str:
-    """Return a study's path under the API's root."""
+    """Return a study's path under the API's root.
+
+    Raises:
+        TypeError: the id is no text.
+    """
+    if not isinstance(study_id, str):
+        raise TypeError(f"the id of a study must be a text such as 'svm', not {shown(study_id)}")
     return f"/studies/{quote(study_id, safe='')}"
 
 

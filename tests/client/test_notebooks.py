@@ -26,7 +26,7 @@ def poisoned(client: Client) -> Study:
 def test_nothing_of_the_users_becomes_markup(poisoned: Study) -> None:
     best = poisoned.recommendation()
     for shown in (poisoned, poisoned.trials(), poisoned.observations(), best):
-        html = shown._repr_html_()  # type: ignore[union-attr]
+        html = shown._repr_html_()
         assert "<script" not in html
         assert "&lt;script&gt;" in html
         assert html.count("<table") == html.count('<table class="tex2jax_ignore mathjax_ignore"') > 0
@@ -41,11 +41,11 @@ def test_a_study_shows_how_far_it_has_come(poisoned: Study) -> None:
 
 def test_a_list_is_shown_without_being_used_up(poisoned: Study) -> None:
     trials = poisoned.trials()
-    html = trials._repr_html_()  # type: ignore[attr-defined]
+    html = trials._repr_html_()
     assert "<th>number</th><th>state</th><th>value</th>" in html
     assert html.count("<tr>") == 3
     assert [trial.number for trial in trials] == [1, 2]
-    assert poisoned.trials("queued")._repr_html_() == "There are none."  # type: ignore[attr-defined]
+    assert poisoned.trials("queued")._repr_html_() == "There are none."
 
 
 def test_only_the_first_items_of_a_long_list_are_shown(client: Client) -> None:
@@ -53,7 +53,7 @@ def test_only_the_first_items_of_a_long_list_are_shown(client: Client) -> None:
     study.observe_many([{"parameters": {"x": x / 100}, "value": x} for x in range(60)])
     found = study.observations()
     list(islice(found, 55))
-    html = found._repr_html_()  # type: ignore[attr-defined]
+    html = found._repr_html_()
     assert html.count("<tr>") == 51
     assert html.endswith("The first 50; there are more.")
     assert len(list(found)) == 5

@@ -234,3 +234,16 @@ def test_every_kind_of_parameter_has_a_scale() -> None:
     }
     for name, (parameter, value, share) in spaces.items():
         assert Scale({"name": name, **parameter.to_json()}).share(value) == pytest.approx(share), name
+
+
+@pytest.mark.parametrize("parameter", [Int(2, 5), Int(0, 9), Int(1, 2), Int(-3, 100, step=7)])
+def test_the_axis_of_integers_has_integer_ticks(connected: Client, parameter: Int) -> None:
+    study = connected.create_study(None, {"n": parameter, "x": Float(0, 1)}, direction="minimize")
+    for x in (0.25, 0.75):
+        study.observe_point({"n": parameter.low, "x": x}, x)
+    for figure in (study.plot.parallel(), study.plot.slice("n")):
+        drawn: Any = figure.axes
+        axes = [axis for axis in drawn if axis.get_ylim()[0] == parameter.low - parameter.step / 2]
+        ticks = [*axes[0].get_yticks()] if axes else [*drawn[0].get_xticks()]
+        assert ticks
+        assert all(float(tick).is_integer() for tick in ticks)

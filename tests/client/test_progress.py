@@ -31,12 +31,14 @@ import sys, logging
 from adabkb_client import Client
 if sys.argv[2] == "own":
     logging.basicConfig(level=logging.WARNING)
+if sys.argv[2] == "level":
+    logging.getLogger("adabkb_client").setLevel(logging.WARNING)
 with Client(sys.argv[1]) as client:
     client.study("s").run(lambda x: x, progress=sys.argv[2] != "silent")
 """
 
 
-@pytest.mark.parametrize(("mode", "lines"), [("usual", 3), ("silent", 0), ("own", 0)])
+@pytest.mark.parametrize(("mode", "lines"), [("usual", 3), ("silent", 0), ("own", 0), ("level", 0)])
 def test_without_a_terminal_each_result_is_one_line_on_standard_error(
     server: str, study: Study, mode: str, lines: int
 ) -> None:
@@ -64,3 +66,16 @@ def test_a_run_says_whom_it_waits_for(study: Study, caplog: pytest.LogCaptureFix
         study.run(lambda x: x)
         told.result()
     assert waits() == [f"waiting for node7:123 until {held.leased_until.astimezone():%H:%M}"]
+
+
+def test_a_run_does_not_wait_for_itself(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    study = client.create_study("one", {"x": Float(0, 1)}, direction="maximize", budget=1)
+
+    def function(x: float) -> float:
+        """Return once the other worker, which got no trial, has asked who holds one."""
+        wait_for(lambda: any("state=active" in record.getMessage() for record in caplog.records))
+        return x
+
+    assert study.run(function, workers=2, progress=False).completed == 1
+    assert not [record.message for record in caplog.records if record.message.startswith("waiting for")]

@@ -10,6 +10,7 @@ CONNECTION = [
     Written("No server at the address", 'list(Client("http://127.0.0.1:9", retry_for=0).studies())'),
     Written("The address of a page of the server", 'list(Client(client.url + "/docs", retry_for=0).studies())'),
     Written("A study that is not there", 'client.study("swm")'),
+    Written("A number as the id of a study", "client.study(5)"),
     Written("The deletion of a study that is not there", 'client.delete_study("swm")'),
 ]
 
@@ -27,6 +28,11 @@ CREATE = [
     Written("A pair as a parameter", 'client.create_study("new", {"lr": (0, 1)}, direction="maximize")'),
     Written("The class as a parameter", 'client.create_study("new", {"flip": Bool}, direction="maximize")'),
     Written("Parameters in a list", 'client.create_study("new", [Float(0, 1)], direction="maximize")'),
+    Written(
+        "The name of a rule as early_stopping",
+        'client.create_study("new", {"lr": Float(0, 1)}, direction="maximize", early_stopping="asha")',
+    ),
+    Written("A text as a rule to stop", 'study.update(stop="no_gain")'),
     Written("A set as choices", 'Categorical({"adam", "sgd"})'),
     Written("A text as choices", 'Categorical("sgd")'),
     Written("A dict as values", 'Ordinal({"small": 1, "large": 2})'),
@@ -108,6 +114,8 @@ WORK = [
     ),
     Written("Trials in a state that does not exist", 'list(study.trials("running"))'),
     Written("A correction of an observation that is not there", "study.correct(99, 0.5)"),
+    Written("One point in the place of a list", 'study.predict({"lr": 0.1, "layers": 2, "kernel": "rbf"})'),
+    Written("Numbers as points", "study.predict([0.1, 2])"),
     Written("A prediction outside of the space, in Python", 'study.predict([{"lr": 9, "layers": 2, "kernel": "rbf"}])'),
     Written("A slice along an unknown parameter, in Python", 'study.slice("gamma")'),
 ]

@@ -92,6 +92,8 @@ class Scale:
         if self.is_log:
             axes.set(**{f"{which}scale": "log"})
         axes.set(**{f"{which}lim": self.ends})
+        if str(self.parameter["kind"]) == "int" and not self.is_log:
+            axes.locator_params(axis=which, integer=True)
         if not self.is_numeric:
             every = -(-len(self.choices) // MOST_TICKS)
             places = range(0, len(self.choices), every)

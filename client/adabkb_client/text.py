@@ -1,0 +1,101 @@
+"""What a console shows of a study, of lists and of results, as short text. ``html.py`` is the same for notebooks."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adabkb_client.html import LONGEST, cells
+
+if TYPE_CHECKING:
+    from adabkb_client.analysis import Importance
+    from adabkb_client.models import Best, Estimate, Recommendation, StudySummary
+    from adabkb_client.options import RunReport
+
+
+def study(summary: "StudySummary") -> str:
+    """Return how far a study is, in one line."""
+    counts, budget = summary.counts, getattr(summary, "trial_budget", None)
+    reason = "" if summary.reason in (None, summary.state) else f" ({summary.reason})"
+    of = "" if budget is None else f" of {budget}"
+    others = {name: getattr(counts, name) for name in ("active", "failed", "stopped")}
+    more = "".join(f", {count} {name}" for name, count in others.items() if count)
+    found = "" if summary.best is None else f", {_at(summary.best)}"
+    return f"<Study {summary.id!r}: {summary.state}{reason}, {counts.completed}{of} trials completed{more}{found}>"
+
+
+def best(found: "Best") -> str:
+    """Return the best result in one line."""
+    trial = "" if found.trial is None else f" of trial {found.trial}"
+    return f"<{_at(found)}{trial}>"
+
+
+def report(of_run: "RunReport") -> str:
+    """Return what a run has come to in one line."""
+    stopped = f", {of_run.stopped} stopped" if of_run.stopped else ""
+    observed = of_run.recommendation.observed
+    found = "" if observed is None else f", {_at(observed)}"
+    return f"<Run: {of_run.completed} completed, {of_run.failed} failed{stopped}, ended by {of_run.reason!r}{found}>"
+
+
+def recommendation(found: "Recommendation") -> str:
+    """Return the best points in a few lines."""
+    if found.front:
+        return f"<Recommendation: {len(found.front)} points on the front by the model>"
+    lines = [] if found.model is None else [f"by the model {_estimate(found.model)}"]
+    lines += [] if found.observed is None else [f"observed {_at(found.observed)}"]
+    lines += [] if found.gap is None else [f"gap {found.gap:.4g}"]
+    reason = "" if found.reason is None else f" ({found.reason})"
+    return f"<Recommendation{reason}: {'; '.join(lines) or 'none yet'}>"
+
+
+def importance(found: "Importance") -> str:
+    """Return the importances as a table, the largest first."""
+    if found.reason is not None:
+        return f"<Importance: none ({found.reason}), {found.results} results>"
+    ranked = sorted(found.parameters, key=lambda each: -each.total)
+    rows = [
+        (
+            each.name,
+            f"{each.first_order:.2f} ± {each.first_order_error:.2f}",
+            f"{each.total:.2f} ± {each.total_error:.2f}",
+        )
+        for each in ranked
+    ]
+    return f"Importance by {found.results} results\n{table(('parameter', 'alone', 'with others'), rows)}"
+
+
+def records(items: Sequence[Any], *, is_all: bool) -> str:
+    """Return records of one kind, one a row; parameters have columns of their own."""
+    if not items:
+        return "There are none."
+    rows = [cells(each) for each in items]
+    header = list(dict.fromkeys(name for row in rows for name, value in row.items() if value is not None))
+    more = "" if is_all else f"\nThe first {len(items)}; there are more."
+    return table(header, [[_shown(row.get(name)) for name in header] for row in rows]) + more
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows below a header, as columns of text."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _at(found: "Best") -> str:
+    word = "best" if found.feasible is not False else "none feasible, nearest"
+    metrics = f" ({point(found.metrics)})" if found.metrics else ""
+    return f"{word} {found.value:.6g}{metrics} at {point(found.parameters)}"
+
+
+def _estimate(found: "Estimate") -> str:
+    return f"{found.mean:.6g} ± {found.std:.2g} at {point(found.parameters)}"
+
+
+def point(values: Mapping[str, Any]) -> str:
+    """Return values by name in one line."""
+    return ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
+
+
+def _shown(value: Any) -> str:
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
