@@ -96,10 +96,12 @@ def test_an_older_database_is_backed_up_as_it_is_so_that_one_can_go_back(tmp_pat
     path, saved = tmp_path / "old.db", tmp_path / "saved.db"
     path.write_bytes(gzip.decompress(OLDEST.read_bytes()))
     as_it_was, url = dump(path), f"sqlite:///{path}"
+    path.chmod(0o644)
     refused = adabkb("doctor", "--database", url)
     assert (refused.exit_code, "Back it up" in refused.output) == (1, True)
     done = adabkb("backup", saved, "--database", url)
     assert (done.exit_code, "with its schema as it is" in done.output) == (0, True), done.output
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("saved.db*")} == {0o600}
     assert adabkb("migrate", "--database", url).exit_code == 0
     assert dump(path) != as_it_was
     assert dump(saved) == as_it_was
@@ -115,14 +117,43 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
         done = adabkb("backup", folder, "--keep", "2", "--database", filled)
         assert done.exit_code == 0, done.output
         newest = Path(done.output.split(" holds ")[0])
-    kept = sorted(path for path in folder.iterdir() if path.name != "adabkb-notes.db")
+    kept = sorted(path for path in folder.glob("*.db") if path.name != "adabkb-notes.db")
     assert (len(kept), kept[-1]) == (2, newest)
+    assert sorted(folder.glob("*.sha256")) == [path.with_name(f"{path.name}.sha256") for path in kept]
     assert (folder / "adabkb-notes.db").exists()
     target = f"sqlite:///{tmp_path}/restored.db"
     assert adabkb("restore", newest, "--database", target).exit_code == 0
     assert rows(target) == rows(filled)
     missing = adabkb("backup", tmp_path / "nowhere", "--keep", "2", "--database", filled)
     assert (missing.exit_code, "mkdir -p" in missing.output) == (1, True)
+
+
+def test_a_backup_that_is_not_whole_is_refused_with_the_cause(filled: str, tmp_path: Path) -> None:
+    """Whether or not its checksum is there; nothing is written."""
+    saved, target = tmp_path / "saved.db", tmp_path / "target.db"
+    assert adabkb("backup", saved, "--database", filled).exit_code == 0
+    whole, sealed = saved.read_bytes(), tmp_path / "saved.db.sha256"
+    text = whole.rindex(b'"s"')
+    page = len(whole) // 4096 // 2 * 4096
+    faults = {
+        "is truncated: it has": [whole[:-4096], whole[:50]],
+        "is not a SQLite file": [b"", b"-- a dump of PostgreSQL\n" * 9],
+        "does not have the checksum in saved.db.sha256": [whole[:text] + b'"t"' + whole[text + 3 :]],
+        "is damaged (": [whole[:page] + bytes(4096) + whole[page + 4096 :]],
+    }
+    for cause, contents in faults.items():
+        for content in contents:
+            saved.write_bytes(content)
+            if cause.startswith("is damaged"):
+                sealed.unlink()
+            refused = adabkb("restore", saved, "--database", f"sqlite:///{target}")
+            said = " ".join(refused.output.split())
+            assert (refused.exit_code, cause in said) == (1, True), said
+            assert "PostgreSQL" not in said
+            assert not target.exists()
+    saved.write_bytes(whole)
+    assert adabkb("restore", saved, "--database", f"sqlite:///{target}").exit_code == 0
+    assert rows(f"sqlite:///{target}") == rows(filled)
 
 
 def test_a_restore_says_what_keeps_a_database_without_studies_from_being_empty(filled: str, tmp_path: Path) -> None:

@@ -196,6 +196,9 @@ def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> 
         lab.after_some_results()
     lab.stop()
     copied = f"sqlite:///{tmp_path}/copied.db"
+    command("backup", tmp_path / "back.db", "--database", lab.url)
+    command("restore", tmp_path / "back.db", "--database", f"sqlite:///{tmp_path}/restored.db")
+    assert results(f"sqlite:///{tmp_path}/restored.db") == results(lab.url), "backups go on after the way back"
     refused = CliRunner().invoke(adabkb, ["copy", lab.url, copied])
     assert (refused.exit_code, "Install that version" in refused.output) == (1, True), "it would lack what was added"
     check_sound(lab.url)

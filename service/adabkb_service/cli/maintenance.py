@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from adabkb_service.cli.database import DatabaseUrl, opened, settings
+from adabkb_service.cli.database import DatabaseUrl, opened, reported, settings
 from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.operations.doctor import examine, measure
 from adabkb_service.operations.importing import import_study
-from adabkb_service.storage import copying, migration
+from adabkb_service.storage import backups, copying, migration
 from adabkb_service.storage.database import Database
 
 Export = Annotated[
@@ -65,7 +65,10 @@ def backup(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the whole database, as of one moment, into a SQLite file, while servers may run."""
+    """Copy the whole database, as of one moment, into a SQLite file, while servers may run.
+
+    Its checksum is written beside it, as FILE.sha256; adabkb restore compares the two.
+    """
     folder = file if file.is_dir() else None
     if folder is not None:
         file = folder / f"adabkb-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db"
@@ -77,22 +80,27 @@ def backup(
     part.unlink(missing_ok=True)
     with opened(url, existing=True) as source:
         with source.reading() as connection:
-            is_other = migration.standing(connection) in ("older", "extended")
-            other = migration.current(connection) if is_other else None
-        if other is not None and not source.is_sqlite:
+            standing = migration.standing(connection)
+            other = migration.current(connection) if standing in ("older", "extended") else None
+        if standing == "older" and not source.is_sqlite:
             fail(
                 f"the database's schema ({other}) is not this version's ({migration.head()}); back it up with "
                 "pg_dump, or with the version of adabkb-service that made it"
             )
+        backups.create(part)
         copied = None
-        if other is None:
-            copied = _saved(source, part)
-        else:
+        if other is not None and source.is_sqlite:
             copying.duplicate(source, part)
+        else:
+            copied = _saved(source, part)
     part.rename(file)
+    backups.seal(file)
+    if copied is not None and other is not None:
+        _warn_of_additions(other, f"{file}; pg_dump copies it, too")
     if folder is not None and keep is not None:
         for old in sorted(folder.glob("adabkb-????????T??????.??????Z.db"))[:-keep]:
             old.unlink()
+            backups.checksum_of(old).unlink(missing_ok=True)
     if copied is None:
         what = f"{file} holds the database with its schema as it is ({other}); this version's is {migration.head()}."
     else:
@@ -103,7 +111,7 @@ def backup(
 def _saved(source: Database, file: Path) -> dict[str, int]:
     """The number of copied rows, by table."""
     with opened(f"sqlite:///{file}") as target:
-        migration.require(source, exactly=True)
+        migration.require(source)
         migration.upgrade(target)
         return copying.copy(source, target)
 
@@ -113,10 +121,12 @@ def restore(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a backup into an empty database, SQLite or PostgreSQL."""
-    if not file.exists():
+    """Copy a backup into an empty database, SQLite or PostgreSQL. A damaged one is refused."""
+    if not file.is_file():
         fail(f"there is no file {file}; give one that adabkb backup wrote")
-    copied = _copied(f"sqlite:///{file}", settings(database=database).database)
+    with reported():
+        backups.check(file)
+    copied = _copied(f"sqlite:///{file}", settings(database=database).database, exactly=False)
     show(copied, f"{copied['studies']} studies with {copied['events']} events are restored.", as_json=as_json)
 
 
@@ -135,10 +145,18 @@ def copy(
     show(copied, f"{copied['studies']} studies with {copied['events']} events are copied.", as_json=as_json)
 
 
-def _copied(source_url: str, target_url: str) -> dict[str, int]:
-    """The number of copied rows, by table."""
+def _warn_of_additions(schema: str | None, where: str) -> None:
+    said = f"a newer version has added to the schema ({schema}); what only that version stores is not in {where}"
+    typer.echo(f"warning: {said}", err=True)
+
+
+def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[str, int]:
+    """The number of copied rows, by table; ``exactly`` as for ``migration.require``."""
     with opened(source_url, existing=True) as source, opened(target_url) as target:
-        migration.require(source, exactly=True)
+        migration.require(source, exactly=exactly)
+        with source.reading() as connection:
+            if migration.standing(connection) == "extended":
+                _warn_of_additions(migration.current(connection), "the restored database")
         if found := copying.row_counts(target):
             fail(
                 f"the database {target.url.database} is not empty: it has rows in {_told(found)}; a copy brings its "
