@@ -45,6 +45,7 @@ from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.api.turns import Turns
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this_process
+from adabkb_service.operations.clock import warn_of_clock
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, sweep
@@ -124,6 +125,7 @@ def create_app(settings: Settings) -> FastAPI:
         await run_sync(gate.close_if_tokens)
         await run_sync(inference.open)
         await run_sync(running.open)
+        await run_sync(warn_of_clock, running)
         await run_sync(cut_leases, running)
         with threadpool_limits(settings.blas_threads), _sweeping(running, gate, settings):
             yield

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from adabkb_client import Access, Client, Float, NotFound, Unauthorized
+from adabkb_service.study.clock import utc_now
 from tests.access.conftest import Guarded
 from tests.api.conftest import DEFINITION, pointers
 
@@ -58,6 +59,20 @@ def test_a_study_changes_hands(people: People) -> None:
     assert moved.json() == {"owner": "bob", "shared_with": {"ann": "read"}}
     assert ann.delete("/v1/studies/given").status_code == 403
     assert bob.delete("/v1/studies/given").status_code == 204
+
+
+def test_a_study_is_given_only_to_somebody_who_has_a_token(people: People, guarded: Guarded) -> None:
+    """A mistyped name would take it from everybody but administrators."""
+    ann = people["ann"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "kept"})
+    guarded.token("gone", "work", revoked_at=utc_now())
+    before = ann.get("/v1/studies/kept/access").json()
+    for user in ("bbo", "gone"):
+        refused = ann.patch("/v1/studies/kept/access", json={"owner": user})
+        assert (refused.status_code, pointers(refused)) == (422, ["/owner"])
+        assert "has no token; check the name" in refused.json()["errors"][0]["detail"]
+    assert ann.get("/v1/studies/kept/access").json() == before
+    assert ann.patch("/v1/studies/kept/access", json={"owner": "bob"}).status_code == 200
 
 
 def test_who_may_do_what_is_checked(people: People) -> None:

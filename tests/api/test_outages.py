@@ -46,6 +46,24 @@ def check_outage(api: httpx.Client, cause: str) -> None:
     assert "/database" in [fault["pointer"] for fault in unready.json()["errors"]]
 
 
+def learn(api: httpx.Client) -> None:
+    """Give a second study some results, which the model has not all taken in."""
+    assert api.post("/v1/studies", json={**DEFINITION, "id": "r"}).status_code == 201
+    items = [{"parameters": {"x": x / 10, "n": 1 + x % 9}, "value": float(x)} for x in range(10)]
+    assert api.post("/v1/studies/r/observations", json={"items": items}).status_code == 200
+
+
+def check_reading(api: httpx.Client) -> None:
+    """What needs no write is answered: the study, its lists, its export and its page."""
+    paths = ["", "/trials", "/observations", "/trials/1", "/trials/1/why", "/events", "/export", "/export?format=csv"]
+    answers = {path: api.get(f"/v1/studies/s{path}") for path in paths}
+    answers |= {f"r{path}": api.get(f"/v1/studies/r{path}") for path in ("", "/recommendation", "/export")}
+    answers |= {path: api.get(path) for path in ("/v1/studies", "/metrics")}
+    pages = {path: api.get(path, headers={"Accept": "text/html"}) for path in ("/", "/studies/s", "/studies/s/trials")}
+    refused = {path: answer.text for path, answer in (answers | pages).items() if answer.status_code != 200}
+    assert not refused
+
+
 def check_recovery(api: httpx.Client, url: str) -> None:
     """Ready again; what was refused is done, once."""
     wait_for(lambda: api.get("/readyz").status_code == 200)
@@ -72,8 +90,10 @@ def test_a_full_disk(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path}/adabkb.db"
     with server_process(url) as server, client(server.address) as api:
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        learn(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, most))
         check_outage(api, "disk")
+        check_reading(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
         check_recovery(api, url)
 
@@ -83,9 +103,11 @@ def test_a_disk_that_becomes_read_only(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/adabkb.db"
     with server_process(url, (*without_privileges(), *ADABKB)) as server, client(server.address) as api:
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        learn(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, most))
         set_writable(tmp_path, False)
         check_outage(api, "disk")
+        check_reading(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
         set_writable(tmp_path, True)
         check_recovery(api, url)

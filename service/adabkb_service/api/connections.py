@@ -18,7 +18,8 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from adabkb_service.api.kinds import CONNECTIONS, Kind
+from adabkb_service.api.kinds import CONNECTIONS, TABLE, Kind
+from adabkb_service.errors import Unavailable
 
 LAST_SECONDS = 1.0
 """Between a refusal and the end of its connection: a connection that is closed at once may lose it on its way."""
@@ -71,7 +72,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.waits_since = self.loop.time()
         if len(self.connections) > self._limits.connections and not self._close_another():
-            self._refuse(503, f"{self._limits.connections:,} connections are open, all of them at work.")
+            self._refuse(CONNECTIONS[503], f"{self._limits.connections:,} connections are open, all of them at work.")
             return
         self._set_timer(self._limits.header_seconds, self._too_slow)
 
@@ -151,10 +152,16 @@ class LimitedProtocol(HttpToolsProtocol):
             self.waits_since = None
         super().resume_writing()
 
+    def shutdown(self) -> None:
+        """The server stops: a request whose body has not come wholly is refused, for nobody waits for the rest."""
+        if self._in_body and self.cycle is not None and not self.cycle.response_started:
+            self._refuse(TABLE[Unavailable], "The server is stopping, and the body of the request had not come wholly; send it again.")
+        super().shutdown()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP."""
         del msg
-        self._refuse(400, "What was sent is not a request of HTTP/1.1.")
+        self._refuse(CONNECTIONS[400], "What was sent is not a request of HTTP/1.1.")
 
     def _close_another(self) -> bool:
         """Close a connection that waits for its client, if there is one but this: of the address with the most
@@ -177,7 +184,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def _header_too_large(self) -> None:
-        self._refuse(431, f"The request line and the headers may have {self._limits.header_bytes:,} bytes.")
+        self._refuse(CONNECTIONS[431], f"The request line and the headers may have {self._limits.header_bytes:,} bytes.")
 
     def _too_slow(self) -> None:
         what, seconds = (
@@ -187,7 +194,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if is_answered or not (self._in_body or self._unparsed):
             self.transport.close()
         else:
-            self._refuse(408, f"The {what} of the request did not come within {seconds:g} s.")
+            self._refuse(CONNECTIONS[408], f"The {what} of the request did not come within {seconds:g} s.")
 
     def _set_timer(self, seconds: float | None = None, act: Any = None) -> None:
         """Act after so many seconds, unless it is set again before."""
@@ -195,7 +202,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._timer.cancel()
         self._timer = None if seconds is None else self.loop.call_later(seconds, act)
 
-    def _refuse(self, status: int, detail: str) -> None:
+    def _refuse(self, kind: Kind, detail: str) -> None:
         """Answer in place of the application, and end the connection."""
         if self._is_refused:
             return
@@ -204,7 +211,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
-            self.transport.write(_answer(CONNECTIONS[status], detail))
+            self.transport.write(_answer(kind, detail))
         self._set_timer(LAST_SECONDS, self.transport.close)
 
 

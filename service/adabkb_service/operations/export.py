@@ -49,9 +49,9 @@ def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> It
     Raises:
         StudyNotFound: there is none; before the first line.
     """
-    with suppress(Unavailable):  # then the rows that there are will do
+    with suppress(Unavailable):  # of the model, or of a database that takes no writes: the rows that there are will do
         service.ask(study_id, "stored")
-    service.do(replace(manage.get(study_id), stores_figures=True))
+        service.do(replace(manage.get(study_id), stores_figures=True))
     return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
 
 

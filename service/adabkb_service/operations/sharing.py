@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlalchemy import Connection
+
 from adabkb_service.access.caller import RIGHTS, Caller
 from adabkb_service.contract.access import Access
-from adabkb_service.errors import FieldError, Forbidden, Invalid, json_pointer
+from adabkb_service.errors import FieldError, Forbidden, Invalid, json_pointer, shown
 from adabkb_service.operations import audit
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, studies
+from adabkb_service.storage import grants, studies, tokens
 from adabkb_service.storage.grants import Right
 
 MOST_SHARES = 1000
@@ -50,7 +52,7 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
     Raises:
         StudyNotFound: there is none.
         Forbidden: the owner would change, and the caller's token limits what may be stored.
-        Invalid: the study would be shared with its owner, or with too many users.
+        Invalid: the study would be shared with its owner, or with too many users, or the new owner has no token.
     """
     if "owner" in changes and caller.quotas is not None and caller.quotas.limit_storage:
         raise Forbidden(
@@ -60,10 +62,23 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
         studies.get(connection, study_id)
         before = grants.of_study(connection, study_id)
         after = _changed(before, changes)
+        if grants.owner(after) not in (None, grants.owner(before)):
+            _check_user(connection, changes["owner"])
         if after != before:
             grants.replace(connection, study_id, after)
             audit.note(connection, caller, service.clock(), "study shared", study_id, **_shown(after).model_dump())
     return _shown(after)
+
+
+def _check_user(connection: Connection, user: str) -> None:
+    """Refuse an owner who cannot log in, such as one whose name is mistyped. Without tokens nobody logs in.
+
+    Raises:
+        Invalid: nobody has a token under this name.
+    """
+    if tokens.any_exist(connection) and not tokens.has_any(connection, user):
+        detail = f"is {shown(user)}, who has no token; check the name, or let an administrator make a token first"
+        raise Invalid([FieldError("/owner", detail, "owner")])
 
 
 def _changed(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Right]:

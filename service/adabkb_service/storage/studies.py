@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
 from adabkb_service.storage import portions
@@ -57,6 +57,12 @@ def is_current(connection: Connection, row: StudyRow) -> bool:
 def ids(connection: Connection) -> list[str]:
     """The ids of all studies."""
     return list(connection.execute(select(studies.c.id).order_by(studies.c.id)).scalars())
+
+
+def newest_change(connection: Connection) -> datetime | None:
+    """When a study was changed last; None without studies."""
+    found: datetime | None = connection.execute(select(func.max(studies.c.updated_at))).scalar_one()
+    return found
 
 
 def heads(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:

@@ -63,6 +63,12 @@ def any_exist(connection: Connection) -> bool:
     return connection.execute(_ANY).first() is not None
 
 
+def has_any(connection: Connection, user: str) -> bool:
+    """Whether a user has a token that is not revoked."""
+    theirs = tokens.c.user == user, tokens.c.link.is_(None), tokens.c.revoked_at.is_(None)
+    return connection.execute(select(tokens.c.id).where(*theirs).limit(1)).first() is not None
+
+
 def page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> list[TokenRow]:
