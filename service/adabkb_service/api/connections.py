@@ -153,9 +153,10 @@ class LimitedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def shutdown(self) -> None:
-        """The server stops: a request whose body has not come wholly is refused, for nobody waits for the rest."""
+        """The server stops: refuse a request whose body has not come wholly."""
         if self._in_body and self.cycle is not None and not self.cycle.response_started:
-            self._refuse(TABLE[Unavailable], "The server is stopping, and the body of the request had not come wholly; send it again.")
+            detail = "The server is stopping, and the body of the request had not come wholly; send it again."
+            self._refuse(TABLE[Unavailable], detail)
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
@@ -184,7 +185,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def _header_too_large(self) -> None:
-        self._refuse(CONNECTIONS[431], f"The request line and the headers may have {self._limits.header_bytes:,} bytes.")
+        detail = f"The request line and the headers may have {self._limits.header_bytes:,} bytes."
+        self._refuse(CONNECTIONS[431], detail)
 
     def _too_slow(self) -> None:
         what, seconds = (
