@@ -14,6 +14,7 @@ from adabkb_client.evaluation import Evaluation
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.leased import Leased
 from adabkb_client.models import Answer
+from adabkb_client.plain import WrongFunction
 from adabkb_client.processes import Reply, reply_to
 from adabkb_client.result import Result
 from adabkb_client.standstill import Standstill
@@ -44,7 +45,7 @@ class Cluster(ABC):
         try:
             self._function: bytes = pickler.dumps(evaluation)
         except Exception as error:
-            raise TypeError(
+            raise WrongFunction(
                 f"engine={name!r} needs a function that can be pickled, and this one cannot be "
                 f"({type(error).__name__}: {error}). Open files, locks and connections inside the function."
             ) from None

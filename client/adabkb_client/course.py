@@ -153,7 +153,8 @@ class Course:
             error.add_note(
                 f"trial {trial.number} of study {self._study_id!r} was given back, not failed: it cost nothing"
             )
-            if not isinstance(error, (*MISTAKES, WrongResult, Invalid)):
+            is_optuna = isinstance(getattr(error, "obj", None), Leased)  # an attribute of Optuna's trials
+            if not is_optuna and not isinstance(error, (*MISTAKES, WrongResult, Invalid)):
                 kind = type(error).__name__
                 error.add_note(
                     f"Before the first result of a run, {kind} is taken for a mistake of the program. "

@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat
 from adabkb_client.frames import place_of
 from adabkb_client.leased import OPTUNAS, Leased, for_optuna
 from adabkb_client.models import Answer
-from adabkb_client.plain import WrongResult
+from adabkb_client.plain import WrongFunction, WrongResult
 from adabkb_client.result import Expected, Result, as_result
 
 Returned = SupportsFloat | Mapping[str, Any] | None
@@ -87,7 +87,7 @@ class Evaluation:
                 remedy = f"change that, or {other} to have it called with {called}"
                 if self._is_for_optuna():
                     remedy = for_optuna()
-            raise TypeError(
+            raise WrongFunction(
                 f"{self.expected.of} calls the function with {given}, but it takes {signature}: {misfit}; {remedy}"
             ) from None
 

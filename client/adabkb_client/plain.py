@@ -9,6 +9,10 @@ Numbers = Mapping[str, SupportsFloat]
 """By name."""
 
 
+class WrongFunction(TypeError):
+    """A program gave a function that cannot be called as it should, or where it should."""
+
+
 class WrongResult(TypeError):
     """A program gave something that is no result, or not one of the study: a mistake of the program."""
 

@@ -15,6 +15,7 @@ from adabkb_client.frames import formatted
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.leased import Leased
 from adabkb_client.models import Answer, Trial
+from adabkb_client.plain import WrongFunction
 from adabkb_client.resource import StudyResource
 from adabkb_client.result import Result
 
@@ -40,7 +41,7 @@ class WorkerProcess:
         try:
             self._task = pickle.dumps((evaluation, study))
         except Exception as error:
-            raise TypeError(
+            raise WrongFunction(
                 "processes=True needs a function that can be pickled, and this one cannot be "
                 f"({type(error).__name__}: {error}). Define it at the top level of a module; a lambda or a function "
                 "inside another one cannot be sent to a process."
@@ -156,7 +157,7 @@ def _loaded(task: bytes) -> tuple[Evaluation, StudyResource]:
     try:
         evaluation, study = pickle.loads(task)  # noqa: S301 (of the parent process, by a pipe)
     except Exception as error:
-        raise TypeError(
+        raise WrongFunction(
             f"a worker process cannot load the function ({type(error).__name__}: {error}). Define it at the top level "
             "of a module that can be imported; one that was typed into an interpreter or a notebook cannot."
         ) from None

@@ -116,8 +116,7 @@ def _split(returned: Any, expected: Expected) -> Mapping[str, Any]:
 
 
 def _remedy(expected: Expected) -> str:
-    what = expected.of[0].upper() + expected.of[1:]
-    return f"{what} takes a result such as {expected.example}: return that."
+    return f"For {expected.of} return a result such as {expected.example}."
 
 
 def _named(metrics: list[str]) -> str:

@@ -105,5 +105,5 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     "returned", [{"std_errors": {"cost": 1}}, {"value": 1, "cost": 2}, {"value": 1, "metrics": {"cost": "low"}}]
 )
 def test_a_dict_that_is_no_result_is_a_mistake_of_the_program(study: Study, returned: Any) -> None:
-    with pytest.raises(TypeError, match=r"takes a result such as"):
+    with pytest.raises(TypeError, match=r"return a result such as"):
         study.run(lambda **_: returned, progress=False)

@@ -97,9 +97,10 @@ def test_a_mistake_stops_the_run_at_the_first_trial_which_is_given_back(
 
 
 def test_a_function_that_does_not_take_the_parameters_is_refused_before_any_trial(study: Study) -> None:
-    with pytest.raises(TypeError, match="with the parameters x by name, but it takes \\(lr\\)"):
+    with pytest.raises(TypeError, match="with the parameters x by name, but it takes \\(lr\\)") as caught:
         study.run(lambda lr: lr)
     assert not list(study.trials())
+    assert len(traceback.extract_tb(caught.tb)) == 2  # the call in this test, and run itself
 
 
 def test_a_function_wrapped_to_take_less_is_called(study: Study) -> None:
@@ -217,8 +218,11 @@ def test_an_objective_of_optuna_is_told_of_served(study: Study) -> None:
 
     with pytest.raises(TypeError, match=r"written for Optuna.*study\.run\(served\(objective\), pass_trial=True\)"):
         study.run(objective, progress=False)
-    with pytest.raises(AttributeError, match=r"no suggest_float.*study\.run\(served\(objective\), pass_trial=True\)"):
+    with pytest.raises(
+        AttributeError, match=r"no suggest_float.*study\.run\(served\(objective\), pass_trial=True\)"
+    ) as caught:
         study.run(objective, pass_trial=True, progress=False)
+    assert not [note for note in caught.value.__notes__ if "catch" in note]
     assert {trial.state for trial in study.trials()} == {"released"}
     assert study.run(served(objective), pass_trial=True, progress=False).completed == BUDGET
 

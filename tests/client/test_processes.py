@@ -165,7 +165,7 @@ def test_a_function_that_a_process_cannot_load_is_refused_before_any_trial_is_ha
     server: str, study: Study
 ) -> None:
     done = subprocess.run([sys.executable, "-c", TYPED, server], capture_output=True, text=True, check=False)
-    assert "TypeError: a worker process cannot load the function" in done.stderr
+    assert "WrongFunction: a worker process cannot load the function" in done.stderr
     assert not list(study.trials())
 
 

@@ -40,6 +40,10 @@ def noted(trial: LeasedTrial) -> float:
     return float(trial.parameters["x"])
 
 
+def misspelt(**parameters: float) -> float:
+    return parameters["y"]
+
+
 def blocked(folder: Path) -> Callable[..., float]:
     """Tell that the evaluation has begun, and go on until the file is gone."""
 
@@ -87,7 +91,14 @@ def says_what_it_waits_for(
 
 
 def evaluates_there(study: Study, engine: Engine) -> None:
-    """The trial goes along, and an exception comes back as what it is."""
+    """The trial goes along, and an exception comes back as what it is; a mistake of the program costs nothing."""
+    with pytest.raises(KeyError) as caught:
+        study.run(misspelt, engine=engine, progress=False)
+    (trace, given_back, _) = caught.value.__notes__
+    assert 'parameters["y"]' in trace
+    assert trace.count("File") == 1  # the line of the function alone
+    assert "trial 1 " in given_back
+    assert [trial.state for trial in study.trials()] == ["released"]
     report = study.run(noted, engine=engine, pass_trial=True, n_trials=3, workers=2, catch=ArithmeticError)
     assert (report.completed, report.failed) == (2, 1)
     failed, *_ = study.trials()
