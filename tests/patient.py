@@ -21,6 +21,7 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr, models_here: b
     """
     # With the engine, which takes seconds to load, and not while tests are collected.
     from adabkb_service import app
+    from adabkb_service.api import model_reads
     from adabkb_service.inference import link, pool
     from adabkb_service.operations import service
     from adabkb_service.study import contention, owner, turn
@@ -32,6 +33,7 @@ def be_patient(set_to: Callable[[Any, str, Any], None] = setattr, models_here: b
         (link, "LATE_SECONDS"),
         (service, "ANSWER_SECONDS"),
         (service, "OUTCOME_SECONDS"),
+        (model_reads, "READ_SECONDS"),
         (pool, "CLOSE_SECONDS"),
         (app, "HOLDER_SECONDS"),
         (trial_calls, "RELEASE_PATIENCE"),

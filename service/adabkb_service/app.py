@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
@@ -39,6 +40,7 @@ from adabkb_service.api.middleware import (
     HeadMiddleware,
     RequestMiddleware,
 )
+from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
 from adabkb_service.api.streams import Streams
 from adabkb_service.api.tracing import TracingMiddleware
@@ -63,6 +65,8 @@ PAGES = [views.data, views.pages, login.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Handed to FastAPI as they are: ``include_router`` would make a copy of each, and match every request twice."""
 
+ADMISSION_THREADS = 8
+"""Threads that nothing else takes, on which the gate and readiness ask the database."""
 LARGE = 4096
 """Bytes from which on an answer is compressed."""
 COMPRESSION = 3
@@ -154,6 +158,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.streams = streams
     app.state.concurrency = concurrency
     app.state.turns = Turns()
+    app.state.model_reads = ModelReads()
+    app.state.admission = CapacityLimiter(ADMISSION_THREADS)
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)

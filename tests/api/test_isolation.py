@@ -130,6 +130,9 @@ def repeated(address: str, path: str, key: str, body: dict[str, Any], fault: Fau
     return found
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # one that is raised in a generator's end
 def test_whatever_fails_while_a_request_is_performed_it_is_answered(
     other_sqlite: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +140,8 @@ def test_whatever_fails_while_a_request_is_performed_it_is_answered(
     repeated with its key."""
     monkeypatch.setattr(service_module, "OUTCOME_SECONDS", 10.0)
     reached: list[str] = []
-    with server_on(other_sqlite, study_threads=1) as address, httpx.Client(base_url=address, timeout=60) as api:
+    server = server_on(other_sqlite, study_threads=1, model_processes=1)
+    with server as address, httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json={**DEFINITION, "pending_limit": 1}).status_code == 201
         for at in itertools.count(1, STEP):
             fault.arm(at)
@@ -149,6 +153,7 @@ def test_whatever_fails_while_a_request_is_performed_it_is_answered(
             if fault.at:  # there are fewer calls
                 break
             reached.append(fault.where)
+        fault.arm(0)
         assert api.get("/v1/studies/s").json()["counts"]["observations"] == len(reached) + 1
     assert {"owner", "turn", "draft", "group_commit"} <= {where.partition(".")[0] for where in reached}
     with changing(other_sqlite) as database:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
@@ -96,7 +97,9 @@ class GuardedRoute(APIRoute):
         with scope["app"].state.concurrency.hold(REQUESTS, caller or ANYBODY):
             if caller is not None and caller.quotas is not None:
                 send = self._metered(gate.meter, caller, scope, send)
-            await super().handle(scope, receive, _after_change(gate, send) if self._changes_rights else send)
+            if self._changes_rights:
+                send = _after_change(gate, send, scope["app"].state.admission)
+            await super().handle(scope, receive, send)
 
     async def admit(self, scope: Scope) -> Caller | None:
         """Ask the gate.
@@ -121,7 +124,9 @@ class GuardedRoute(APIRoute):
             study_id = None  # no study has such an id; the endpoint says so to whoever has a token
         caller = None if token is None else gate.remembered(token, need, study_id)
         if caller is None:
-            caller = await run_sync(gate.admit, token, need, study_id, sender(scope))
+            caller = await run_sync(
+                gate.admit, token, need, study_id, sender(scope), limiter=scope["app"].state.admission
+            )
         if caller.is_link and not self._is_for_links:
             raise Forbidden("A link reads its study, and nothing else.", SCOPE_FOR[need])
         return caller
@@ -163,12 +168,12 @@ def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else None
 
 
-def _after_change(gate: Gate, send: Send) -> Send:
+def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
     """Answers once the gate knows that rights have changed."""
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start":
-            await run_sync(gate.rights_changed)
+            await run_sync(gate.rights_changed, limiter=threads)
         await send(message)
 
     return answer

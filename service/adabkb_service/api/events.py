@@ -15,6 +15,7 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs, readmit
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
+from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
@@ -24,6 +25,8 @@ from adabkb_service.operations import export, read, sharing
 from adabkb_service.operations.service import Service
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
+
+Format = Literal["jsonl", "csv", "curves"]
 
 PING_SECONDS = 15.0
 STREAM = "text/event-stream"
@@ -128,17 +131,21 @@ async def _stream(
     },
 )
 @needs("read")
-def export_study(
+async def export_study(
     study_id: StudyId,
-    service: ServiceDep,
+    reading: ReadingDep,
     caller: CallerDep,
-    format: Annotated[Literal["jsonl", "csv", "curves"], Query()] = "jsonl",
+    format: Annotated[Format, Query()] = "jsonl",
     bom: Annotated[
         bool, Query(description="begin a CSV with a byte order mark, without which Excel does not read a file as UTF-8")
     ] = False,
-) -> StreamingResponse:
+) -> Response:
     """Everything, as JSON lines: study, trials, observations, reports, events, model and, for those who may
     work on the study, kept answers; the trials and results as CSV; or the curves, as CSV with one report a line."""
+    return await reading(_exported, study_id, caller, format, bom)
+
+
+def _exported(service: Service, study_id: str, caller: Caller, format: Format, bom: bool) -> StreamingResponse:
     if format != "jsonl":
         table = (export.csv_rows if format == "csv" else export.csv_curves)(service, study_id)
         return StreamingResponse(chain([BOM] if bom else [], table), media_type="text/csv")

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query, Response
 
 from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded, reply
+from adabkb_service.api.deps import KeyDep, Page, PageDep, StudyId, encoded, reply
+from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import analysis as found
 from adabkb_service.contract import front as fronts
@@ -19,7 +20,9 @@ from adabkb_service.contract.requests import Listing, PredictBody
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import analysis, front, predict
+from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
+from adabkb_service.study.request import Key
 
 FeasibleProbability = Annotated[
     float | None,
@@ -37,20 +40,27 @@ OfMetric = Annotated[
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)
 
 
-@router.get("/recommendation", operation_id="getRecommendation", responses=responses(404, 422))
+@router.get(
+    "/recommendation",
+    operation_id="getRecommendation",
+    response_model=views.Recommendation,
+    responses=responses(404, 422),
+)
 @needs("read", model=True)
-def get_recommendation(
-    study_id: StudyId, service: ServiceDep, feasible_probability: FeasibleProbability = None
-) -> views.Recommendation:
+async def get_recommendation(
+    study_id: StudyId, reading: ReadingDep, feasible_probability: FeasibleProbability = None
+) -> Response:
     """The best point by the model and by observation, always both; of several objectives, the front by the model."""
-    return predict.recommendation(service, study_id, feasible_probability)
+    return await reading(predict.recommendation, study_id, feasible_probability)
 
 
-@router.get("/front", operation_id="getFront", responses=responses(404, 422))
+@router.get("/front", operation_id="getFront", response_model=fronts.Front, responses=responses(404, 422))
 @needs("read", model=True)
-def get_front(study_id: StudyId, service: ServiceDep, feasible_probability: FeasibleProbability = None) -> fronts.Front:
+async def get_front(
+    study_id: StudyId, reading: ReadingDep, feasible_probability: FeasibleProbability = None
+) -> Response:
     """The Pareto front of a study with several objectives, and the hypervolume over time."""
-    return front.front(service, study_id, feasible_probability)
+    return await reading(front.front, study_id, feasible_probability)
 
 
 @router.post(
@@ -60,23 +70,27 @@ def get_front(study_id: StudyId, service: ServiceDep, feasible_probability: Feas
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("read", model=True)
-def predict_points(study_id: StudyId, body: PredictBody, service: ServiceDep, key: KeyDep) -> Response:
+async def predict_points(study_id: StudyId, body: PredictBody, reading: ReadingDep, key: KeyDep) -> Response:
     """The posterior at some points. The study does not change; with a key, a repeated call gets the same answer."""
-    return reply(predict.predict(service, study_id, body.points, key))
+    return await reading(_predicted, study_id, body.points, key)
 
 
-@router.get("/importance", operation_id="getImportance", responses=responses(404, 422))
+def _predicted(service: Service, study_id: str, points: list[dict[str, Any]], key: Key | None) -> Response:
+    return reply(predict.predict(service, study_id, points, key))
+
+
+@router.get("/importance", operation_id="getImportance", response_model=found.Importance, responses=responses(404, 422))
 @needs("read", model=True)
-def get_importance(study_id: StudyId, service: ServiceDep, metric: OfMetric = None) -> found.Importance:
+async def get_importance(study_id: StudyId, reading: ReadingDep, metric: OfMetric = None) -> Response:
     """Which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
-    return analysis.importance(service, study_id, metric)
+    return await reading(analysis.importance, study_id, metric)
 
 
-@router.get("/slice", operation_id="getSlice", responses=responses(404, 422))
+@router.get("/slice", operation_id="getSlice", response_model=found.Slice, responses=responses(404, 422))
 @needs("read", model=True)
-def get_slice(
+async def get_slice(
     study_id: StudyId,
-    service: ServiceDep,
+    reading: ReadingDep,
     parameter: Annotated[
         list[str], Query(description="a parameter that varies; another one makes a grid", min_length=1, max_length=2)
     ],
@@ -96,44 +110,68 @@ def get_slice(
             max_length=4_000,
         ),
     ] = None,
-) -> found.Slice:
+) -> Response:
     """The posterior along one or two parameters."""
-    return analysis.slice_through(service, study_id, parameter, points, {} if at is None else _object(at))
+    return await reading(analysis.slice_through, study_id, parameter, points, {} if at is None else _object(at))
 
 
-@router.get("/model", operation_id="getModel", responses=responses(404, 422))
+@router.get("/model", operation_id="getModel", response_model=views.Model, responses=responses(404, 422))
 @needs("read", model=True)
-def get_model(study_id: StudyId, service: ServiceDep) -> views.Model:
+async def get_model(study_id: StudyId, reading: ReadingDep) -> Response:
     """The model in numbers."""
-    return predict.model(service, study_id)
+    return await reading(predict.model, study_id)
 
 
-@router.get("/partition", operation_id="listPartition", responses=responses(404, 422))
+@router.get(
+    "/partition",
+    operation_id="listPartition",
+    response_model=Listing[found.PartitionCell],
+    responses=responses(404, 422),
+)
 @needs("read", model=True)
-def list_partition(
+async def list_partition(
     study_id: StudyId,
-    service: ServiceDep,
+    reading: ReadingDep,
     page: PageDep,
     status: Annotated[CellStatus | None, Query(description="of the cells; by default all of them")] = None,
     metric: OfMetric = None,
-) -> Listing[found.PartitionCell]:
+) -> Response:
     """Cells of the partition tree in order of creation, with what the model says of each."""
+    return await reading(_partition, study_id, page, status, metric)
+
+
+def _partition(
+    service: Service, study_id: str, page: Page, status: CellStatus | None, metric: str | None
+) -> Listing[found.PartitionCell]:
     cells, last = analysis.partition(service, study_id, page.after, page.limit, status, metric)
     return Listing(items=cells, next_cursor=None if last is None else encoded(last))
 
 
-@router.get("/tree", operation_id="listCells", responses=responses(404, 422))
+@router.get("/tree", operation_id="listCells", response_model=Listing[views.Cell], responses=responses(404, 422))
 @needs("read")
-def list_cells(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.Cell]:
+async def list_cells(study_id: StudyId, reading: ReadingDep, page: PageDep) -> Response:
     """Cells of the partition tree in order of creation."""
+    return await reading(_tree, study_id, page)
+
+
+def _tree(service: Service, study_id: str, page: Page) -> Listing[views.Cell]:
     cells, last = predict.tree(service, study_id, page.after, page.limit)
     return Listing(items=cells, next_cursor=None if last is None else encoded(last))
 
 
-@router.get("/dictionary", operation_id="listDictionary", responses=responses(404, 422))
+@router.get(
+    "/dictionary",
+    operation_id="listDictionary",
+    response_model=Listing[views.DictionaryPoint],
+    responses=responses(404, 422),
+)
 @needs("read")
-def list_dictionary(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.DictionaryPoint]:
+async def list_dictionary(study_id: StudyId, reading: ReadingDep, page: PageDep) -> Response:
     """Points of the dictionary in order of first observation."""
+    return await reading(_dictionary, study_id, page)
+
+
+def _dictionary(service: Service, study_id: str, page: Page) -> Listing[views.DictionaryPoint]:
     # Ordinals begin at 0, so the first page starts after -1.
     after = -1 if page.cursor is None else page.after
     points = predict.dictionary(service, study_id, after, page.limit)

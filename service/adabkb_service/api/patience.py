@@ -15,6 +15,7 @@ from fastapi import Depends, Header, Request
 from adabkb_service.access.caller import Caller
 from adabkb_service.access.concurrency import WAITS, Concurrency
 from adabkb_service.api.admission import readmit
+from adabkb_service.api.disconnect import gone
 from adabkb_service.contract.answers import Suggested
 from adabkb_service.operations.waiting import WaitingRoom
 from adabkb_service.study.request import Outcome
@@ -57,20 +58,20 @@ async def patiently(
         return outcome, False
     if not _may_help(outcome):
         return outcome, True
-    gone = asyncio.ensure_future(_gone(request))
+    leaving = asyncio.ensure_future(gone(request))  # who has left must not be given a trial
     try:
         with concurrency.hold(WAITS, caller), room.seat(study_id) as freed:
             while True:  # once more at first: something may have changed before there was a seat
                 outcome = await _asked(ask, freed)
                 if not _may_help(outcome):
                     return outcome, True
-                if not await _comes(freed, gone, deadline - time.monotonic()):
+                if not await _comes(freed, leaving, deadline - time.monotonic()):
                     return _asking_again_helps(outcome), True
                 if room.is_closing:
                     return outcome, False
                 await readmit(request)
     finally:
-        gone.cancel()
+        leaving.cancel()
 
 
 async def _asked(ask: Ask, freed: asyncio.Event) -> Outcome[Suggested]:
@@ -95,15 +96,9 @@ def _asking_again_helps(outcome: Outcome[Suggested]) -> Outcome[Suggested]:
     return replace(outcome, view=outcome.view.model_copy(update={"retry_after": 0.0}))
 
 
-async def _comes(freed: asyncio.Event, gone: asyncio.Future[None], seconds: float) -> bool:
+async def _comes(freed: asyncio.Event, leaving: asyncio.Future[None], seconds: float) -> bool:
     """Whether something is freed before the time is over and before the client leaves."""
     woken: asyncio.Future[Any] = asyncio.ensure_future(freed.wait())
-    await asyncio.wait({woken, gone}, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({woken, leaving}, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
     woken.cancel()
-    return freed.is_set() and not gone.done()
-
-
-async def _gone(request: Request) -> None:
-    """Return when the client has left: it must not be given a trial."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+    return freed.is_set() and not leaving.done()

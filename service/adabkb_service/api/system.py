@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
@@ -27,10 +28,10 @@ async def get_health() -> Health:
 
 @router.get("/readyz", operation_id="getReadiness", responses=responses())
 @needs_nothing
-def get_readiness(service: ServiceDep) -> Health:
+async def get_readiness(request: Request, service: ServiceDep) -> Health:
     """The database answers and can be written, it has this version's schema, leases expire, and models are computed. A
     503 says in `errors` which of these is not so: `/database`, `/schema`, `/sweeper` or `/models`."""
-    check(service)
+    await run_sync(check, service, limiter=request.app.state.admission)
     return Health()
 
 

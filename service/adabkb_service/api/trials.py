@@ -10,6 +10,7 @@ from adabkb_service.api.admission import SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
+from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
@@ -70,11 +71,11 @@ def get_trial(study_id: StudyId, number: Number, service: ServiceDep, known: Kno
     return conditional(read.trial(service, study_id, number), known)
 
 
-@router.get("/{number}/why", operation_id="explainTrial", responses=responses(404, 422))
+@router.get("/{number}/why", operation_id="explainTrial", response_model=history.Why, responses=responses(404, 422))
 @needs("read")
-def explain_trial(study_id: StudyId, number: Number, service: ServiceDep) -> history.Why:
+async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) -> Response:
     """What a trial was decided on, and what became of it."""
-    return why(service, study_id, number)
+    return await reading(why, study_id, number)
 
 
 @router.patch(

@@ -28,6 +28,8 @@ from adabkb_service.telemetry import logs
 GRACE_SECONDS = 30
 """How long a server that stops waits for the requests under way. Every request takes less."""
 
+SWITCH_SECONDS = 0.001
+"""How long one thread may keep the interpreter from the event loop."""
 OTHER_FILES = 100
 """Open at most, beside connections of clients and to the database."""
 
@@ -93,6 +95,7 @@ def serve(
     """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
     found = settings(host=host, port=port, database=database, access_log=access_log, insecure=insecure)
     logs.configure(found.log_format, access=found.access_log)
+    sys.setswitchinterval(SWITCH_SECONDS)
     _allow_files(found.connections + found.database_connections + OTHER_FILES)
     with closing(_listener(found)) as listener:  # before the database: a server that cannot listen leaves none behind
         with opened(found.database) as prepared:

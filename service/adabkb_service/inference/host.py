@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from adabkb_service.errors import AdaBKBError, StudyNotFound
 from adabkb_service.inference.messages import (
@@ -26,6 +27,8 @@ from adabkb_service.inference.messages import (
     Postponed,
     Reply,
     Superseded,
+    Withdraw,
+    Work,
 )
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
@@ -57,14 +60,23 @@ class ModelHost:
         self.store = store
         self._tell = tell
         self._guard = threading.Lock()
-        self._waiting: dict[str, deque[tuple[int, Message]]] = {}
+        self._waiting: dict[str, deque[tuple[int, Work]]] = {}
         self._failures: dict[str, tuple[str, int, str]] = {}
         """Study -> incarnation and event at which its log could not be followed, and why."""
 
     def post(self, number: int, message: Message) -> None:
-        """Let a message wait for the next step of its study."""
+        """Let a message wait for the next step of its study. A question that is withdrawn waits no longer, unless its
+        step has begun."""
         with self._guard:
-            self._waiting.setdefault(message.study_id, deque()).append((number, message))
+            waiting = self._waiting.setdefault(message.study_id, deque())
+            if not isinstance(message, Withdraw):
+                waiting.append((number, message))
+                return
+            withdrawn = [entry for entry in islice(waiting, 1, None) if _is(entry[1], message)]
+            for entry in withdrawn:
+                waiting.remove(entry)
+        for each in (number, *(each for each, _ in withdrawn)):
+            self._tell(each, Superseded())
 
     def has_messages(self, study_id: str) -> bool:
         """Whether a message waits for the study."""
@@ -110,7 +122,7 @@ class ModelHost:
         self._done(study_id)
         return True
 
-    def _first(self, study_id: str) -> tuple[int, Message] | None:
+    def _first(self, study_id: str) -> tuple[int, Work] | None:
         """The first message; of several to advance in a row, the last one, which includes the others."""
         with self._guard:
             waiting = self._waiting.get(study_id)
@@ -257,7 +269,11 @@ class ModelHost:
                     self.store.save(study_id, model)
 
 
-def _includes(following: Message, message: Message) -> bool:
+def _is(message: Work, withdrawn: Withdraw) -> bool:
+    return isinstance(message, Ask) and message.number == withdrawn.number
+
+
+def _includes(following: Work, message: Work) -> bool:
     return (
         isinstance(message, Advance)
         and isinstance(following, Advance)

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from adabkb_service.engine.slices import are_alike
-from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lost, Postponed, Reply
+from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lost, Postponed, Reply, Withdraw
 from adabkb_service.inference.pool import Inference
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
@@ -138,9 +138,13 @@ class ModelLink:
             self._waiting_since = monotonic()
         self.inference.post(Advance(self.study_id, self.incarnation, self.known, events, count, fixed), self.receive)
 
-    def ask(self, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
+    def ask(self, number: int, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
         """Let the model fold everything, and answer a question then."""
-        self.inference.post(Ask(self.study_id, self.incarnation, self.known, question, arguments), receive)
+        self.inference.post(Ask(self.study_id, self.incarnation, self.known, question, arguments, number), receive)
+
+    def withdraw(self, number: int) -> None:
+        """Nobody waits for the answer to this question any more."""
+        self.inference.post(Withdraw(self.study_id, number), self.receive)
 
     def forget(self) -> None:
         """Let the model be dropped."""

@@ -67,6 +67,17 @@ class Ask:
     question: str
     """A name in ``inference.questions``."""
     arguments: tuple[Any, ...] = ()
+    number: int = 0
+    """By which it can be withdrawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Nobody waits for the answer to a question any more."""
+
+    study_id: str
+    number: int
+    """Of the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,5 +139,7 @@ class Spent:
     """Of a processor, by study, since it was last told."""
 
 
-Message = Advance | Ask | Forget
+Work = Advance | Ask | Forget
+"""What is done in the order in which it comes."""
+Message = Work | Withdraw
 Reply = Advanced | Answered | Superseded | Postponed | Lost

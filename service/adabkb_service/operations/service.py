@@ -10,7 +10,8 @@ import asyncio
 import math
 import threading
 from collections import OrderedDict
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import suppress
 from typing import Any
 
 from cachetools import LRUCache
@@ -19,6 +20,7 @@ from adabkb_service.errors import AdaBKBError, ModelCannotFollow, StudyNotFound,
 from adabkb_service.inference.messages import Answered, CannotFollow, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.operations.figures import Figures
+from adabkb_service.operations.reader import READER
 from adabkb_service.operations.waiting import WaitingRoom
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
@@ -120,22 +122,30 @@ class Service:
 
         Raises:
             StudyNotFound: there is no such study.
-            Unavailable: the model cannot follow the log, or takes too long.
+            Busy: too many questions wait for the model.
+            Unavailable: the model cannot follow the log, or takes too long, or the reader has left.
         """
-        future: Future[tuple[StudyRow, Any]] = Future()
+        reader, future = READER.get(), Future[tuple[StudyRow, Any]]()
 
         def receive(study: StudyRow | None, reply: Any) -> None:
-            if isinstance(reply, Exception):
-                future.set_exception(reply)
-            elif study is not None:
-                _answer(future, study, reply)
+            with suppress(InvalidStateError):  # the reader has left, or waits no longer
+                if isinstance(reply, Exception):
+                    future.set_exception(reply)
+                elif study is not None:
+                    _answer(future, study, reply)
             self.scheduler.done()
 
+        asking = Asking(question, arguments, receive)
         with self._guard:
-            self._owner(study_id).ask(Asking(question, arguments, receive))
+            self._owner(study_id).ask(asking)
+        if reader is not None:
+            reader.waits_for(future)
         try:
-            return self.scheduler.wait_for(future, ANSWER_SECONDS)
-        except TimeoutError as error:
+            return self.scheduler.wait_for(future, ANSWER_SECONDS if reader is None else reader.seconds_left)
+        except (TimeoutError, CancelledError) as error:
+            with self._guard:
+                owner = self._owner(study_id)
+            owner.withdraw(asking)
             cause = "The server has started and is still loading the engine"
             if self.inference.loaded_at < math.inf:
                 cause = f"The model of study {study_id!r} takes long"

@@ -14,6 +14,7 @@ from fastapi.responses import RedirectResponse
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
+from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
 from adabkb_service.operations import manage, read, sharing, tokens, trash
 from adabkb_service.operations.overview import Overview
@@ -213,11 +214,14 @@ def get_curves(study_id: StudyId, overview: OverviewDep) -> Response:
 
 @data.get("/studies/{study_id}/forbidden.json")
 @needs("read", model=True)
-def get_forbidden(
-    study_id: StudyId, overview: OverviewDep, parameter: Annotated[list[str], Query(min_length=2, max_length=2)]
+async def get_forbidden(
+    study_id: StudyId,
+    reading: ReadingDep,
+    overview: OverviewDep,
+    parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
 ) -> Response:
     """What of two parameters the constraints do not allow, for a study that has some."""
-    return _json(overview.forbidden(study_id, parameter))
+    return await reading(lambda *_: _json(overview.forbidden(study_id, parameter)), study_id)
 
 
 @data.get("/studies/{study_id}/timeline.json")

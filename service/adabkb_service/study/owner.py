@@ -9,6 +9,7 @@ quasi-random points.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import threading
@@ -16,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress, RowRefused, Unavailable
@@ -34,6 +35,8 @@ from adabkb_service.study.turn import Turn, Waiting, gives_up_at
 
 logger = logging.getLogger(__name__)
 
+MOST_QUESTIONS = 64
+"""Questions that may wait for the model of one study."""
 MOST_WAITING = 256
 """Requests that may wait for one study."""
 WAIT_SECONDS = 10.0
@@ -48,7 +51,7 @@ MOST_AHEAD = 8
 """Points that are decided on before anybody asks for them, at most."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Asking:
     """A question that waits for its answer."""
 
@@ -56,6 +59,8 @@ class Asking:
     arguments: tuple[Any, ...]
     receive: Callable[[StudyRow | None, Any], None]
     """Given the study's row and the reply, or None and what was raised."""
+    number: int = field(default_factory=itertools.count().__next__)
+    """Tells it from all others of this process."""
 
 
 class Owner:
@@ -64,9 +69,13 @@ class Owner:
     def __init__(self, study_id: str, around: Surroundings) -> None:
         self.study_id = study_id
         self._around = around
-        self._guard = threading.Lock()  # of the next six
+        self._guard = threading.Lock()  # of the next eight
         self._arrived: deque[Waiting] = deque()
         self._questions: deque[Asking] = deque()
+        self._unanswered: set[int] = set()
+        """Numbers of all questions that the model has not answered, these included."""
+        self._withdrawn: list[int] = []
+        """Numbers of those for whose answers nobody waits any more."""
         self._replies: deque[Reply] = deque()
         self._keys: set[str] = set()
         """Idempotency keys of these requests."""
@@ -108,10 +117,29 @@ class Owner:
         return waiting.future
 
     def ask(self, asking: Asking) -> None:
-        """Let a question to the model wait for its turn."""
+        """Let a question to the model wait for its turn.
+
+        Raises:
+            Busy: too many others wait.
+        """
         with self._guard:
+            if len(self._unanswered) >= MOST_QUESTIONS:
+                raise Busy(f"Too many questions wait for the model of study {self.study_id!r}; try again.")
+            self._unanswered.add(asking.number)
             self._questions.append(asking)
         self._around.scheduler.ready(self.study_id)
+
+    def withdraw(self, asking: Asking) -> None:
+        """Nobody waits for the answer to a question any more."""
+        with self._guard:
+            is_here = asking in self._questions
+            if is_here:
+                self._questions.remove(asking)
+                self._unanswered.discard(asking.number)
+            else:
+                self._withdrawn.append(asking.number)
+        if not is_here:
+            self._around.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
         """The study was deleted, or its rows were replaced from outside: the next turn reads it again."""
@@ -128,7 +156,7 @@ class Owner:
     def is_idle(self) -> bool:
         """Whether nothing waits and nothing is under way."""
         with self._guard:
-            return not (self._unfinished or self._questions or self._replies or self._figures_since)
+            return not (self._unfinished or self._unanswered or self._replies or self._figures_since)
 
     def take_turn(self) -> None:
         """Do what can be done now; called by one thread at a time. An error ends every request of the turn."""
@@ -157,7 +185,7 @@ class Owner:
                 if id(each) not in parked:
                     self._finish(each, error)
             for asking in questions:
-                asking.receive(None, error)
+                self._give(asking, None, error)
 
     def _take(self, waiting: list[Waiting], questions: list[Asking]) -> list[Reply]:
         """Move everything that waits into these lists, parked requests first, and return the replies of the model.
@@ -171,6 +199,7 @@ class Owner:
             questions.extend(self._questions)
             self._replies.clear()
             self._questions.clear()
+            withdrawn, self._withdrawn = self._withdrawn, []
             latest = time.monotonic() - HOLD_SECONDS if holds_results and not replies else math.inf
             waiting.extend(self._parked)
             self._parked = []
@@ -182,6 +211,8 @@ class Owner:
         if is_forgotten:
             self._held = None
             self._link.forget()
+        for number in withdrawn:
+            self._link.withdraw(number)
         return replies
 
     def _start_anew(self) -> None:
@@ -325,9 +356,14 @@ class Owner:
         try:
             study = self._begin().study
         except Exception as error:
-            asking.receive(None, error)
+            self._give(asking, None, error)
             return
-        self._link.ask(asking.question, asking.arguments, lambda reply: asking.receive(study, reply))
+        self._link.ask(asking.number, asking.question, asking.arguments, lambda reply: self._give(asking, study, reply))
+
+    def _give(self, asking: Asking, study: StudyRow | None, reply: Any) -> None:
+        with self._guard:
+            self._unanswered.discard(asking.number)
+        asking.receive(study, reply)
 
     def _receive(self, reply: Reply) -> None:
         if isinstance(reply, Superseded):

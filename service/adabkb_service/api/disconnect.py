@@ -1,0 +1,11 @@
+"""When a client has left."""
+
+from __future__ import annotations
+
+from fastapi import Request
+
+
+async def gone(request: Request) -> None:
+    """Return when the client has left. The body of the request must have been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
