@@ -54,7 +54,7 @@ from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys
 from adabkb_service.page import assets, login, site, views
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
-from adabkb_service.storage.database import HOLDER_SECONDS, Database
+from adabkb_service.storage.database import HOLDER_SECONDS, STATEMENT_SECONDS, Database
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.telemetry.traces import to_collector
 
@@ -72,6 +72,8 @@ LARGE = 4096
 COMPRESSION = 3
 """Level of gzip: higher ones take two to five times as long for a tenth less."""
 
+CHARTS = 4
+"""Charts that read the results of a study at a time: they may be large, and each holds a connection to the database."""
 TIDYING_SECONDS = 60.0
 """How often what is old is looked for, and the last uses of tokens are stored."""
 
@@ -96,6 +98,7 @@ def create_app(settings: Settings) -> FastAPI:
         settings.database,
         lock_seconds=settings.lock_seconds,
         holder_seconds=HOLDER_SECONDS,
+        statement_seconds=STATEMENT_SECONDS,
         connections=settings.database_connections,
     )
     defaults = Quotas(**{name: getattr(settings, f"quota_{name}") for name in Quotas.__slots__})
@@ -157,9 +160,10 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.study_metrics = settings.study_metrics
     app.state.streams = streams
     app.state.concurrency = concurrency
-    app.state.turns = Turns()
     app.state.model_reads = ModelReads()
     app.state.admission = CapacityLimiter(ADMISSION_THREADS)
+    app.state.turns = Turns(1)
+    app.state.charts = Turns(CHARTS)
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)

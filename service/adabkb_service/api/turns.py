@@ -1,9 +1,10 @@
-"""Work of requests that takes a processor for long: on a thread, one piece at a time, and one of each user."""
+"""Work of requests that takes long: some pieces at a time, and of each user one."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -19,26 +20,32 @@ T = TypeVar("T")
 
 
 class Turns:
-    """The line of a server. Used by its event loop alone.
+    """A line of a server. Used by its event loop alone.
 
-    More threads than one would only take the interpreter from small requests. A user who sends many large requests
-    waits for one's own, so that the requests of other users wait for one of them at most.
+    A user who sends many large requests waits for one's own, so that the requests of other users wait for one of them
+    at most.
+
+    Args:
+        most: pieces of work at a time.
     """
 
-    def __init__(self) -> None:
-        self._thread = CapacityLimiter(1)
+    def __init__(self, most: int) -> None:
+        self._places = CapacityLimiter(most)
         self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
         """By user, or by address without a token; those who have work here."""
 
-    async def take(self, who: str, work: Callable[[], T]) -> T:
-        """What the work gives, once its turn has come."""
-        own = self._own.setdefault(who, CapacityLimiter(1))
-        async with own:
-            return await run_sync(work, limiter=self._thread)
+    @asynccontextmanager
+    async def turn(self, request: Request) -> AsyncIterator[None]:
+        """The block begins once its turn has come."""
+        caller: Caller = request.scope["state"].get("caller", ANYBODY)
+        own = self._own.setdefault(caller.user or sender(request.scope), CapacityLimiter(1))
+        async with own, self._places:
+            yield
 
 
 async def in_turn(request: Request, work: Callable[[], T]) -> T:
-    """What the work on a large request gives, once its turn has come. The user pays for the processor.
+    """What the work on a large request gives, once its turn has come. The user pays for the processor. One thread works
+    at a time, as more of them would only take the interpreter from small requests.
 
     Raises:
         TooManyRequests: the user has used it up.
@@ -55,4 +62,5 @@ async def in_turn(request: Request, work: Callable[[], T]) -> T:
             meter.worked(caller, time.thread_time() - before)
 
     meter.let_work(caller)
-    return await turns.take(caller.user or sender(request.scope), counted)
+    async with turns.turn(request):
+        return await run_sync(counted, limiter=CapacityLimiter(1))

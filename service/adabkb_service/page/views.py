@@ -7,14 +7,18 @@ thinned to what a chart can show.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.api.model_reads import ReadingDep
+from adabkb_service.api.turns import Turns
 from adabkb_service.contract import answers
 from adabkb_service.operations import manage, read, sharing, tokens, trash
 from adabkb_service.operations.overview import Overview
@@ -200,16 +204,16 @@ def get_trial(
 
 @data.get("/studies/{study_id}/history.json")
 @needs("read")
-def get_history(study_id: StudyId, overview: OverviewDep) -> Response:
+async def get_history(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
     """What the charts of results show."""
-    return _json(overview.history(study_id))
+    return await _chart(request, partial(overview.history, study_id))
 
 
 @data.get("/studies/{study_id}/curves.json")
 @needs("read")
-def get_curves(study_id: StudyId, overview: OverviewDep) -> Response:
+async def get_curves(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
     """What the chart of learning curves shows."""
-    return _json(overview.curves(study_id))
+    return await _chart(request, partial(overview.curves, study_id))
 
 
 @data.get("/studies/{study_id}/forbidden.json")
@@ -226,9 +230,18 @@ async def get_forbidden(
 
 @data.get("/studies/{study_id}/timeline.json")
 @needs("read")
-def get_timeline(study_id: StudyId, overview: OverviewDep) -> Response:
+async def get_timeline(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
     """What the chart of workers shows."""
-    return _json([_lease(trial) for trial in overview.timeline(study_id)])
+    return await _chart(request, lambda: [_lease(trial) for trial in overview.timeline(study_id)])
+
+
+async def _chart(request: Request, read: Callable[[], Any]) -> Response:
+    """What a chart shows. Few of them are read at a time, and none for somebody who has left."""
+    charts: Turns = request.app.state.charts
+    async with charts.turn(request):
+        if await request.is_disconnected():
+            return Response(status_code=400)
+        return await run_sync(lambda: _json(read()))
 
 
 def _lease(trial: answers.Trial) -> dict[str, Any]:

@@ -34,6 +34,9 @@ from adabkb_service.storage.translation import replace_if_read_only, translated
 T = TypeVar("T")
 
 CONNECTIONS_KEPT = 10
+STATEMENT_SECONDS = 60.0
+"""How long a statement of a server may take on PostgreSQL. A page that nobody reads any more then frees its connection,
+whatever plan PostgreSQL has made."""
 HOLDER_SECONDS = 1.0
 """How long a writing transaction on PostgreSQL may be idle, since it holds the lock of a study. No transaction of the
 service waits for a computation."""
@@ -50,7 +53,13 @@ class Database:
     """Transactions on one database. All threads of a process share one object."""
 
     def __init__(
-        self, url: str, *, lock_seconds: float = 10.0, holder_seconds: float | None = None, connections: int = 40
+        self,
+        url: str,
+        *,
+        lock_seconds: float = 10.0,
+        holder_seconds: float | None = None,
+        statement_seconds: float = 0.0,
+        connections: int = 40,
     ) -> None:
         """Check the URL. The first transaction connects.
 
@@ -58,6 +67,7 @@ class Database:
             url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/name``.
             lock_seconds: how long a transaction waits for a lock or a connection before it raises ``Busy``.
             holder_seconds: how long a writing transaction on PostgreSQL may be idle; None for no limit.
+            statement_seconds: how long a statement may take on PostgreSQL before it raises ``Busy``; 0 for no limit.
             connections: largest number of open connections.
 
         Raises:
@@ -65,7 +75,7 @@ class Database:
         """
         self.url = _checked(url)
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
-        self.engine = _engine(self.url, lock_seconds, connections, self._file)
+        self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, self._file)
         self.trouble: str | None = None
         """Why the database was last unavailable; None once a writing transaction has succeeded since."""
         self._turns = Turns(lock_seconds) if self.is_sqlite else None
@@ -190,7 +200,9 @@ def _checked(text: str) -> URL:
     raise ValueError(f"{backend} is not supported; use sqlite:///... or postgresql://...")
 
 
-def _engine(url: URL, lock_seconds: float, connections: int, file: SqliteFile | None) -> Engine:
+def _engine(
+    url: URL, lock_seconds: float, statement_seconds: float, connections: int, file: SqliteFile | None
+) -> Engine:
     kept = min(CONNECTIONS_KEPT, connections)
     pool: dict[str, Any] = {
         "pool_size": kept,
@@ -200,7 +212,8 @@ def _engine(url: URL, lock_seconds: float, connections: int, file: SqliteFile | 
         "pool_use_lifo": True,  # the connection that was used last has its caches warm
     }
     if file is None:
-        options = f"-c synchronous_commit=on -c lock_timeout={int(lock_seconds * 1000)}"
+        limits = f"-c lock_timeout={int(lock_seconds * 1000)} -c statement_timeout={int(statement_seconds * 1000)}"
+        options = f"-c synchronous_commit=on {limits}"
         engine = create_engine(url, pool_pre_ping=True, **pool, connect_args={"options": options})
         event.listen(engine, "handle_error", replace_if_read_only)
         return engine

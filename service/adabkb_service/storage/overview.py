@@ -25,6 +25,8 @@ SORTED_BY: dict[str, Column[Any]] = {
 """What trials can be sorted by."""
 RESULTS_SORTED_BY: dict[str, Column[Any]] = {"number": observations.c.seq, "value": observations.c.value}
 """What results can be sorted by."""
+UNKNOWN = (None,) * 5
+"""What is known of the trial of a point that nobody suggested."""
 ResultKind = Literal["own", "excluded"]
 """Results of which a table may be: those of no trial, or those that are excluded."""
 
@@ -193,22 +195,30 @@ def thinned(connection: Connection, study_id: str, count: int, most: int) -> lis
         .subquery()
     )
     kept = select(ranked.c.seq).where(or_(ranked.c.rising == 1, ranked.c.falling == 1))
-    return _results(connection, study_id, kept if step > 1 else None)
+    return _results(connection, study_id, list(connection.scalars(kept)) if step > 1 else None)
 
 
-def _results(connection: Connection, study_id: str, kept: Select[tuple[int]] | None) -> list[ResultRow]:
-    theirs = (trials.c.study_id == observations.c.study_id) & (trials.c.number == observations.c.trial)
-    suggested = (events.c.study_id == trials.c.study_id) & (events.c.trial == trials.c.number)
-    suggested &= events.c.kind == "suggested"
-    known = trials.c.phase, trials.c.origin, trials.c.expected, trials.c.worker, trials.c.cell
-    columns = *known, events.c.payload["gap"].as_float()
-    source = observations.outerjoin(trials, theirs).outerjoin(events, suggested)
-    query = select(*observations.c, *columns).select_from(source)
-    query = query.where(observations.c.study_id == study_id).order_by(observations.c.seq)
+def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) -> list[ResultRow]:
+    """Results with what is known of their trials. Each table is read once, by a list of numbers: a join would be made
+    by how many rows PostgreSQL thinks there are, and its statistics may be older than a large study."""
+    query = select(observations).where(observations.c.study_id == study_id).order_by(observations.c.seq)
     if kept is not None:
         query = query.where(observations.c.seq.in_(kept))
-    width = len(observations.c)
-    return [ResultRow(ObservationRow(*row[:width]), *row[width:]) for row in connection.execute(query)]
+    found = [ObservationRow(*row) for row in connection.execute(query)]
+    numbers = [row.trial for row in found if row.trial is not None]
+    known = select(
+        trials.c.number, trials.c.phase, trials.c.origin, trials.c.expected, trials.c.worker, trials.c.cell
+    ).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
+    of_trials: dict[int | None, Sequence[Any]] = {number: columns for number, *columns in connection.execute(known)}
+    suggested = select(events.c.trial, events.c.payload["gap"].as_float().label("gap")).where(
+        events.c.study_id == study_id, events.c.trial.in_(numbers), events.c.kind == "suggested"
+    )
+    gaps: dict[int | None, float | None] = {row.trial: row.gap for row in connection.execute(suggested)}
+    made = []
+    for row in found:
+        phase, origin, expected, worker, cell = of_trials.get(row.trial, UNKNOWN)
+        made.append(ResultRow(row, phase, origin, expected, worker, cell, gaps.get(row.trial)))
+    return made
 
 
 def records(connection: Connection, study_id: str, *, maximize: bool) -> list[tuple[int, float]]:

@@ -13,6 +13,7 @@ from adabkb_service.errors import AdaBKBError, Busy, Contention, RowRefused, Una
 MET_ANOTHER = {"40001", "40P01", "25P03"}
 """SQLSTATE of a serialization failure, of a deadlock, and of a transaction that was idle for too long."""
 LOCK_TIMEOUT = "55P03"
+CANCELED = "57014"
 READ_ONLY = "25006"
 
 
@@ -25,6 +26,8 @@ def translated(error: DBAPIError) -> AdaBKBError | None:
         return Contention("Another request wrote the same at the same moment; try again.")
     if state == LOCK_TIMEOUT or "database is locked" in str(error.orig):
         return Busy("The database is busy with other writers; try again.")
+    if state == CANCELED:
+        return Busy("The database took too long; try again.")
     # SQLite has no class of its own for a damaged file.
     if isinstance(error, OperationalError | InterfaceError | InternalError) or type(error) is DatabaseError:
         cause = _told(str(error.orig)) or type(error.orig).__name__
