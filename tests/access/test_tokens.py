@@ -42,7 +42,7 @@ def test_a_token_works_once_it_is_made_and_no_longer_once_it_is_revoked(guarded:
             "scope": "work",
             "studies": ["c-*"],
             "token": token["id"],
-            "quotas": NO_QUOTAS,
+            "quotas": NO_QUOTAS | {"model_seconds_per_minute": 45},
             "usage": {"studies": 1, "trials": 0, "megabytes": pytest.approx(0.001, abs=0.001)},
         }
         assert admin.delete(f"/v1/tokens/{token['id']}").status_code == 204
@@ -101,7 +101,16 @@ def test_a_key_of_one_user_gives_no_answer_to_another(guarded: Guarded) -> None:
         assert ann.post("/v1/studies", json=made, headers=key).status_code == 201
         again = ann.post("/v1/studies", json=made, headers=key)
         assert (again.status_code, again.headers["idempotent-replayed"]) == (201, "true")
+        own = bob.post("/v1/studies", json={**made, "id": "bobs"}, headers=key)
+        assert (own.status_code, "idempotent-replayed" in own.headers) == (201, False), "a key is of its user"
+        assert (
+            bob.post("/v1/studies", json={**made, "id": "bobs"}, headers=key).headers["idempotent-replayed"] == "true"
+        )
         assert bob.post("/v1/studies", json=made, headers=key).json()["code"] == "idempotency_key_reused"
+        ann.patch("/v1/studies/keyed/access", json={"shared_with": {"bob": "work"}})
+        asked = [each.post("/v1/studies/keyed/suggest", json={}, headers=key).json()["trials"] for each in (ann, bob)]
+        assert [trial["number"] for (trial,) in asked] == [1, 2]
+        ann.patch("/v1/studies/keyed/access", json={"shared_with": {"bob": None}})
         taken = bob.post("/v1/studies", json={**made, "direction": "maximize"})
         assert (taken.status_code, taken.json()["code"]) == (409, "study_exists")
         assert "direction" not in taken.json()["detail"]

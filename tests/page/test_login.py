@@ -98,11 +98,26 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(
             assert "#" not in reader.url
             for label in ("Next experiment", "Share", "Delete"):
                 expect(reader.get_by_text(label, exact=True)).to_have_count(0)
+        foreign_link(page, site, admin)
         deleted_and_restored(page)
         page.get_by_role("button", name="Log out").click()
         page.wait_for_url("**/login")
         page.goto("/studies/s")
         expect(page.get_by_label("Token")).to_be_visible()
+
+
+def foreign_link(page: Page, site: str, admin: str) -> None:
+    """A page of another site leads to a link with a token of its owner: whoever is logged in is asked first."""
+    headers = {"Authorization": f"Bearer {admin}"}
+    eve = httpx.post(f"{site}/v1/tokens", json={"name": "eve", "scopes": ["work"]}, headers=headers).json()["token"]
+    who = "fetch('/v1/tokens/self').then(answer => answer.json()).then(found => found.user)"
+    page.goto(f"data:text/html,<script>location = '{site}/studies/s%23token={eve}'</script>")
+    expect(page.get_by_text("You are logged in as root. This link logs you in as eve.")).to_be_visible()
+    assert page.evaluate(who) == "root"
+    assert accessible(page) == []
+    page.get_by_role("button", name="Stay root").click()
+    expect(page.get_by_role("heading", name="Events")).to_be_visible()
+    assert page.evaluate(who) == "root"
 
 
 def shared(page: Page, site: str) -> str:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
+from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import SMALL
 from adabkb_service.api.turns import in_turn
@@ -46,7 +47,7 @@ async def _service(request: Request) -> Service:
 ServiceDep = Annotated[Service, Depends(_service)]
 
 
-Parts = tuple[str, str, Any] | tuple[str, str, Any, str | None]
+Parts = tuple[str, str, Any]
 
 
 async def _key(
@@ -64,14 +65,13 @@ async def _key(
         return None
     raw = await request.body()
     parts: Parts = request.method, request.url.path, await request.json() if raw else None
-    if (caller := request.scope["state"].get("caller")) is not None:
-        parts = (*parts, caller.user)
+    caller: Caller = request.scope["state"].get("caller", ANYBODY)
     fingerprint = _fingerprint(parts) if len(raw) < SMALL else await in_turn(request, partial(_fingerprint, parts))
-    return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint)
+    return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint, caller.user)
 
 
 def _fingerprint(parts: Parts) -> str:
-    """Of a request's method, path, body and user: the same whatever the order of names and the spaces are."""
+    """Of a request's method, path and body: the same whatever the order of names and the spaces are."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

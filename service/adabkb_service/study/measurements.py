@@ -96,7 +96,7 @@ def _missing(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterat
 def _unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]) -> Iterator[FieldError]:
     known = [metric.name for metric in metrics]
     for field, values in given.items():
-        if values and not known:
+        if not known:
             yield FieldError(f"/{field}", NONE, "unknown_metric")
             continue
         for name in values:

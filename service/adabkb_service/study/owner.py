@@ -108,9 +108,9 @@ class Owner:
             if len(self._arrived) >= MOST_WAITING:
                 raise Busy(f"Too many requests wait for study {self.study_id!r}; try again.")
             if request.key is not None:
-                if request.key.key in self._keys:
+                if request.key.name in self._keys:
                     raise RequestInProgress(request.key.key)
-                self._keys.add(request.key.key)
+                self._keys.add(request.key.name)
             self._arrived.append(waiting)
             self._unfinished += 1
         self._around.scheduler.ready(self.study_id)
@@ -386,7 +386,7 @@ class Owner:
         with self._guard:
             self._unfinished -= 1
             if waiting.request.key is not None:
-                self._keys.discard(waiting.request.key.key)
+                self._keys.discard(waiting.request.key.name)
         if isinstance(outcome, Exception):
             waiting.future.set_exception(outcome)
         else:

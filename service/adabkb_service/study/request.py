@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,15 @@ class Key:
     key: str
     fingerprint: str
     """Of method, path and body."""
+    user: str | None = None
+    """Who sent it: keys of different users have nothing to do with each other. None without tokens."""
+
+    @property
+    def name(self) -> str:
+        """Under which it is stored."""
+        if self.user is None:
+            return self.key
+        return hashlib.sha256(f"{self.user}\n{self.key}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Out
     Raises:
         IdempotencyKeyReused: the key was stored with another request.
     """
-    row = None if key is None else idempotency.find(connection, key.scope, key.key)
+    row = None if key is None else idempotency.find(connection, key.scope, key.name)
     if key is None or row is None:
         return None
     if row.fingerprint != key.fingerprint:
@@ -119,4 +129,4 @@ def kept(key: Key, study_id: str, outcome: Outcome[Any], now: datetime) -> KeyRo
     """An answer as it is stored; it lasts no longer than the study."""
     created = "true" if outcome.created else "false"
     stored = JsonText(f'{{"created": {created}, "view": {outcome.json}}}')
-    return KeyRow(key.scope, key.key, study_id, key.fingerprint, stored, now)
+    return KeyRow(key.scope, key.name, study_id, key.fingerprint, stored, now)

@@ -23,5 +23,26 @@ form.addEventListener("submit", (event) => {
   logIn(new FormData(form).get("token").trim());
 });
 
+async function whoIs(headers) {
+  const answer = await fetch(`${root}/v1/tokens/self`, { headers: { Accept: "application/json", ...headers } });
+  return answer.ok ? answer.json() : null;
+}
+
+// A page of another site may lead here, with a token of its owner: nobody is logged in by it as somebody else unasked.
+async function offer(token) {
+  const [present, linked] = await Promise.all([whoIs({}), whoIs({ Authorization: `Bearer ${token}` })]);
+  if (!linked || (!present && linked.scope === "read")) return logIn(token);
+  const now = present ? `You are logged in as ${present.user}. ` : "";
+  document.getElementById("asked").textContent = `${now}This link logs you in as ${linked.user}.`;
+  const keep = document.getElementById("keep");
+  keep.textContent = present ? `Stay ${present.user}` : "Do not use the link";
+  keep.addEventListener("click", () => {
+    history.replaceState(null, "", location.pathname + location.search);
+    location.reload();
+  });
+  document.getElementById("use").addEventListener("click", () => logIn(token));
+  document.getElementById("question").hidden = false;
+}
+
 const linked = new URLSearchParams(location.hash.slice(1)).get("token");
-if (linked) logIn(linked);
+if (linked) offer(linked);
