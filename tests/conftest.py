@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import shutil
 import signal
-import ssl
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
@@ -14,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import certifi
 import httpx
 import pytest
 import sqlalchemy as sa
@@ -23,9 +22,9 @@ from threadpoolctl import threadpool_limits
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from tests.compiled import compile_once
-from tests.patient import be_patient
 from tests.servers import server_on
 from tests.spares import Spares, address, created, drop
+from tests.waiting import PATIENCE
 
 BACKENDS = ["sqlite", "postgresql"]
 
@@ -39,8 +38,17 @@ settings.register_profile("tests", deadline=None, derandomize=True, suppress_hea
 settings.load_profile("tests")
 """A test that fails does so again, and none does because the machine is busy."""
 
-ssl.create_default_context = functools.cache(ssl.create_default_context)  # type: ignore[assignment]
-"""Each of httpx's clients makes one, which takes longer than most tests."""
+UNHURRIED = (
+    "SUGGESTION_SECONDS",
+    "DECISION_SECONDS",
+    "FOLLOW_SECONDS",
+    "REQUEST_SECONDS",
+    "CONTENTION_SECONDS",
+    "HOLDER_SECONDS",
+    "STOP_SECONDS",
+)
+"""Settings of servers and clients that say how long to wait for others."""
+CERTIFICATE_END = "-----END CERTIFICATE-----\n"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,10 +74,15 @@ def _one_blas_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _patience() -> Iterator[None]:
-    """What a server answers does not depend on how busy the machine is; a test about its patience sets that itself."""
-    with pytest.MonkeyPatch.context() as limits:
-        be_patient(limits.setattr)
+def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a server answers does not depend on how busy the machine is; a test about timeouts sets them itself. Clients
+    trust one authority: to load all takes longer than most tests."""
+    authority = tmp_path_factory.mktemp("tls") / "authority.pem"
+    authority.write_text(Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----")[0] + CERTIFICATE_END)
+    with pytest.MonkeyPatch.context() as environment:
+        for name in UNHURRIED:
+            environment.setenv(f"ADABKB_{name}", str(PATIENCE))
+        environment.setenv("SSL_CERT_FILE", str(authority))
         yield
 
 

@@ -79,8 +79,6 @@ class ServerProcess:
 
 
 ADABKB = (str(Path(sys.executable).with_name("adabkb")),)
-PATIENT = (sys.executable, "-m", "tests.patient")
-"""The same, but it waits for a model as long as that takes."""
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from adabkb_client.course import Course, stoppable
+from adabkb_client.ending import stop_seconds
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import AsyncObjective, Evaluation
 from adabkb_client.models import Answer, Trial
@@ -15,7 +16,6 @@ from adabkb_client.options import Options, RunReport
 from adabkb_client.plain import WrongResult
 from adabkb_client.progress import Progress, Standing
 from adabkb_client.result import Expected, Result
-from adabkb_client.trial_calls import RELEASE_PATIENCE
 from adabkb_client.turn import work
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Hands:
                 trial = await asyncio.shield(asked)
             except asyncio.CancelledError:  # the server may be handing out a trial at this moment
                 with suppress(AdaBKBError, TimeoutError):
-                    await (await asyncio.wait_for(asked, RELEASE_PATIENCE)).release()
+                    await (await asyncio.wait_for(asked, stop_seconds())).release()
                 raise
             self._course.took()
             return trial

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from adabkb_client.calls import Call, Listing, Steps
 from adabkb_client.decoding import decode, decode_batch_item
+from adabkb_client.ending import stop_seconds
 from adabkb_client.errors import AdaBKBError, Conflict, Invalid, NoTrialAvailable, StudyComplete, WorkerDied, WorkerLost
 from adabkb_client.leased import MISTAKES, Leased, in_words, this_worker
 from adabkb_client.models import Answer, BatchItem, Parameters, Suggestions, Trial, TrialState
@@ -20,8 +21,6 @@ log = logging.getLogger("adabkb_client")
 
 BATCH = 1000
 """Items the server takes in one batch."""
-RELEASE_PATIENCE = 5.0
-"""Seconds for which a release is repeated. It is sent while a program ends, and the lease expires anyway."""
 
 T = TypeVar("T")
 
@@ -144,7 +143,7 @@ class TrialCalls:
 
     def release(self, trial: Leased | Trial | int) -> Steps[Answer]:
         """Give a trial back unevaluated; it is the next to be handed out."""
-        return _noted(trial, (yield from self._lease("release", trial, RELEASE_PATIENCE)))
+        return _noted(trial, (yield from self._lease("release", trial, stop_seconds())))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
         """Report what the end of a block says of its trial, unless its outcome was reported before."""

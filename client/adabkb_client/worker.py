@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from adabkb_client.cluster import Cluster
 from adabkb_client.course import Course, stoppable
+from adabkb_client.ending import stop_seconds
 from adabkb_client.engines import connected
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import Evaluation, Objective
@@ -18,7 +19,6 @@ from adabkb_client.options import Options, RunReport
 from adabkb_client.processes import WorkerProcess
 from adabkb_client.progress import Progress, Standing
 from adabkb_client.result import Expected, Result
-from adabkb_client.trial_calls import RELEASE_PATIENCE
 from adabkb_client.turn import blocking, work
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Crew:
         """
         self._abandoned = True
         self.over.set()
-        if self._asking.acquire(timeout=RELEASE_PATIENCE):
+        if self._asking.acquire(timeout=stop_seconds()):
             self._asking.release()
         with self._lock:
             leased = list(self._leased)

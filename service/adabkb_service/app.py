@@ -54,7 +54,7 @@ from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys
 from adabkb_service.page import assets, login, site, views
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
-from adabkb_service.storage.database import HOLDER_SECONDS, STATEMENT_SECONDS, Database
+from adabkb_service.storage.database import STATEMENT_SECONDS, Database
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.telemetry.traces import to_collector
 
@@ -97,7 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
     database = Database(
         settings.database,
         lock_seconds=settings.lock_seconds,
-        holder_seconds=HOLDER_SECONDS,
+        holder_seconds=settings.holder_seconds,
         statement_seconds=STATEMENT_SECONDS,
         connections=settings.database_connections,
     )
@@ -110,6 +110,7 @@ def create_app(settings: Settings) -> FastAPI:
         inference=inference,
         threads=settings.study_threads,
         waits=settings.waits,
+        timeouts=settings.timeouts,
     )
     running.traces = to_collector(settings.traces) if settings.traces else None
 
@@ -160,7 +161,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.study_metrics = settings.study_metrics
     app.state.streams = streams
     app.state.concurrency = concurrency
-    app.state.model_reads = ModelReads()
+    app.state.model_reads = ModelReads(settings.request_seconds)
     app.state.admission = CapacityLimiter(ADMISSION_THREADS)
     app.state.turns = Turns(1)
     app.state.charts = Turns(CHARTS)
@@ -206,7 +207,7 @@ def _add_middleware(app: FastAPI, settings: Settings, running: Service) -> None:
 def _inference(settings: Settings, database: Database, charge: Charge) -> Inference:
     capacity = settings.model_cache_megabytes * 2**20
     if not settings.model_processes:
-        return in_this_process(database, capacity, charge)
+        return in_this_process(database, capacity, charge, settings.decision_seconds)
     return WorkerPool(
         settings.database,
         settings.model_processes,
@@ -215,6 +216,8 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
         lock_seconds=settings.lock_seconds,
         charge=charge,
         memory_megabytes=settings.model_process_megabytes,
+        decision_seconds=settings.decision_seconds,
+        stop_seconds=settings.stop_seconds,
     )
 
 

@@ -22,6 +22,7 @@ from pydantic_settings import (
 from adabkb_service.contract.wording import sentence, unknown
 from adabkb_service.errors import masked
 from adabkb_service.telemetry.logs import Form
+from adabkb_service.timeouts import Timeouts
 
 FILE = "adabkb.toml"
 FLAGS = ("host", "port", "database", "access_log", "insecure")
@@ -94,6 +95,27 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
     idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept at least")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
+    suggestion_seconds: float = Field(
+        5.0, gt=0, description="seconds for which a suggestion waits for the model; then its points are quasi-random"
+    )
+    decision_seconds: float = Field(
+        3.0, gt=0, description="seconds in which a model decides on the points of one suggestion"
+    )
+    follow_seconds: float = Field(
+        0.25, gt=0, description="seconds for which a GET of a study waits for the model to fold the latest results"
+    )
+    request_seconds: float = Field(
+        10.0, gt=0, description="seconds for which a request waits for its turn, or for an answer of the model"
+    )
+    contention_seconds: float = Field(
+        5.0, gt=0, description="seconds for which a transaction is repeated while other servers commit first"
+    )
+    stop_seconds: float = Field(
+        5.0, gt=0, description="seconds in which the model processes of a server that stops end"
+    )
+    holder_seconds: float = Field(
+        1.0, gt=0, description="seconds after which PostgreSQL ends a transaction in which a server does nothing"
+    )
     database_connections: int = Field(40, ge=2, description="open connections to the database, at most")
     study_threads: int = Field(8, ge=1, description="threads that perform requests, each for one study at a time")
     model_cache_megabytes: int = Field(256, ge=1, description="memory for models, in all model processes together")
@@ -139,6 +161,17 @@ class Settings(BaseSettings):
         "http://collector.lab.example:4318; needs `adabkb-service[otel]`",
     )
     log_format: Form = Field("text", description="text: lines to read; json: one JSON document a line")
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """How long requests wait."""
+        return Timeouts(
+            suggestion=self.suggestion_seconds,
+            follow=self.follow_seconds,
+            request=self.request_seconds,
+            contention=self.contention_seconds,
+            decision=self.decision_seconds,
+        )
 
     @property
     def is_loopback(self) -> bool:

@@ -133,14 +133,11 @@ def repeated(address: str, path: str, key: str, body: dict[str, Any], fault: Fau
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # one that is raised in a generator's end
-def test_whatever_fails_while_a_request_is_performed_it_is_answered(
-    other_sqlite: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_fails_while_a_request_is_performed_it_is_answered(other_sqlite: str, fault: Fault) -> None:
     """At each call of a function from the arrival of a result and of a suggestion until their answers. Each is then
     repeated with its key."""
-    monkeypatch.setattr(service_module, "OUTCOME_SECONDS", 10.0)
     reached: list[str] = []
-    server = server_on(other_sqlite, study_threads=1, model_processes=1)
+    server = server_on(other_sqlite, study_threads=1, model_processes=1, request_seconds=2.0)
     with server as address, httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json={**DEFINITION, "pending_limit": 1}).status_code == 201
         for at in itertools.count(1, STEP):
@@ -165,11 +162,10 @@ def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(
 ) -> None:
     """The server holds one study at a time, and many are asked for at the same moment."""
     monkeypatch.setattr(service_module, "MOST_OWNERS", 1)
-    monkeypatch.setattr(service_module, "OUTCOME_SECONDS", 20.0)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        with server_on(other_sqlite) as address, ThreadPoolExecutor(6) as workers:
+        with server_on(other_sqlite, request_seconds=4.0) as address, ThreadPoolExecutor(6) as workers:
             limits = httpx.Limits(max_connections=6)
             with httpx.Client(base_url=address, timeout=60, limits=limits) as api:
                 names = [f"study-{number}" for number in range(6)]

@@ -35,11 +35,13 @@ def answers(api: httpx.Client, study: str) -> bool:
 
 
 @pytest.fixture
-def server(other_sqlite: str) -> Iterator[tuple[str, int]]:
-    """A server with two model processes; its address, and the process of the study that is to be stopped."""
+def server(other_sqlite: str, request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
+    """A server with two model processes; its address, and the process of the study that is to be stopped. The parameter
+    is for how long requests wait."""
     number = zlib.crc32(STOPPED.encode()) % 2
     assert zlib.crc32(SOUND.encode()) % 2 != number
-    app = create_app(Settings(database=other_sqlite, model_processes=2))
+    waits = {"request_seconds": request.param} if hasattr(request, "param") else {}
+    app = create_app(Settings(database=other_sqlite, model_processes=2, **waits))
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api:
         for name in (STOPPED, SOUND):
             assert api.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
@@ -118,10 +120,10 @@ def test_reads_of_a_model_that_does_not_answer_hold_up_nothing_else(server: tupl
         assert api.get(f"/v1/studies/{STOPPED}/importance").status_code == 200
 
 
-def test_a_read_ends_with_its_deadline(server: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("server", [3.0], indirect=True)
+def test_a_read_ends_with_its_deadline(server: tuple[str, int]) -> None:
     """Also one that waits in line for the reads before it."""
     address, _ = server
-    monkeypatch.setattr(model_reads, "READ_SECONDS", 1.0)
     path = f"/v1/studies/{STOPPED}/importance"
     with readers(address, path, model_reads.MOST_OF_STUDY + 1) as clients:
         codes = []

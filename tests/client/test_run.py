@@ -13,7 +13,7 @@ import pytest
 
 from adabkb_client import Client, ConnectionFailed, Float, Study, StudyComplete
 from tests.client.faults import Proxy, proxy
-from tests.waiting import PATIENCE, wait_for
+from tests.waiting import wait_for
 
 BUDGET = 12
 
@@ -175,8 +175,7 @@ def test_a_signal_that_another_thread_receives_ends_the_run_too(server: str, stu
 
 def test_a_trial_that_is_just_being_handed_out_at_the_end_is_given_back_too(study: Study, faulty: Proxy) -> None:
     faulty.faults.extend([None, None, "slow"])  # the study, its budget, the first trial
-    patient = f"import adabkb_client.worker; adabkb_client.worker.RELEASE_PATIENCE = {PATIENCE}\n"
-    command = [sys.executable, "-c", patient + PROGRAM, faulty.url]
+    command = [sys.executable, "-c", PROGRAM, faulty.url]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         wait_for(lambda: list(study.trials()))
         process.send_signal(signal.SIGTERM)

@@ -16,7 +16,6 @@ from starlette.types import ASGIApp
 from adabkb_service.app import create_app
 from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
-from tests.patient import be_patient
 
 TRIES = 20
 
@@ -78,7 +77,6 @@ class Server:
 
 def application(database_url: str, model_processes: int = 1) -> FastAPI:
     """A new application, with a model process as in production, which sweeps when it is told to only."""
-    be_patient()
     return create_app(Settings(database=database_url, sweep_seconds=3600, model_processes=model_processes))
 
 

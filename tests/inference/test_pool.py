@@ -18,8 +18,6 @@ import numpy as np
 import pytest
 
 from adabkb_service.errors import Unavailable
-from adabkb_service.inference import link
-from adabkb_service.inference import pool as pools
 from adabkb_service.inference.messages import Advance, Answered, Ask, Lost, Reply
 from adabkb_service.inference.pool import WorkerPool
 from adabkb_service.operations.doctor import examine
@@ -30,7 +28,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
-from adabkb_service.study import turn
+from adabkb_service.timeouts import Timeouts
 from tests.inference.rounds import rounds
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask as Asking
@@ -171,22 +169,14 @@ def test_where_no_process_can_be_started_requests_are_served_without_models(
 
     with monkeypatch.context() as broken:
         broken.setattr(start, fail)
-        broken.setattr(turn, "POINTS_WAIT_SECONDS", 0.2)
         with pool_on(migrated_url) as pool:
-            beside = Service(database, clock=clock, inference=pool)
+            beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=0.2))
             create(beside, definition())
             (trial,) = suggest(beside, "s", Asking()).view.trials
             assert trial.origin == "fallback"
             assert observe(beside, "s", Value(1.0, trial.number)).view.study.counts.observations == 1
             broken.undo()
             wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
-
-
-@pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits long for a model."""
-    monkeypatch.setattr(turn, "POINTS_WAIT_SECONDS", 1.0)
-    monkeypatch.setattr(link, "LATE_SECONDS", 1.0)
 
 
 def go_on(pool: WorkerPool, pid: int) -> None:
@@ -202,14 +192,13 @@ def never(pool: WorkerPool, pid: int) -> None:
     worker._silent_seconds = patience
 
 
-@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("end", [go_on, never])
 def test_without_a_reply_points_are_flagged_and_no_result_is_lost(
     database: Database, migrated_url: str, clock: ManualClock, end: Callable[[WorkerPool, int], None]
 ) -> None:
     """A process that is stopped; and once it goes on, or another one is there, the model has everything."""
     with pool_on(migrated_url) as pool:
-        beside = Service(database, clock=clock, inference=pool)
+        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
         create(beside, definition())
         wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
         stopped = process_of(pool)
@@ -242,11 +231,8 @@ def test_to_send_to_a_stopped_process_holds_nobody_up(pool: WorkerPool, clock: M
     assert isinstance(last.get(timeout=PATIENCE), Answered)
 
 
-def test_a_pool_with_a_stopped_process_is_closed_all_the_same(
-    migrated_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pools, "CLOSE_SECONDS", 0.5)
-    with pool_on(migrated_url) as pool:
+def test_a_pool_with_a_stopped_process_is_closed_all_the_same(migrated_url: str) -> None:
+    with pool_on(migrated_url, stop_seconds=0.5) as pool:
         stopped = process_of(pool)
         os.kill(stopped, signal.SIGSTOP)
         post(pool, Ask("s", "", 0, "figures"))

@@ -15,14 +15,13 @@ import httpx
 import pytest
 
 from adabkb_service.errors import ModelCannotFollow, Unavailable
-from adabkb_service.inference import link
 from adabkb_service.inference import pool as pools
 from adabkb_service.inference.messages import Answered, Ask, Forget, Lost, Reply, Superseded
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import predict
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
-from adabkb_service.study import turn
+from adabkb_service.timeouts import Timeouts
 from tests.api.conftest import DEFINITION
 from tests.inference.test_pool import pool_on, post, process_of
 from tests.operations.conftest import ManualClock, definition
@@ -165,14 +164,12 @@ def test_a_message_that_cannot_be_sent_costs_one_process(other_sqlite: str, cloc
 
 
 def test_a_model_that_cannot_read_its_log_for_a_while_goes_on_without_a_further_result(
-    other_sqlite: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    other_sqlite: str, clock: ManualClock
 ) -> None:
     """Its process can open no file. The study is sound, so nobody is told to correct a result."""
-    monkeypatch.setattr(turn, "POINTS_WAIT_SECONDS", 0.5)
-    monkeypatch.setattr(link, "LATE_SECONDS", 1.0)
     database = Database(other_sqlite)
     with pool_on(other_sqlite) as pool:
-        beside = Service(database, clock=clock, inference=pool)
+        beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=1.0))
         assert isinstance(post(pool, Forget("none")).get(timeout=PATIENCE), Superseded)  # it has begun to work
         pid = process_of(pool)
         _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)

@@ -20,6 +20,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
+from adabkb_service.timeouts import UNHURRIED
 from tests.inference.rounds import rounds
 from tests.operations.conftest import definition
 from tests.waiting import wait_for
@@ -44,9 +45,8 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
         count(model, event)
 
     monkeypatch.setattr(Model, "_count", count_late)
-    monkeypatch.setattr(worker, "CLOSE_SECONDS", 0.2)
     ours, theirs = Pipe()
-    process = Worker(theirs, database, CACHE_BYTES)
+    process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNHURRIED, saving_seconds=0.2)
     serving = threading.Thread(target=process.serve)
     serving.start()
     ours.send((1, Advance("s", study.incarnation, 8, log[:8])))
@@ -63,7 +63,7 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
 
 
 def test_the_slow_lane_gives_way_and_the_quick_one_keeps_its_priority(database: Database) -> None:
-    quick, slow = Worker(Pipe()[1], database, CACHE_BYTES)._lanes
+    quick, slow = Worker(Pipe()[1], database, CACHE_BYTES, UNHURRIED, UNHURRIED)._lanes
     own = os.getpriority(os.PRIO_PROCESS, 0)
     lower = min(own + worker.SLOW_NICENESS, 19) if sys.platform == "linux" else own
     wait_for(lambda: priority(slow) == lower)  # the thread sets it when it starts

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.inference.pool import in_this_process
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
@@ -54,6 +55,12 @@ def database(migrated_url: str) -> Iterator[Database]:
 def running(database: Database, clock: ManualClock) -> Service:
     """A service on an empty database, with a clock of its own."""
     return Service(database, clock=clock)
+
+
+@pytest.fixture
+def hasty(database: Database, clock: ManualClock) -> Service:
+    """The same; its models have time for one point of a suggestion only."""
+    return Service(database, clock=clock, inference=in_this_process(database, decision_seconds=0.0))
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from adabkb_service.contract.model import Learned
 from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.record import Record
-from adabkb_service.inference import host
 from adabkb_service.inference.model import Model
 from adabkb_service.operations import predict
 from adabkb_service.operations.manage import create
@@ -51,13 +50,10 @@ def test_a_finite_space_is_handed_out_once_and_completes_the_study(running: Serv
     assert found.model.parameters == {"layers": 2, "bias": False}
 
 
-def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(
-    running: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_takes_too_long_is_filled_up_with_other_points(hasty: Service) -> None:
     """The engine decides on the first only; the others are flagged, and no point comes twice."""
-    monkeypatch.setattr(host, "DECISION_SECONDS", 0.0)
-    create(running, definition(parameters=SIX_POINTS))
-    trials = suggest(running, "s", Ask(count=6)).view.trials
+    create(hasty, definition(parameters=SIX_POINTS))
+    trials = suggest(hasty, "s", Ask(count=6)).view.trials
     assert [trial.origin for trial in trials] == ["policy", *["fallback"] * 5]
     assert len({tuple(trial.parameters.values()) for trial in trials}) == 6
 

@@ -8,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.errors import Invalid, StudyExists
-from adabkb_service.inference import host
 from adabkb_service.operations import analysis
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
@@ -102,10 +101,9 @@ def test_a_finite_study_is_complete_when_its_feasible_points_are_handed_out(runn
     assert suggest(running, "s", Ask()).view.study.state == "complete"
 
 
-def test_quasi_random_points_satisfy_the_constraints(running: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "DECISION_SECONDS", 0.0)
-    create(running, constrained())
-    trials = suggest(running, "s", Ask(20)).view.trials
+def test_quasi_random_points_satisfy_the_constraints(hasty: Service) -> None:
+    create(hasty, constrained())
+    trials = suggest(hasty, "s", Ask(20)).view.trials
     assert {trial.origin for trial in trials} == {"policy", "fallback"}
     assert all(holds(trial.parameters) for trial in trials)
 

@@ -11,7 +11,6 @@ import pytest
 from adabkb_service.contract.answers import Suggested, Trial
 from adabkb_service.engine.axes import identity
 from adabkb_service.errors import Invalid
-from adabkb_service.inference import host
 from adabkb_service.operations import read
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
@@ -134,13 +133,10 @@ def test_a_slice_that_is_used_up_has_a_reason_of_its_own(running: Service) -> No
     assert (over.trials, over.reason) == ([], "exhausted")
 
 
-def test_points_come_with_the_values_also_when_the_model_is_late(
-    running: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_points_come_with_the_values_also_when_the_model_is_late(hasty: Service) -> None:
     """In a finite slice none twice, and none beyond its last one."""
-    monkeypatch.setattr(host, "DECISION_SECONDS", 0.0)
-    create(running, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
-    answer = ask(running, {"batch": 2, "c": [1]}, 5)
+    create(hasty, definition(parameters=[*FINITE, {"name": "c", "kind": "categorical", "choices": [None, [1]]}]))
+    answer = ask(hasty, {"batch": 2, "c": [1]}, 5)
     assert [trial.origin for trial in answer.trials] == ["policy", "fallback", "fallback"]
     assert (answer.degraded, answer.reason) == (True, "fixed_exhausted")
     assert sorted(trial.parameters["n"] for trial in answer.trials) == [1, 2, 3]

@@ -11,16 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 from adabkb_service.errors import Contention
 from adabkb_service.storage import studies
-from adabkb_service.storage.database import HOLDER_SECONDS, Database
+from adabkb_service.storage.database import Database
 from tests.storage.rows import study
 from tests.storage.writes import change
 from tests.waiting import PATIENCE
 
 HOLD = """
 import sys, time
-from adabkb_service.storage.database import HOLDER_SECONDS, Database
+from adabkb_service.storage.database import Database
 from tests.storage.writes import change
-with Database(sys.argv[1], holder_seconds=HOLDER_SECONDS).writing() as connection:
+with Database(sys.argv[1], holder_seconds=1.0).writing() as connection:
     change(connection, "s", budget=1)
     print("holding", flush=True)
     time.sleep(60)
@@ -51,7 +51,7 @@ def test_a_process_killed_with_a_lock_in_its_hands_blocks_nobody(migrated_url: s
 def test_a_holder_that_is_cut_off_is_undone_by_postgresql(other_postgresql: str) -> None:
     """Its connection stays open and says nothing, as if its machine were gone."""
     database, cut_off, over = prepared(other_postgresql), threading.Event(), threading.Event()
-    holders = Database(other_postgresql, holder_seconds=HOLDER_SECONDS)
+    holders = Database(other_postgresql, holder_seconds=1.0)
 
     def hold() -> bool:
         """Whether it is undone; on a machine that stands still that may be before it holds the lock."""

@@ -26,8 +26,6 @@ from adabkb_service.operations.reader import READER, Reader
 
 T = TypeVar("T")
 
-READ_SECONDS = 10.0
-"""From the arrival of a read to its answer, or to the refusal."""
 MOST_AT_WORK = 64
 """Reads of a server that wait on threads, ..."""
 MOST_OF_STUDY = 4
@@ -49,7 +47,9 @@ class _Line:
 class ModelReads:
     """All reads of a server's models. Used by its event loop alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        """For each of them, from its arrival to the answer or to the refusal."""
+        self._seconds = seconds
         self._at_work = CapacityLimiter(MOST_AT_WORK)
         self._threads = CapacityLimiter(math.inf)
         """None waits for it: a read has a place before."""
@@ -66,7 +66,7 @@ class ModelReads:
         if line.reads >= MOST_OF_STUDY + MOST_IN_LINE:
             raise Busy(BUSY)
         line.reads += 1
-        reader, leaving = Reader(READ_SECONDS), asyncio.ensure_future(gone(request))
+        reader, leaving = Reader(self._seconds), asyncio.ensure_future(gone(request))
         try:
             with anyio.CancelScope() as scope:
                 leaving.add_done_callback(lambda _: _leave(reader, scope))

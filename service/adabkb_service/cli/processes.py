@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
+from adabkb_client.ending import stop_seconds
+
 GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
 """The shell program of a guard. It says that it is ready, and waits for the end of its input, which comes when the
 command dies: then it removes the folder, and ends its whole group."""
@@ -22,8 +24,6 @@ READ = 65_536
 PIPE_PATIENCE = 1.0
 """Seconds to wait for the end of the outputs once the program has ended, and its group has not. What it pipes them
 through, such as tee, may need a moment; what it has left in the background may hold them for ever."""
-DRAIN_PATIENCE = 5.0
-"""Seconds to wait for the end of an output once the group has ended. A process that has left the group may hold it."""
 
 
 class ProcessGroup:
@@ -117,8 +117,9 @@ class Output:
         self._thread.join(patience)
 
     def text(self) -> str:
-        """Return the end of the output, once the group has ended."""
-        self.wait(DRAIN_PATIENCE)
+        """Return the end of the output, once the group has ended. A process that has left the group may hold the output
+        open, so this waits for ``stop_seconds``."""
+        self.wait(stop_seconds())
         return self._end.decode(errors="replace")
 
     def _pump(self) -> None:

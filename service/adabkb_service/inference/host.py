@@ -34,6 +34,7 @@ from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
 from adabkb_service.storage.rows import EventRow
+from adabkb_service.timeouts import UNHURRIED
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +44,6 @@ IDLE_SECONDS = 1.0
 """Without a message, after which a model that is ahead of its stored rows is stored."""
 POSTPONED_SECONDS = 0.1
 """After an error of the database, before the server is asked to send a message again."""
-DECISION_SECONDS = 3.0
-"""Of deciding on the points of one message; the one at work is finished."""
 
 IGNORED_AHEAD = (AdaBKBError, ArithmeticError, ValueError)
 """Errors of work that is done ahead of time. They occur again when its outcome is needed, and are reported then."""
@@ -56,7 +55,8 @@ Tell = Callable[[int, Reply], None]
 class ModelHost:
     """Models, and the messages that wait for each."""
 
-    def __init__(self, store: ModelStore, tell: Tell) -> None:
+    def __init__(self, store: ModelStore, tell: Tell, decision_seconds: float = UNHURRIED) -> None:
+        self._decision_seconds = decision_seconds
         self.store = store
         self._tell = tell
         self._guard = threading.Lock()
@@ -214,7 +214,7 @@ class ModelHost:
                 model.hold(message.fixed)
             missing = message.decide - len(model.decided)
             if missing > 0:
-                model.decide(missing, until=time.monotonic() + DECISION_SECONDS)
+                model.decide(missing, until=time.monotonic() + self._decision_seconds)
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", message.study_id)
             error = f"{type(failure).__name__}: {failure}"[:500]

@@ -11,16 +11,23 @@ from adabkb_service.inference.messages import Load, Message, Reply
 from adabkb_service.inference.pool import CACHE_BYTES, Charge, Receive, ignore_usage
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.storage.database import Database
+from adabkb_service.timeouts import UNHURRIED
 
 
 class InProcess:
     """A message is worked on before ``post`` returns."""
 
-    def __init__(self, database: Database, capacity: int = CACHE_BYTES, charge: Charge = ignore_usage) -> None:
+    def __init__(
+        self,
+        database: Database,
+        capacity: int = CACHE_BYTES,
+        charge: Charge = ignore_usage,
+        decision_seconds: float = UNHURRIED,
+    ) -> None:
         self._charge = charge
         self._receivers: dict[int, Receive] = {}
         self._numbers = itertools.count()
-        self._host = ModelHost(ModelStore(database, capacity), self._tell)
+        self._host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds)
         self._turn = threading.RLock()
 
     def open(self) -> None:

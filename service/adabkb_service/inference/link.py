@@ -12,11 +12,10 @@ from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lo
 from adabkb_service.inference.pool import Inference
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.timeouts import Timeouts
 
-LATE_SECONDS = 5.0
-"""Without a reply, after which nobody waits for the model any more, until it replies."""
 POSTPONED_IN_A_ROW = 20
-"""Times that the database does not answer a model, after which nobody waits for it for ``LATE_SECONDS``."""
+"""Times that the database does not answer a model, after which suggestions stop waiting for a while."""
 MAX_BACKOFF_SECONDS = 60.0
 """For which a study gets no work at most, after its work has ended its process again and again."""
 
@@ -56,6 +55,8 @@ class ModelLink:
     inference: Inference
     receive: Callable[[Reply], None]
     """Given every reply, on any thread."""
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    """How long requests wait for the model."""
     incarnation: str = ""
     known: int = 0
     """Seq of the last event that the server knows of."""
@@ -123,7 +124,7 @@ class ModelLink:
             return False
         if (self.error is not None or not self.can_follow) and self._told <= self.head:
             return False
-        return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < LATE_SECONDS
+        return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < self.timeouts.suggestion
 
     def advance(self, count: int, fixed: dict[str, Any] | None = None) -> None:
         """Let the model fold everything, and decide on so many points with these values of parameters, unless that is
@@ -164,7 +165,7 @@ class ModelLink:
         elif isinstance(reply, Postponed):
             self._postponed += 1
             if self._postponed % POSTPONED_IN_A_ROW == 0:
-                self._backoff_until = monotonic() + LATE_SECONDS
+                self._backoff_until = monotonic() + self.timeouts.suggestion
             self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
             is_last = not reply.behind and reply.head >= self._told

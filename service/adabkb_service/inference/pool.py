@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Advanced, Load, Lost, Message, Reply, Spent
 from adabkb_service.storage.database import Database
+from adabkb_service.timeouts import UNHURRIED
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -30,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 256 * 2**20
 MEMORY_MEGABYTES = 4096
-CLOSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
 """Between the end of a process and the start of the next, where the first one ended sooner than that."""
 LOADING_SECONDS = 60.0
@@ -40,6 +40,8 @@ AWAY_SECONDS = 5.0
 SLOW_SECONDS = 5.0
 """Of loading, from which on the log says that it took long."""
 WATCH_SECONDS = 1.0
+SAVING_SHARE = 0.4
+"""Of the time in which a process is to end: for storing its models. It ends the steps at work in half as long."""
 SILENT_SECONDS = 150.0
 """A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
 
@@ -73,12 +75,17 @@ class Inference(Protocol):
         """No more messages will come."""
 
 
-def in_this_process(database: Database, capacity: int = CACHE_BYTES, charge: Charge = ignore_usage) -> Inference:
+def in_this_process(
+    database: Database,
+    capacity: int = CACHE_BYTES,
+    charge: Charge = ignore_usage,
+    decision_seconds: float = UNHURRIED,
+) -> Inference:
     """Models in this process: see ``InProcess``."""
     # The engine, which a server with processes for its models has no use for.
     from adabkb_service.inference.inprocess import InProcess  # noqa: PLC0415
 
-    return InProcess(database, capacity, charge)
+    return InProcess(database, capacity, charge, decision_seconds)
 
 
 class WorkerPool:
@@ -95,9 +102,19 @@ class WorkerPool:
         silent_seconds: float = SILENT_SECONDS,
         charge: Charge = ignore_usage,
         memory_megabytes: int = MEMORY_MEGABYTES,
+        decision_seconds: float = UNHURRIED,
+        stop_seconds: float = UNHURRIED,
     ) -> None:
-        arguments = (database_url, lock_seconds, capacity, blas_threads, memory_megabytes)
-        self._workers = [_WorkerProcess(arguments, silent_seconds, charge) for _ in range(count)]
+        arguments = (
+            database_url,
+            lock_seconds,
+            capacity,
+            blas_threads,
+            memory_megabytes,
+            decision_seconds,
+            stop_seconds * SAVING_SHARE,
+        )
+        self._workers = [_WorkerProcess(arguments, silent_seconds, charge, stop_seconds) for _ in range(count)]
 
     def open(self) -> None:
         """Start the processes; they are ready some seconds later, and take messages at once."""
@@ -136,10 +153,11 @@ class WorkerPool:
 class _WorkerProcess:
     """A process and its successors. One thread sends, another receives: nobody else ever waits for the process."""
 
-    def __init__(self, arguments: tuple[Any, ...], silent_seconds: float, charge: Charge) -> None:
+    def __init__(self, arguments: tuple[Any, ...], silent_seconds: float, charge: Charge, stop_seconds: float) -> None:
         self._arguments = arguments
         self._charge = charge
         self._silent_seconds = silent_seconds
+        self._stop_seconds = stop_seconds
         self._numbers = itertools.count()
         self._guard = threading.Lock()
         self._receivers: dict[int, Receive] = {}
@@ -199,7 +217,7 @@ class _WorkerProcess:
 
     def close(self) -> None:
         """Wait until a stopped process has ended, for some seconds."""
-        self._supervisor.join(CLOSE_SECONDS)
+        self._supervisor.join(self._stop_seconds)
         if (process := self._process) is not None:
             process.kill()
 
@@ -236,7 +254,7 @@ class _WorkerProcess:
                 sending.start()
                 receiving.start()
                 self._watch(receiving)
-                process.join(CLOSE_SECONDS if self._closed.is_set() else 0.0)  # it may be storing models
+                process.join(self._stop_seconds if self._closed.is_set() else 0.0)  # it may be storing models
             finally:
                 process.kill()
                 process.join()

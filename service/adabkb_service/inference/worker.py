@@ -37,8 +37,6 @@ HANG_SECONDS = 120.0
 """A step that takes longer is taken to hang: the process ends with it, and the server starts another."""
 UNASKED = -1
 """Instead of the number of a message, of what is no reply to one."""
-CLOSE_SECONDS = 2.0
-"""For storing models when the server stops, and as much for ending the steps at work."""
 
 
 class Lane:
@@ -78,8 +76,11 @@ def _lower_priority() -> None:
 class Worker:
     """A process' two lanes and its host."""
 
-    def __init__(self, pipe: Pipe, database: Database, capacity: int) -> None:
-        self.host = ModelHost(ModelStore(database, capacity), self._tell)
+    def __init__(
+        self, pipe: Pipe, database: Database, capacity: int, decision_seconds: float, saving_seconds: float
+    ) -> None:
+        self.host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds)
+        self._saving_seconds = saving_seconds
         self.turns = Turns()
         self._pipe = pipe
         self._sending = threading.Lock()
@@ -100,10 +101,10 @@ class Worker:
     def _save_all(self) -> None:
         """Store the models that no step is at work on: the others are in the middle of an event."""
         self.turns.end()
-        at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(CLOSE_SECONDS / 2.0))}
+        at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(self._saving_seconds / 2.0))}
         saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)
         saving.start()
-        saving.join(CLOSE_SECONDS)
+        saving.join(self._saving_seconds)
 
     def take(self, number: int, message: Message) -> None:
         """A message for one of the lanes."""
@@ -168,7 +169,14 @@ def limit_memory(megabytes: int) -> None:
 
 
 def main(
-    pipe: Pipe, database_url: str, lock_seconds: float, capacity: int, blas_threads: int, memory_megabytes: int
+    pipe: Pipe,
+    database_url: str,
+    lock_seconds: float,
+    capacity: int,
+    blas_threads: int,
+    memory_megabytes: int,
+    decision_seconds: float,
+    saving_seconds: float,
 ) -> None:
     """Work until the server sends None, or is gone."""
     limit_memory(memory_megabytes)
@@ -176,7 +184,7 @@ def main(
     sys.setswitchinterval(SWITCH_SECONDS)
     database = Database(database_url, lock_seconds=lock_seconds, connections=4)
     with threadpool_limits(blas_threads):
-        worker = Worker(pipe, database, capacity)
+        worker = Worker(pipe, database, capacity, decision_seconds, saving_seconds)
         threading.Thread(target=worker.watch, daemon=True).start()
         worker.serve()
     os._exit(0)  # a lane may be at a step that takes long

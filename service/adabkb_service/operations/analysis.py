@@ -16,7 +16,7 @@ from adabkb_service.operations.predict import check_same_space, described_cells,
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study import render
-from adabkb_service.study.contention import again
+from adabkb_service.study.contention import repeating
 
 MOST_POINTS = 1000
 """Points of a slice."""
@@ -63,7 +63,7 @@ def slice_through(
         Invalid: there are no such parameters, or no such values, or too many points, or a parameter is inactive there.
         Unavailable: the model is out of order.
     """
-    return again(_slice_through, service, study_id, names, points, at)
+    return repeating(service.timeouts.contention)(_slice_through, service, study_id, names, points, at)
 
 
 def _slice_through(

@@ -41,7 +41,7 @@ from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.storage.tables import studies as table
 from adabkb_service.study import lifecycle, log
-from adabkb_service.study.contention import again
+from adabkb_service.study.contention import repeating
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
 
@@ -72,7 +72,7 @@ def create(
         raise Invalid(
             [FieldError(json_pointer("constraints", index), found, "constraint") for index, found in excluded.items()]
         )
-    return again(_create, service, definition, key, caller)
+    return repeating(service.timeouts.contention)(_create, service, definition, key, caller)
 
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:

@@ -23,7 +23,7 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import CellRow, CellStatus, StudyRow
 from adabkb_service.study import render
-from adabkb_service.study.contention import again
+from adabkb_service.study.contention import repeating
 from adabkb_service.study.points import checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
 
@@ -105,7 +105,10 @@ def predict(
     with service.database.reading() as connection:
         if known := recall(connection, key, answers.Predictions):
             return known
-    predictions = [render.prediction(each) for each in again(_predicted, service, study_id, points)]
+    predictions = [
+        render.prediction(each)
+        for each in repeating(service.timeouts.contention)(_predicted, service, study_id, points)
+    ]
     outcome = Outcome(answers.Predictions(predictions=predictions))
     if key is None:
         return outcome
@@ -183,7 +186,9 @@ def described_cells(
     Raises:
         Unavailable: the model is out of order.
     """
-    return again(_described_cells, service, study_id, question, after, limit, status, *more)
+    return repeating(service.timeouts.contention)(
+        _described_cells, service, study_id, question, after, limit, status, *more
+    )
 
 
 def _described_cells(

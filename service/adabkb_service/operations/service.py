@@ -30,13 +30,10 @@ from adabkb_service.study.request import Answer, Outcome, Request
 from adabkb_service.study.scheduler import Scheduler
 from adabkb_service.telemetry.metrics import Metrics
 from adabkb_service.telemetry.traces import Traces
+from adabkb_service.timeouts import Timeouts
 
 MOST_OWNERS = 1000
 """Studies that are held between two requests; an owner holds some kilobytes."""
-OUTCOME_SECONDS = 60.0
-"""How long a caller waits for the outcome of a request at most."""
-ANSWER_SECONDS = 10.0
-"""How long a question to a model waits for its answer."""
 
 
 class Service:
@@ -50,6 +47,7 @@ class Service:
         inference: Inference | None = None,
         threads: int = 0,
         waits: int = 400,
+        timeouts: Timeouts | None = None,
     ) -> None:
         """Not running yet if it has threads: see ``open``.
 
@@ -59,9 +57,11 @@ class Service:
             inference: where models are; in this process by default.
             threads: that work on studies; without, whoever waits works.
             waits: requests that wait for a trial, at most.
+            timeouts: how long requests wait; by default, as long as it takes.
         """
         self.database = database
         self.clock = clock
+        self.timeouts = timeouts or Timeouts()
         self.metrics = Metrics()
         self.traces: Traces | None = None
         self.inference = inference or in_this_process(database)
@@ -100,9 +100,9 @@ class Service:
             Unavailable: there is none in time.
         """
         try:
-            return self.scheduler.wait_for(self.submit(request), OUTCOME_SECONDS)
+            return self.scheduler.wait_for(self.submit(request), self.timeouts.outcome)
         except TimeoutError as error:
-            raise no_outcome(request.study_id) from error
+            raise no_outcome(request.study_id, self.timeouts.outcome) from error
 
     async def done(self, request: Request[Answer]) -> Outcome[Answer]:
         """The same without a thread: the event loop waits.
@@ -113,9 +113,9 @@ class Service:
         """
         outcome = asyncio.wrap_future(self.submit(request))
         try:
-            return await asyncio.wait_for(asyncio.shield(outcome), OUTCOME_SECONDS)
+            return await asyncio.wait_for(asyncio.shield(outcome), self.timeouts.outcome)
         except TimeoutError as error:
-            raise no_outcome(request.study_id) from error
+            raise no_outcome(request.study_id, self.timeouts.outcome) from error
 
     def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
         """A study as it is, and what its model answers to a question then.
@@ -141,7 +141,7 @@ class Service:
         if reader is not None:
             reader.waits_for(future)
         try:
-            return self.scheduler.wait_for(future, ANSWER_SECONDS if reader is None else reader.seconds_left)
+            return self.scheduler.wait_for(future, self.timeouts.request if reader is None else reader.seconds_left)
         except (TimeoutError, CancelledError) as error:
             with self._guard:
                 owner = self._owner(study_id)
@@ -192,10 +192,10 @@ class Service:
                 del self._owners[study_id]
 
 
-def no_outcome(study_id: str) -> Unavailable:
+def no_outcome(study_id: str, seconds: float) -> Unavailable:
     """For a request that may still be performed."""
     return Unavailable(
-        f"Study {study_id!r} has not answered within {OUTCOME_SECONDS:g} s; send the request again with the same "
+        f"Study {study_id!r} has not answered within {seconds:g} s; send the request again with the same "
         "Idempotency-Key."
     )
 

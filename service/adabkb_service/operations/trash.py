@@ -26,7 +26,7 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.storage.tables import trash as table
 from adabkb_service.storage.trash import TrashRow
 from adabkb_service.study import lifecycle
-from adabkb_service.study.contention import again
+from adabkb_service.study.contention import repeating
 from adabkb_service.study.request import Key, Outcome, kept, recall
 
 DAYS = 30
@@ -54,7 +54,7 @@ def delete(
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
     """
-    again(_delete, service, study_id, revisions, caller, purge)
+    repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge)
     service.forget(study_id)
 
 

@@ -37,9 +37,6 @@ CONNECTIONS_KEPT = 10
 STATEMENT_SECONDS = 60.0
 """How long a statement of a server may take on PostgreSQL. A page that nobody reads any more then frees its connection,
 whatever plan PostgreSQL has made."""
-HOLDER_SECONDS = 1.0
-"""How long a writing transaction on PostgreSQL may be idle, since it holds the lock of a study. No transaction of the
-service waits for a computation."""
 
 OURS = {"studies", "trials", "observations", "events"}
 """Tables that the service's database has in every version of its schema."""

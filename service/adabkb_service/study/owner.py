@@ -26,7 +26,7 @@ from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
-from adabkb_service.study.contention import again
+from adabkb_service.study.contention import repeating
 from adabkb_service.study.held import Held, held
 from adabkb_service.study.measuring import measure
 from adabkb_service.study.request import Outcome, Request, Wanted
@@ -39,8 +39,6 @@ MOST_QUESTIONS = 64
 """Questions that may wait for the model of one study."""
 MOST_WAITING = 256
 """Requests that may wait for one study."""
-WAIT_SECONDS = 10.0
-"""How long a request waits for its turn at most."""
 HOLD_SECONDS = 0.1
 """How long a result is held back while a suggestion waits for a decision, which the result would make useless."""
 FIGURES_SECONDS = 0.5
@@ -85,7 +83,7 @@ class Owner:
         self._parked: list[Waiting] = []
         """Requests that wait for the model."""
         self._held: Held | None = None
-        self._link = ModelLink(study_id, around.inference, self._receive)
+        self._link = ModelLink(study_id, around.inference, self._receive, around.timeouts)
         self._wanted_lately = Wanted(1)
         """Points that were asked for together the last time."""
         self._awaits_model = False
@@ -221,7 +219,7 @@ class Owner:
         self._link.reset()
 
     def _is_in_time(self, waiting: Waiting) -> bool:
-        if time.monotonic() - waiting.since < WAIT_SECONDS:
+        if time.monotonic() - waiting.since < self._around.timeouts.request:
             return True
         refusal: AdaBKBError = Busy(f"Study {self.study_id!r} is busy with other requests; try again.")
         if self._link.loaded_at == math.inf:
@@ -278,7 +276,7 @@ class Owner:
         try:
             return self._attempt(waiting, checks_key_first=False)
         except Contention:
-            return again(self._attempt, waiting, checks_key_first=True)
+            return repeating(self._around.timeouts.contention)(self._attempt, waiting, checks_key_first=True)
 
     def _attempt(
         self, waiting: list[Waiting], *, checks_key_first: bool

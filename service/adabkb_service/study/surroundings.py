@@ -10,6 +10,7 @@ from adabkb_service.study.clock import Clock
 from adabkb_service.study.scheduler import Scheduler
 from adabkb_service.telemetry.metrics import Metrics
 from adabkb_service.telemetry.traces import Traces
+from adabkb_service.timeouts import Timeouts
 
 
 class Surroundings(Protocol):
@@ -26,6 +27,10 @@ class Surroundings(Protocol):
     @property
     def inference(self) -> Inference:
         """Where models are."""
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """How long requests wait."""
 
     @property
     def metrics(self) -> Metrics:

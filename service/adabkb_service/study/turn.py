@@ -27,11 +27,6 @@ from adabkb_service.study.request import Outcome, Request, Wanted, kept, recall
 
 logger = logging.getLogger(__name__)
 
-POINTS_WAIT_SECONDS = 5.0
-"""After its arrival, how long a request waits for points of the model before it gets quasi-random ones."""
-FOLLOW_SECONDS = 0.25
-"""How long a GET or PATCH of the study waits for the model to fold the latest results."""
-
 
 @dataclass
 class Waiting:
@@ -85,7 +80,11 @@ class Turn:
                 return
             with self.draft.undone_on_error():
                 request.first(self.draft)
-                if request.follows_model and self._is_about_to_follow() and _is_before(waiting, FOLLOW_SECONDS):
+                if (
+                    request.follows_model
+                    and self._is_about_to_follow()
+                    and _is_before(waiting, self._link.timeouts.follow)
+                ):
                     self.parked.append(waiting)
                     return
                 wanted = request.points_wanted(self.draft)
@@ -209,8 +208,8 @@ def _is_new(event: EventRow) -> bool:
 def gives_up_at(waiting: Waiting, link: ModelLink) -> float:
     """When a parked request waits no longer, by ``time.monotonic``; infinite while the engine is being loaded."""
     if waiting.request.follows_model:
-        return waiting.since + FOLLOW_SECONDS
-    return max(waiting.since, link.loaded_at) + POINTS_WAIT_SECONDS
+        return waiting.since + link.timeouts.follow
+    return max(waiting.since, link.loaded_at) + link.timeouts.suggestion
 
 
 def _is_before(waiting: Waiting, seconds: float) -> bool:

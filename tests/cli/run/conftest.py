@@ -30,7 +30,6 @@ def create(address: str) -> Iterator[Callable[..., Study]]:
 def _waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a program prints is waited for to the end."""
     monkeypatch.setattr(processes, "PIPE_PATIENCE", PATIENCE)
-    monkeypatch.setattr(processes, "DRAIN_PATIENCE", PATIENCE)
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def _waits_for_a_line(monkeypatch: pytest.MonkeyPatch, _waits: None) -> None:
 
     monkeypatch.setattr(evaluation, "Output", Output)
     monkeypatch.setattr(processes, "PIPE_PATIENCE", 0.1)
-    monkeypatch.setattr(processes, "DRAIN_PATIENCE", 0.1)
+    monkeypatch.setenv("ADABKB_STOP_SECONDS", "0.1")
 
 
 @pytest.fixture

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from adabkb_client import Study
+from tests.servers import ADABKB
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
-ADABKB = (sys.executable, "-m", "tests.cli.patient")
 Create = Callable[..., Study]
 Run = Callable[..., str]
 
