@@ -155,7 +155,7 @@ class AsyncStudy:
         """Lease a trial for the block, and renew the lease until its end.
 
         An exception fails the trial with its text; cancellation, KeyboardInterrupt, SystemExit and mistakes of the
-        program (ImportError, NameError, SyntaxError, a result that is no number) give it back. The exception
+        program (ImportError, NameError, SyntaxError, a result that is not one of the study) give it back. The exception
         propagates in each case.
 
         Args:

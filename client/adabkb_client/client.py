@@ -29,6 +29,10 @@ class Client:
             only 5 for a server that has never answered, so that a wrong address is noticed soon.
         outbox: the folder that keeps results while the server is away; else the environment's ADABKB_OUTBOX, else a
             folder of the platform (on Linux ~/.local/state/adabkb/outbox). False keeps none.
+
+    Raises:
+        TypeError, ValueError: the token cannot be sent, or the address has no scheme. No error shows a token.
+        httpx.InvalidURL: it is no address for another reason.
     """
 
     def __init__(

@@ -27,10 +27,10 @@ KEEPER_PATIENCE = 2.0
 class LeasedTrial(Leased):
     """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
-    Its lease is renewed in between. Ending the block by an exception fails the trial with the exception's text; by
-    KeyboardInterrupt, SystemExit or a mistake of the program (``MISTAKES``) it is given back. Either way the exception
-    propagates. If only the delivery of the result failed, the trial is not failed: its lease expires, and the server
-    hands it out again.
+    Its lease is renewed in between. Ending the block by an exception fails the trial with the exception's text.
+    KeyboardInterrupt, SystemExit and a mistake of the program (``MISTAKES``, or a result that is not one of the study)
+    give it back. Either way the exception propagates. If only the delivery of the result failed, the trial is not
+    failed: its lease expires, and the server hands it out again.
 
     It can be pickled; the copy renews no lease unless it is started too.
     """

@@ -30,7 +30,7 @@ class Study(StudyResource):
 
         An exception fails the trial with its text; KeyboardInterrupt, SIGTERM (in the main thread of a
         program without a handler of its own) and mistakes of the program (ImportError, NameError, SyntaxError, a
-        result that is no number) give it back. The exception propagates in each case.
+        result that is not one of the study) give it back. The exception propagates in each case.
 
         Args:
             lease_seconds: how long the trial stays with this process after a sign of life. A thread gives these

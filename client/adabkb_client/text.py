@@ -24,7 +24,7 @@ def study(summary: "StudySummary") -> str:
 
 def best(found: "Best") -> str:
     """Return the best result in one line."""
-    trial = "" if found.trial is None else f" of trial {found.trial}"
+    trial = "" if found.trial is None else f", trial {found.trial}"
     return f"<{_at(found)}{trial}>"
 
 

@@ -9,7 +9,9 @@ import os
 import re
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import pytest
@@ -123,10 +125,14 @@ def by_settings(_: str, token: str) -> None:
         given |= dict.fromkeys(("PORT", "HOSTS", "PROXIES", "ROOT_PATH", "TOKEN"), token)
     for name, value in given.items():
         with patch.dict(os.environ, {f"ADABKB_{name}": value}):
-            try:
-                load()
-            except ValueError as error:
-                print("".join(traceback.format_exception(error)))
+            _load()
+    if re.fullmatch(OURS_WHOLE, token):
+        with patch.dict(os.environ, {token.upper(): "1"}):  # the name of the variable has it
+            _command("serve", "--port", "0", "--database", "postgresql://127.0.0.1:9/x")
+        with TemporaryDirectory() as folder, chdir(folder):
+            for line in (f"{token} = 1", f'port = "{token}"', f'token = "{token}"', f"port = {token}"):
+                Path("adabkb.toml").write_text(line)
+                _load()
 
 
 def in_the_log_of_the_server(_: str, token: str) -> None:
@@ -203,6 +209,13 @@ def test_https_to_a_server_without_tls_says_so_at_once(server: str) -> None:
     said = adabkb("study", "list", "--url", address, code=1)
     assert f"error: the server at {address} answers without TLS" in said
     assert "adabkb serve" not in said
+
+
+def _load() -> None:
+    try:
+        load()
+    except ValueError as error:
+        print("".join(traceback.format_exception(error)))
 
 
 def _command(*arguments: str, environment: dict[str, str] | None = None) -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, TextIO
 
 from sqlalchemy import Connection
@@ -35,8 +36,6 @@ LAST = (
     "outside",
 )
 """Columns after those of the metrics."""
-OF_AN_ATTEMPT = ("worker", "started_at", "finished_at")
-"""What a trial knows of its last attempt only."""
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """What a formula of a spreadsheet begins with, after quotation marks of those that were escaped."""
@@ -86,10 +85,13 @@ def _rows(connection: Connection, study: StudyRow, space: Space) -> Iterator[Row
 
 def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
     """What is known of a trial, and of its last attempt unless the result is one of an earlier attempt."""
-    row = render.trial(trial).model_dump(mode="json")
-    known = {name: row[name] for name in ("state", "reason", "attempt", "origin")}
+    known: Row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
     if result is None or result.attempt == trial.attempt:
-        known |= {name: row[name] for name in OF_AN_ATTEMPT}
+        known |= {
+            "worker": trial.worker,
+            "started_at": _time(trial.started_at),
+            "finished_at": _time(trial.finished_at),
+        }
         if trial.started_at is not None and trial.finished_at is not None:
             known["duration_seconds"] = (trial.finished_at - trial.started_at).total_seconds()
     return {"trial": trial.number, **known}
@@ -101,6 +103,10 @@ def _of_result(result: ObservationRow, space: Space) -> Row:
     for field in ("metrics", "std_errors"):
         told |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
     return {**told, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
 def _point(parameters: dict[str, Any]) -> Row:
