@@ -28,6 +28,8 @@ LAST = (
 KINDS = {
     **dict.fromkeys(("trial", "attempt", "observation"), "Int64"),
     **dict.fromkeys(("excluded", "outside"), "boolean"),
+    **dict.fromkeys(("reason", "worker", "origin"), "object"),
+    **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
     **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
 }
 """Types of pandas for columns that have empty cells."""
