@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from adabkb_service.api.body import MAX_DEPTH, MAX_VALUES
+from adabkb_service.contract.attributes import DEEPEST, MOST_ATTRIBUTES, MOST_BYTES
+from adabkb_service.contract.early_stopping import MOST_STEPS
 from adabkb_service.contract.parameters import MOST_CHOICES, MOST_PARAMETERS, MOST_TAGS
+from adabkb_service.contract.reports import MOST_REPORTS
 from adabkb_service.contract.requests import MOST_ITEMS
 from adabkb_service.errors import (
     LONGEST_DETAIL,
@@ -23,7 +26,9 @@ from adabkb_service.errors import (
     json_pointer,
     shown,
 )
+from adabkb_service.study.owner import MOST_WAITING
 from tests.api.hostile import FLOAT, JSON, NARROW, STUDY, WIDE, App, app, names
+from tests.docs.tables import tables
 
 __all__ = ["app"]
 
@@ -150,8 +155,45 @@ def test_a_value_is_shown_in_few_characters() -> None:
     )
 
 
-def test_every_limit_is_documented() -> None:
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        (lambda n: {"parameters": [{**FLOAT, "name": "n" * (200 + n)}]}, "/parameters/0/name"),
+        (lambda n: {"lease_seconds": 2_592_000 + n}, "/lease_seconds"),
+        (lambda n: {"max_runtime_seconds": 2_592_000 + n}, "/max_runtime_seconds"),
+    ],
+    ids=["name", "lease", "runtime"],
+)
+def test_names_and_leases_may_be_so_long(app: App, change: Callable[[int], Any], pointer: str) -> None:
+    assert app.post("/v1/studies", STUDY | change(0)).status_code == 201
+    problem = app.post("/v1/studies", STUDY | change(1)).json()
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+
+
+def test_each_limit_is_documented_in_its_own_row() -> None:
+    """Rows that name a setting instead of a number are left out."""
     text = DOCS.read_text().partition("## Limits")[2].partition("\n## ")[0]
-    limits = [MOST_ERRORS, MOST_BATCH_ERRORS, LONGEST_NAME, LONGEST_POINTER, LONGEST_DETAIL, LONGEST_MESSAGE]
-    limits += [LONGEST_VALUE, MAX_VALUES, MAX_DEPTH, MOST_PARAMETERS, MOST_CHOICES, MOST_TAGS, MOST_ITEMS]
-    assert [limit for limit in limits if f"{limit:,}" not in text] == []
+    requests, connections, refusals = tables(text)
+    numbers = {row[0]: row[1] for row in (*requests[2:], *refusals[2:])}
+    assert numbers.pop("bytes of a body").startswith("`body_limit`")
+    assert numbers == {
+        "values in a body (an empty list or object counts as two)": f"{MAX_VALUES:,}",
+        "levels of a body": f"{MAX_DEPTH}",
+        "parameters of a study, and `lengthscale`s": f"{MOST_PARAMETERS}",
+        "characters of a parameter's name": "200",
+        "values or choices of a parameter": f"{MOST_CHOICES:,}",
+        "tags": f"{MOST_TAGS}",
+        "attributes of a trial": f"{MOST_ATTRIBUTES}, of {MOST_BYTES:,} bytes together as JSON, "
+        f"of {DEEPEST} levels each; a name has 1 to 200 characters and no colon",
+        "items of a batch, reports of a request, points to predict at": f"{MOST_ITEMS:,}",
+        "reports of an attempt": f"{MOST_REPORTS:,}",
+        "a step": f"{MOST_STEPS:,}",
+        "`lease_seconds` and `max_runtime_seconds`": "2,592,000 (30 days); of less than a microsecond, a lease has one",
+        "errors that are listed": f"{MOST_ERRORS}",
+        "errors that the items of a batch list": f"the first one of each, and {MOST_BATCH_ERRORS:,} more in all",
+        "characters of `detail`": f"{LONGEST_MESSAGE:,}",
+        "characters of an error's `detail`": f"{LONGEST_DETAIL}",
+        "characters of an error's `pointer`": f"{LONGEST_POINTER}, of a name in it {LONGEST_NAME}",
+        "characters of a stored value that a sentence shows": f"{LONGEST_VALUE}",
+    }
+    assert ["requests that wait for one study", f"{MOST_WAITING}", "503 `busy`"] in connections

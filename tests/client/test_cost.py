@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
-from adabkb_client import AsyncClient, Client, Float, Invalid, StudyComplete
+from adabkb_client import AsyncClient, Client, Float, Invalid, StudyComplete, Trial
 from tests.cli.shell import adabkb
 
 COST: dict[str, Any] = {"cost": "told", "per_cost": True, "budget": {"cost": 10}}
@@ -32,15 +33,26 @@ def test_a_run_ends_when_the_budget_is_spent_and_what_it_cost_is_shown(client: C
 
 
 def test_seconds_are_measured_where_a_function_tells_no_cost(client: Client) -> None:
-    """Also through the client that awaits."""
+    """The cost is the time between suggestion and result; the asynchronous client sends them here."""
+    slept = 0.2
 
-    async def run() -> float | None:
+    async def run() -> tuple[float | None, Trial, float]:
         async with AsyncClient(client.url) as there:
             study = await there.create_study("m", {"x": Float(0, 1)}, direction="maximize", cost="measured")
-            await study.observe(await study.suggest(), 0.5)
-            return (await study.info()).cost_spent
+            start = time.monotonic()
+            trial = await study.suggest()
+            await asyncio.sleep(slept)
+            answer = await study.observe(trial, 0.5)
+            longest = time.monotonic() - start
+            assert answer.trial is not None
+            return (await study.info()).cost_spent, answer.trial, longest
 
-    assert (asyncio.run(run()) or 0.0) > 0.0
+    cost, trial, longest = asyncio.run(run())
+    assert cost is not None
+    assert slept <= cost <= longest
+    assert trial.started_at is not None
+    assert trial.finished_at is not None
+    assert cost == pytest.approx((trial.finished_at - trial.started_at).total_seconds(), abs=1e-6)
 
 
 def test_results_of_ones_own_bring_their_cost_and_a_spent_budget_says_how_to_go_on(client: Client) -> None:

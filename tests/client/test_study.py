@@ -1,5 +1,7 @@
 """Each call of the client against the real server."""
 
+import csv
+import io
 import json
 import math
 import sys
@@ -294,7 +296,21 @@ def test_a_frame_without_pandas_says_what_to_install(study: Study, monkeypatch: 
 def test_export_is_text_in_the_format_asked_for(study: Study) -> None:
     study.observe(study.suggest(), 1.5)
     assert all(json.loads(line) for line in study.export().splitlines())
-    assert "1.5" in study.export("csv")
+
+
+def test_an_export_as_csv_has_the_parameters_and_result_of_each_trial(study: Study) -> None:
+    trial = study.suggest()
+    study.observe(trial, 1.5, 0.25)
+    study.observe_point({"x": 0.25, "y": 20.0}, 2.5)
+    failed = study.suggest()
+    study.fail(failed, "no memory")
+    rows = list(csv.DictReader(io.StringIO(study.export("csv"))))
+    columns = ("trial", "state", "parameters.x", "parameters.y", "value", "std_error", "reason", "observation")
+    assert [[row[name] for name in columns] for row in rows] == [
+        ["1", "completed", str(trial.parameters["x"]), str(trial.parameters["y"]), "1.5", "0.25", "", "1"],
+        ["2", "failed", str(failed.parameters["x"]), str(failed.parameters["y"]), "", "", "no memory", ""],
+        ["", "completed", "0.25", "20.0", "2.5", "", "", "2"],
+    ]
 
 
 def test_attributes_of_trials_are_set_read_and_searched(study: Study) -> None:

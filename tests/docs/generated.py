@@ -42,19 +42,23 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def settings() -> str:
     """The settings, their variables and defaults."""
-    rows = [f"| `{s.name}` | `{s.variable}` | `{s.default}` | {s.help} |" for s in table()]
-    return "\n".join(["| setting | environment | default | |", "|---|---|---|---|", *rows])
+    rows = [[f"`{s.name}`", f"`{s.variable}`", f"`{s.default}`", escaped(s.help)] for s in table()]
+    return markdown(["setting", "environment", "default", ""], rows)
 
 
 def routes() -> str:
-    """Every call, its statuses and its one-line description."""
-    paths = _document()["paths"]
+    """Every call, its statuses and the first paragraph of its description."""
     rows = [
-        f"| `{method.upper()} {path}` | {' '.join(sorted(call['responses']))} | {_first_line(call)} |"
-        for path, calls in paths.items()
+        [f"`{method.upper()} {path}`", " ".join(sorted(call["responses"])), escaped(call["description"])]
+        for path, calls in document()["paths"].items()
         for method, call in calls.items()
     ]
-    return "\n".join(["| call | answers | |", "|---|---|---|", *rows])
+    return markdown(["call", "answers", ""], rows)
+
+
+def escaped(text: str) -> str:
+    """The first paragraph, as the cell of a table."""
+    return " ".join(text.strip().partition("\n\n")[0].split()).replace("|", "\\|")
 
 
 def metrics() -> str:
@@ -74,11 +78,12 @@ def metrics() -> str:
 
 def http_reference() -> str:
     """Every call and every field, from the OpenAPI document."""
-    return http_calls.reference(_document())
+    return http_calls.reference(document())
 
 
 @cache
-def _document() -> dict[str, Any]:
+def document() -> dict[str, Any]:
+    """The OpenAPI document of a server with the defaults."""
     return create_app(Settings(database="sqlite:///unused.db")).openapi()
 
 
@@ -86,10 +91,10 @@ def errors() -> str:
     """Every code of a problem, with its remedy."""
     kinds = {kind.code: kind for kind in all_kinds()}
     rows = [
-        f"| {kind.status} | `{code}` | {kind.title} | {'yes' if kind.retryable else ''} | {kind.remedy or ''} |"
+        [str(kind.status), f"`{code}`", escaped(kind.title), "yes" * kind.retryable, escaped(kind.remedy or "")]
         for code, kind in sorted(kinds.items(), key=lambda item: (item[1].status, item[0]))
     ]
-    return "\n".join(["| status | code | | retryable | `remedy` |", "|---|---|---|---|---|", *rows])
+    return markdown(["status", "code", "", "retryable", "`remedy`"], rows)
 
 
 def command_line() -> str:
@@ -234,10 +239,6 @@ def laboratories() -> str:
 def outcomes(name: str) -> str:
     """What studies as labs have them come to, from the committed results."""
     return "\n\n".join(f"{each.title}:\n\n{markdown(each.header, each.rows)}" for each in outcomes_report.tables(name))
-
-
-def _first_line(call: dict[str, str]) -> str:
-    return call.get("description", "").splitlines()[0]
 
 
 SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {

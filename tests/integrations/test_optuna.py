@@ -1,4 +1,7 @@
-"""The sampler in real studies of Optuna."""
+"""The sampler in real studies of Optuna.
+
+Uniform sampling reaches what is asserted of the best value in fewer than one of twenty studies.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ def test_threads_share_a_study_and_never_evaluate_a_point_twice() -> None:
     study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
     study.optimize(mixed, n_trials=40, n_jobs=4)
     assert len({tuple(trial.params.items()) for trial in study.trials}) == 40
-    assert study.best_value < 0.3
+    assert study.best_value < 0.05
 
 
 PROCESS = """
@@ -123,7 +126,7 @@ def test_processes_share_a_study_through_its_storage(tmp_path: Path) -> None:
     modelled = [tuple(trial.params.values()) for trial in study.trials if "adabkb:suggested" in trial.system_attrs]
     assert len(modelled) >= 16
     assert len(set(modelled)) == len(modelled)
-    assert study.best_value < 1e-2
+    assert study.best_value < 1e-3
 
 
 def test_points_asked_for_together_differ_even_before_the_objective_asks_for_them() -> None:
@@ -181,7 +184,7 @@ def test_a_condition_on_a_number_is_learned() -> None:
         return (trial.suggest_float("z", 0.0, 1.0) - 0.6) ** 2 + (x - 0.7) ** 2
 
     study = run(objective, 40)
-    assert study.best_value < 1e-3
+    assert study.best_value < 1e-5
     assert sum("z" in trial.params for trial in study.trials) > 25
 
 
@@ -192,7 +195,7 @@ def test_a_parameter_that_is_added_later_is_learned_too() -> None:
         return (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.8) ** 2
 
     study.optimize(longer, n_trials=25)
-    assert study.best_value < 1e-2
+    assert study.best_value < 1e-4
 
 
 def test_a_range_that_has_changed_holds_from_then_on() -> None:
@@ -218,10 +221,10 @@ def test_pruned_trials_teach_the_model(pruner: optuna.pruners.BasePruner) -> Non
                 raise optuna.TrialPruned
         return final
 
-    study = run(objective, 60, pruner=pruner)
+    study = run(objective, 60, pruner=pruner, study_name="s")  # whose hash chooses the brackets of Hyperband
     states = [trial.state for trial in study.trials]
     assert states.count(TrialState.PRUNED) > 10
-    assert study.best_value < 1e-2
+    assert study.best_value < 1e-4
 
 
 def test_a_pruned_trial_is_never_worth_more_than_the_median_of_complete_ones() -> None:
@@ -235,8 +238,8 @@ def test_a_pruned_trial_is_never_worth_more_than_the_median_of_complete_ones() -
         return (x - 0.2) ** 2
 
     study = run(objective, 30)
-    assert study.best_value < 1e-3
-    assert sum(trial.state is TrialState.PRUNED for trial in study.trials) < 10
+    assert study.best_value < 1e-6
+    assert sum(trial.state is TrialState.PRUNED for trial in study.trials) < 4
 
 
 def test_where_trials_fail_the_search_stays_away() -> None:
@@ -267,7 +270,9 @@ def test_points_that_violate_a_constraint_count_as_bad() -> None:
         return -x
 
     study = run(objective, 25)
-    assert sum(trial.params["x"] <= 0.5 for trial in study.trials) > 12
+    kept = [trial.params["x"] for trial in study.trials if trial.params["x"] <= 0.5]
+    assert len(kept) > 12
+    assert max(kept) > 0.499
 
 
 def test_points_of_ones_own_come_in_between() -> None:
