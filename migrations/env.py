@@ -21,7 +21,7 @@ def migrate(connection: Connection) -> None:
     context.configure(
         connection=connection,
         target_metadata=metadata,
-        render_as_batch=True,  # SQLite alters a table by copying it
+        render_as_batch=True,  # SQLite alters a table by copying it: see Database.migrating
         render_item=render_item,
     )
     context.run_migrations()
@@ -31,5 +31,5 @@ given = context.config.attributes.get("connection")
 if given is not None:
     migrate(given)
 else:
-    with Database(os.environ.get("ADABKB_DATABASE", "sqlite:///adabkb.db")).writing() as own:
+    with Database(os.environ.get("ADABKB_DATABASE", "sqlite:///adabkb.db")).migrating() as own:
         migrate(own)

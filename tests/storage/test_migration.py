@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -13,16 +14,25 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from adabkb_service.errors import SchemaMismatch
+from adabkb_service.errors import Contention, SchemaMismatch
+from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, horizons, migration, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study.logged import replayed
+from tests.operations.busy import busy_study
+from tests.operations.conftest import ManualClock
 
-KEPT = sorted((Path(__file__).parent / "kept").glob("*.db.gz"))
+
+def revision_of(kept: Path) -> str:
+    return kept.name.removesuffix(".db.gz")
+
+
+KEPT = sorted((Path(__file__).parent / "kept").glob("*.db.gz"), key=revision_of)
 
 
 @pytest.fixture
@@ -38,10 +48,6 @@ def migrated(migrated_url: str) -> Iterator[Database]:
     opened = Database(migrated_url)
     yield opened
     opened.close()
-
-
-def revision_of(kept: Path) -> str:
-    return kept.name.removesuffix(".db.gz")
 
 
 def reflected(connection: sa.Connection) -> dict[str, object]:
@@ -242,3 +248,61 @@ def test_a_database_of_another_version_is_refused_with_the_remedy(
         connection.exec_driver_sql(statement)
     with pytest.raises(SchemaMismatch, match=remedy):
         migration.prepare(migrated)
+
+
+REBUILDS_STUDIES = """
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "9999", "{head}"
+
+
+def upgrade():
+    with op.batch_alter_table("studies") as table:
+        table.alter_column("tags", existing_type=sa.JSON(), nullable=True)
+    {more}
+"""
+
+
+@pytest.fixture
+def with_children(migrated: Database) -> Database:
+    """With a study that has trials, results, reports, events, cells and a dictionary."""
+    clock = ManualClock()
+    busy_study(Service(migrated, clock=clock), clock)
+    return migrated
+
+
+def migrate_further(database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
+    """To a schema after the present one, as a later version would."""
+    scripts = Path(ScriptDirectory.from_config(migration.config()).dir)
+    shutil.copytree(scripts, folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
+    program = REBUILDS_STUDIES.format(head=migration.head(), more=more)
+    (folder / "migrations/versions/9999_rebuild.py").write_text(program)
+    config = Config()
+    config.set_main_option("script_location", str(folder / "migrations"))
+    monkeypatch.setattr(migration, "config", lambda: config)
+    migration.upgrade(database)
+
+
+def test_a_migration_that_alters_studies_keeps_the_rows_below_them(
+    with_children: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(with_children)
+    assert all(before[table] for table in ("trials", "observations", "events", "cells", "dictionary"))
+    migrate_further(with_children, tmp_path, monkeypatch)
+    assert content(with_children) == before
+    with with_children.reading() as connection:
+        columns = {column["name"]: column for column in sa.inspect(connection).get_columns("studies")}
+    assert columns["tags"]["nullable"]
+    with with_children.writing() as connection:  # references are enforced again
+        connection.exec_driver_sql("DELETE FROM studies")
+    assert not any(content(with_children)[table] for table in ("trials", "observations", "events", "cells"))
+
+
+def test_a_migration_that_breaks_a_reference_changes_nothing(
+    with_children: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, schema = content(with_children), described(with_children)
+    with pytest.raises((SchemaMismatch, Contention)):
+        migrate_further(with_children, tmp_path, monkeypatch, "op.execute(\"UPDATE trials SET study_id = 'none'\")")
+    assert (content(with_children), described(with_children)) == (before, schema)

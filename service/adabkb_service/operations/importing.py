@@ -11,11 +11,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from itertools import islice
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.cost import cost_budget_of
@@ -31,6 +35,7 @@ from adabkb_service.storage import events, idempotency, observations, reports, s
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
+from adabkb_service.storage.tables import metadata
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.logged import LoggedStudy, replayed
 
@@ -44,6 +49,9 @@ class Line(NamedTuple):
     """Of the type in ``LINES``."""
 
 
+Row = TypeVar("Row")
+PIECE = 1000
+"""Rows that are written at a time."""
 Lines = dict[str, list[Line]]
 """By ``type``."""
 
@@ -84,36 +92,59 @@ def import_study(
     study = _study(shown, model, told)
     _check_model(study, log, found)
     _check_keys(study, found["key"])
+
+    def write(connection: Connection) -> None:
+        studies.create(connection, study)
+        _add(trials.add, connection, their_trials)
+        _add(observations.add, connection, told.observations.values())
+        _add(events.add, connection, log)
+        _add(reports.add, connection, told.reports.values())
+        rows.write_cells(connection, study.id, _cells(found))
+        rows.write_dictionary(connection, study.id, added=_ordinals(found), removed=[])
+
+    _examine_copy(study, write)
     exists = StudyExists(
         f"There is a study {study.id!r} in this database; delete it first, or import into another one."
     )
-    try:
-        with database.writing() as connection:
-            if studies.find(connection, study.id) is not None:
-                raise exists
-            studies.create(connection, study)
-            if told.trials:
-                trials.add(connection, their_trials)
-            if told.observations:
-                observations.add(connection, told.observations.values())
-            events.add(connection, log)
-            if told.reports:
-                reports.add(connection, told.reports.values())
-            rows.write_cells(connection, study.id, _cells(found))
-            rows.write_dictionary(connection, study.id, added=_ordinals(found), removed=[])
-            for kept in _contents(found, "key"):
-                # The key that the study was created with may have created another one here.
-                if idempotency.find(connection, kept.scope, kept.key) is None:
-                    idempotency.add(connection, [KeyRow(study_id=study.id, **dict(kept))])
+    with database.writing() as connection:
+        if studies.find(connection, study.id) is not None:
+            raise exists
+        try:
+            write(connection)
+        except IntegrityError as error:  # created this moment
+            raise exists from error
+        for kept in _contents(found, "key"):
+            # The key that the study was created with may have created another one here.
+            if idempotency.find(connection, kept.scope, kept.key) is None:
+                idempotency.add(connection, [KeyRow(study_id=study.id, **dict(kept))])
+        also(connection, study)
+    return lifecycle.full(study)
+
+
+def _add(add: Callable[[Connection, list[Row]], None], connection: Connection, several: Iterable[Row]) -> None:
+    """Write rows in pieces, so that the transaction is not idle for as long as all of them take to prepare."""
+    remaining = iter(several)
+    while some := list(islice(remaining, PIECE)):
+        add(connection, some)
+
+
+def _examine_copy(study: StudyRow, write: Callable[[Connection], None]) -> None:
+    """Write a study into a database of its own and examine it there, which takes as long as its log. So no transaction
+    of the other database waits for it.
+
+    Raises:
+        Invalid: it is not sound.
+    """
+    with TemporaryDirectory(prefix="adabkb-") as folder, closing(Database(f"sqlite:///{folder}/copy.db")) as database:
+        try:
+            with database.writing() as connection:
+                metadata.create_all(connection)
+                write(connection)
+        except Contention as error:
+            raise _invalid("a line comes twice, or lacks what the database wants") from error
+        with database.reading() as connection:
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
-            also(connection, study)
-    except Contention as error:
-        with database.reading() as connection:
-            if studies.find(connection, study.id) is not None:  # created this moment
-                raise exists from error
-        raise _invalid("a line comes twice, or lacks what the database wants") from error
-    return lifecycle.full(study)
 
 
 def _parsed(lines: Iterable[str]) -> Lines:

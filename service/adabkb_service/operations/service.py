@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from cachetools import LRUCache
 
-from adabkb_service.errors import AdaBKBError, ModelCannotFollow, StudyNotFound, Unavailable
+from adabkb_service.errors import AdaBKBError, Busy, ModelCannotFollow, StudyNotFound, Unavailable
 from adabkb_service.inference.messages import Answered, CannotFollow, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.operations.figures import Figures
@@ -73,6 +74,7 @@ class Service:
         """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
         self.waiting = WaitingRoom(self.stopping, waits)
         self.scheduler = Scheduler(self._serve, threads)
+        self._closed: Counter[str] = Counter()
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._guard = threading.Lock()
         self.metrics.registry.register(Figures(self))
@@ -90,6 +92,8 @@ class Service:
             RequestInProgress, Busy: it cannot.
         """
         with self._guard:  # as an owner that has nothing to do may be dropped
+            if request.study_id in self._closed:
+                raise Busy(f"Study {request.study_id!r} is being deleted; try again.")
             return self._owner(request.study_id).submit(request)
 
     def do(self, request: Request[Answer]) -> Outcome[Answer]:
@@ -150,6 +154,17 @@ class Service:
             if self.inference.loaded_at < math.inf:
                 cause = f"The model of study {study_id!r} takes long"
             raise Unavailable(f"{cause}; try again later.") from error
+
+    @contextmanager
+    def closed(self, study_id: str) -> Iterator[None]:
+        """Requests to the study are refused as busy meanwhile: it is about to be deleted."""
+        with self._guard:
+            self._closed[study_id] += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._closed -= Counter([study_id])
 
     def forget(self, study_id: str) -> None:
         """The study was deleted, or its rows were replaced."""

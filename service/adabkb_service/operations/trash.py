@@ -53,22 +53,26 @@ def delete(
     Raises:
         StudyNotFound: there is none.
         PreconditionFailed: the study is at another revision.
+        Busy: other servers kept writing to the study.
     """
-    repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge)
+    with service.closed(study_id):
+        repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge)
     service.forget(study_id)
 
 
 def _delete(service: Service, study_id: str, revisions: frozenset[int] | None, caller: Caller, purge: bool) -> None:
-    with service.database.writing() as connection:
+    with service.database.reading() as connection:
         study = studies.get(connection, study_id)
         manage.check_revision(study, revisions)
+        packed = b"" if purge else _packed(connection, study)  # takes long: other studies are written meanwhile
+    with service.database.writing() as connection:
         if not studies.commit_if_unchanged(connection, study):
             raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
         now = service.clock()
         if not purge:
             rights = grants.of_study(connection, study_id)
             row = TrashRow(None, study_id, grants.owner(rights), rights, study.observations, caller.user, now)
-            trash.add(connection, row, _packed(connection, study))
+            trash.add(connection, row, packed)
         tokens.revoke_links(connection, study_id, now)
         studies.remove(connection, study_id)
         audit.note(connection, caller, now, "study purged" if purge else "study deleted", study_id)

@@ -43,7 +43,7 @@ OURS = {"studies", "trials", "observations", "events"}
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 
-_WRITE = "adabkb_write"
+_WRITE, _UNREFERENCED = "adabkb_write", "adabkb_unreferenced"
 
 
 class Database:
@@ -120,6 +120,32 @@ class Database:
         """
         with self.translating(), self._turns or nullcontext(), self._transaction() as connection:
             yield connection
+
+    @contextmanager
+    def migrating(self) -> Iterator[Connection]:
+        """As ``writing``, for changes of the schema. SQLite does not enforce references meanwhile: to alter a table, it
+        is copied and dropped, which would delete the rows that refer to it. References are checked before the commit.
+
+        Raises:
+            SchemaMismatch: a reference is broken; nothing was written.
+            Contention, Busy, Unavailable: as for ``writing``.
+        """
+        if self._turns is None:
+            with self.writing() as connection:
+                yield connection
+            return
+        with self.translating(), self._turns, self.engine.connect() as connection:
+            connection.execution_options(**{_WRITE: True, _UNREFERENCED: True})
+            try:
+                with connection.begin():
+                    yield connection
+                    if broken := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+                        raise SchemaMismatch(
+                            f"The migration breaks references of the table {broken[0]} to {broken[2]}."
+                        )
+            finally:
+                connection.invalidate()  # the next one enforces them
+        self.trouble = None
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in a transaction that is committed durably before this returns, and return its result. On SQLite
@@ -268,5 +294,8 @@ def _check_ours(file: str, found: set[str]) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    write = connection.get_execution_options().get(_WRITE, False)
+    options = connection.get_execution_options()
+    if options.get(_UNREFERENCED):
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+    write = options.get(_WRITE, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -77,9 +77,9 @@ def upgrade(database: Database) -> None:
 
     Raises:
         SchemaMismatch: the database was made by newer code.
-        Busy, Unavailable: as for ``Database.writing``.
+        Busy, Unavailable: as for ``Database.migrating``.
     """
-    with database.writing() as connection:
+    with database.migrating() as connection:
         if not database.is_sqlite:
             # A migration may be idle between statements for longer than other transactions. It locks no study.
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))

@@ -91,7 +91,7 @@ studies = Table(
     Column("model", JSON(none_as_null=True)),  # the model's latest figures: gap, leaves, ...
     Column("model_error", Text),  # why the model cannot follow the log; null if it can
     Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False, index=True),
     # Numbers of trials by state, and of observations. They are updated with each change, so nothing counts rows.
     _count("active"),
     _count("queued"),
@@ -238,7 +238,7 @@ tokens = Table(
     metadata,
     Column("id", String(12), primary_key=True),  # the part of the token that is no secret
     Column("digest", String(64), nullable=False),  # SHA-256 of the token
-    Column("user", String(100), nullable=False),
+    Column("user", String(100), nullable=False, index=True),
     Column("name", String(100), nullable=False),
     Column("scopes", JSON, nullable=False),
     Column("studies", JSON(none_as_null=True)),  # ids, and beginnings of ids with a * behind; null for all studies
@@ -264,7 +264,7 @@ trash = Table(
     metadata,
     _number("id"),
     Column("study_id", String(100), nullable=False, index=True),
-    Column("owner", String(100)),
+    Column("owner", String(100), index=True),
     Column("rights", JSON, nullable=False),  # the grants of the study, by user
     Column("results", Integer, nullable=False),
     Column("deleted_by", String(100)),
