@@ -16,7 +16,7 @@ class Result(NamedTuple):
     """A value and, if known, its standard error; and metrics, where the study has any. Several objectives are metrics,
     and there is no value."""
 
-    value: float | None
+    value: float | None = None
     std_error: float | None = None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None

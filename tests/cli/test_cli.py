@@ -95,7 +95,7 @@ def test_the_version_is_told() -> None:
 def test_without_a_server_the_remedy_is_named() -> None:
     nowhere = ["--url", "http://127.0.0.1:1", "--retry-for", "0"]
     assert "start one with: adabkb serve" in adabkb("study", "list", *nowhere, code=1)
-    assert "start one with: adabkb serve" in adabkb("study", "list", "--url", "nonsense", code=1)
+    assert "start a server with: adabkb serve" in adabkb("study", "list", "--url", "nonsense", code=1)
 
 
 def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:

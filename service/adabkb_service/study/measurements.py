@@ -36,10 +36,11 @@ def checked_metrics(
     values, errors = told_metrics(result), result.std_errors or {}
     if not (metrics or values or errors):
         return {}
+    told = {"metrics": values, "std_errors": errors}
     _raise_if_any(
         [
             *_missing(metrics, values),
-            *_unknown(metrics, {"metrics": values, "std_errors": errors}),
+            *_unknown(metrics, {field: numbers for field, numbers in told.items() if numbers}),
             *_unpaid(metrics, values),
         ]
     )
