@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.api.body import MAX_DEPTH, MAX_VALUES
+from adabkb_service.api.body import MAX_VALUES
 from adabkb_service.contract.attributes import DEEPEST, MOST_ATTRIBUTES, MOST_BYTES
 from adabkb_service.contract.early_stopping import MOST_STEPS
 from adabkb_service.contract.parameters import MOST_CHOICES, MOST_PARAMETERS, MOST_TAGS
 from adabkb_service.contract.reports import MOST_REPORTS
 from adabkb_service.contract.requests import MOST_ITEMS
+from adabkb_service.contract.strict import MAX_DEPTH
 from adabkb_service.errors import (
     LONGEST_DETAIL,
     LONGEST_MESSAGE,

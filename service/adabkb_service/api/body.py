@@ -7,8 +7,6 @@ than any request needs is refused before it is parsed: as Python objects it woul
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
@@ -22,10 +20,10 @@ from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.turns import in_turn
+from adabkb_service.contract.strict import faults, loads, steps, text_fault
 from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
-MAX_DEPTH = 32
 MAX_VALUES = 200_000
 """Values of a body: twice as many as a batch of 1,000 results has that each give 100 parameters."""
 SMALL = 2**16
@@ -34,10 +32,6 @@ SMALL = 2**16
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 """A text, or a character that stands before a value: so commas in texts do not count. It goes through a body once,
 whatever is in it: nothing is tried twice, and a text may lack its end."""
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
-
-Path = tuple["Path", str | int] | None
-"""The way to a value: the way to what holds it, and its name or index there; None for the body."""
 
 
 def parse(raw: bytes) -> Any:
@@ -50,15 +44,15 @@ def parse(raw: bytes) -> Any:
     if _has_too_many_values(raw):
         raise Invalid([FieldError("", f"has more than {MAX_VALUES:,} values; send fewer at once", "too_many_values")])
     try:
-        value = json.loads(raw.decode("utf-8"), parse_int=_parse_int)
+        value = loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise HTTPException(400, f"The body is not in UTF-8: see its byte {error.start + 1}.") from error
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
-    faults = _faults(value, None, 0)
-    first = [FieldError(_pointer(path), sentence, code) for path, sentence, code in islice(faults, MOST_ERRORS)]
+    found = faults(value)
+    first = [FieldError(json_pointer(*steps(path)), told, code) for path, told, code in islice(found, MOST_ERRORS)]
     if first:
-        raise Invalid(first, sum(1 for _ in faults))
+        raise Invalid(first, sum(1 for _ in found))
     return value
 
 
@@ -69,47 +63,6 @@ def _has_too_many_values(raw: bytes) -> bool:
         return False
     values = (found for found in _TEXT_OR_VALUE.finditer(raw) if raw[found.start()] != ord('"'))
     return next(islice(values, MAX_VALUES - 1, None), None) is not None
-
-
-def _parse_int(digits: str) -> int | float:
-    """Beyond 18 digits no integer of ours is valid; as a float it is out of range where an integer is asked for."""
-    return int(digits) if len(digits) <= 18 else float(digits)
-
-
-def _faults(value: Any, path: Path, depth: int) -> Iterator[tuple[Path, str, str]]:
-    """What is wrong with a value: where, a sentence and a code. A pointer may be as long as the body, so none is
-    built here, where each value would get its own."""
-    if depth > MAX_DEPTH:
-        yield (path, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield (path, "must be a finite number", "finite_number")
-    elif isinstance(value, str) and (sentence := _text_fault(value)):
-        yield (path, sentence, "invalid_text")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _faults(item, (path, index), depth + 1)
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            if sentence := _text_fault(name):
-                yield (path, f"has a name that {sentence}", "invalid_text")
-            else:
-                yield from _faults(item, (path, name), depth + 1)
-
-
-def _pointer(path: Path) -> str:
-    steps = []
-    while path is not None:
-        path, step = path
-        steps.append(step)
-    return json_pointer(*reversed(steps))
-
-
-def _text_fault(text: str) -> str | None:
-    if "\0" in text:
-        return "must not hold the character U+0000"
-    if not text.isascii() and _HALF_A_PAIR.search(text):
-        return "must be valid Unicode (it has half a surrogate pair)"
-    return None
 
 
 class StrictRequest(Request):
@@ -161,7 +114,7 @@ def _check_queries(request: Request, known: list[str]) -> None:
             for name in strange[:MOST_ERRORS]
         ]
         raise Invalid(faults, len(strange) - len(faults))
-    texts = ((name, _text_fault(value)) for name, value in request.query_params.multi_items())
+    texts = ((name, text_fault(value)) for name, value in request.query_params.multi_items())
     if faults := [FieldError(f"?{name}", sentence, "invalid_text") for name, sentence in texts if sentence]:
         raise Invalid(faults)
 

@@ -6,9 +6,10 @@ Whatever is stored can be exported. A file may have been altered since then, so 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
@@ -165,6 +166,34 @@ class SoundKeyLine(KeyLine):
         return _Answer.model_validate(answer).model_dump()
 
 
+class _Cell(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    key: str
+
+
+class _Suggested(BaseModel):
+    """What a suggestion is shown with, beside what the log needs of it."""
+
+    model_config = ConfigDict(strict=True)
+
+    capped: bool = False
+    fixed: dict[str, Any] | None = None
+    cell: _Cell | None = None
+
+
+class SoundEventLine(history.Event):
+    """An event whose payload can be shown."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if self.kind == "suggested":
+            _Suggested.model_validate(self.payload)
+        if self.kind == "created" and self.trial is not None:
+            raise PydanticCustomError("created", "trial must be null: the study was created")
+        return self
+
+
 class SoundDictionaryLine(DictionaryLine):
     """A member of the dictionary with a valid ordinal."""
 
@@ -176,7 +205,7 @@ LINES: dict[str, type[BaseModel]] = {
     "trial": SoundTrialLine,
     "observation": views.Observation,
     "report": ReportLine,
-    "event": history.Event,
+    "event": SoundEventLine,
     "model": SoundModelLine,
     "cell": CellLine,
     "dictionary": SoundDictionaryLine,

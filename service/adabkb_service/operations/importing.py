@@ -8,7 +8,6 @@ to be what the log says, and the model has to come to life.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
@@ -22,6 +21,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from adabkb_service.contract import answers as views
+from adabkb_service.contract import strict
 from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
@@ -74,13 +74,22 @@ def import_study(
         Invalid: a line is not what it should be (the message names it), or the log contradicts the rest.
         StudyExists: there is one of this name.
     """
+    try:
+        return _imported(database, lines, also)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # An altered log may lead anywhere; nothing has been committed.
+        raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
+
+
+def _imported(database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None]) -> views.Study:
+    """As ``import_study``; of an altered log it may raise anything."""
     found = _parsed(lines)
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
     try:
         told = replayed(shown.id, log)
     except ValueError as error:
-        raise _invalid(str(error)) from error
+        raise _invalid(_told(error)) from error
     if told.faults:
         raise _invalid(told.faults[0])
     for excluded in definition_of(told.study.definition).exclusions().values():
@@ -151,7 +160,9 @@ def _parsed(lines: Iterable[str]) -> Lines:
     found: Lines = {kind: [] for kind in LINES}
     for number, line in enumerate(lines, 1):
         try:
-            fields = json.loads(line, parse_float=_finite, parse_constant=_finite)
+            fields = strict.loads(line)
+            for path, fault, _ in strict.faults(fields):
+                raise ValueError(f"{'.'.join(map(str, strict.steps(path)))} {fault}".strip())
             kind = fields.pop("type")
             if number == 1 and (kind != "study" or fields.pop("format", None) != FORMAT):
                 raise ValueError(f"an export of format {FORMAT} begins with its study")
@@ -191,13 +202,6 @@ def _cells(found: Lines) -> dict[str, str]:
 
 def _ordinals(found: Lines) -> list[int]:
     return [row.ordinal for row in _contents(found, "dictionary")]
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"{digits[:20]} is not a finite number")
-    return number
 
 
 def _trials(told: LoggedStudy, shown: list[Line]) -> list[TrialRow]:
@@ -276,12 +280,14 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         model = restore(study, log[: max(study.folded, 1)], cells, tuple(_ordinals(found)))
         model.figures()
     except Exception as error:  # the engine may raise anything
-        _refuse(at, f"the model cannot be restored (adabkb replay rebuilds it, before the export): {error}", error)
+        _refuse(
+            at, f"the model cannot be restored (adabkb replay rebuilds it, before the export): {_told(error)}", error
+        )
     for key in cells:
         try:
             model.policy.cell_box(model.state, key)
         except Exception as error:
-            _refuse(cell_lines[key], f"{key} is no cell of this study: {error}", error)
+            _refuse(cell_lines[key], f"{key} is no cell of this study: {_told(error)}", error)
 
 
 def _space(log: list[EventRow], folded: int) -> Space:
@@ -306,8 +312,15 @@ def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoRet
 
 def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:
     """Refuse a line for its first fault."""
+    _refuse(number, _told(error), error)
+
+
+def _told(error: Exception) -> str:
+    """What is wrong, in words."""
+    if not isinstance(error, ValidationError):
+        return str(error)
     fault = error.errors(include_input=False)[0]
-    _refuse(number, f"{'.'.join(map(str, fault['loc']))}: {sentence(fault)}", error)
+    return f"{'.'.join(map(str, fault['loc']))}: {sentence(fault)}"
 
 
 def _invalid(sentence: str) -> Invalid:

@@ -1,0 +1,82 @@
+"""JSON as everything that reads it takes it: bodies of requests, and lines of exports.
+
+Python's parser takes more than JSON has: NaN, lone surrogates, integers of any size, names that come twice. And
+PostgreSQL takes less: no NUL in text. Each is refused here, so nothing behind this has to think of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MAX_DEPTH = 32
+
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+
+Path = tuple["Path", str | int] | None
+"""The way to a value: the way to what holds it, and its name or index there; None for the whole."""
+
+
+def loads(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, or an object in it has a name twice.
+        RecursionError: it is nested too deeply for Python.
+    """
+    return json.loads(text, parse_int=_parse_int, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        raise ValueError(f"an object has the name {twice[:50]!r} twice; send it once")
+    return found
+
+
+def _parse_int(digits: str) -> int | float:
+    """Beyond 18 digits no integer of ours is valid; as a float it is out of range where an integer is asked for."""
+    return int(digits) if len(digits) <= 18 else float(digits)
+
+
+def faults(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple[Path, str, str]]:
+    """What is wrong with a value: where, a sentence and a code. A pointer may be as long as the body, so none is
+    built here, where each value would get its own."""
+    if depth > MAX_DEPTH:
+        yield (path, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield (path, "must be a finite number", "finite_number")
+    elif isinstance(value, str) and (sentence := text_fault(value)):
+        yield (path, sentence, "invalid_text")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from faults(item, (path, index), depth + 1)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if sentence := text_fault(name):
+                yield (path, f"has a name that {sentence}", "invalid_text")
+            else:
+                yield from faults(item, (path, name), depth + 1)
+
+
+def steps(path: Path) -> list[str | int]:
+    """The names and indices on the way to a value."""
+    found = []
+    while path is not None:
+        path, step = path
+        found.append(step)
+    return found[::-1]
+
+
+def text_fault(text: str) -> str | None:
+    """What is wrong with a text; None if nothing is."""
+    if "\0" in text:
+        return "must not hold the character U+0000"
+    if not text.isascii() and _HALF_A_PAIR.search(text):
+        return "must be valid Unicode (it has half a surrogate pair)"
+    return None
