@@ -154,6 +154,13 @@ def test_no_character_in_a_body_is_an_error_of_the_server(ann: httpx.Client, roo
     assert root.get("/v1/studies/bytes").status_code == 200
 
 
+def test_a_name_that_comes_twice_is_refused(ann: httpx.Client) -> None:
+    """Two readers may take different ones of the two values."""
+    body = json.dumps({**DEFINITION, "id": "twice"}).replace('"seed": 3', '"seed": 3, "seed": 4')
+    refused = ann.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, "'seed' twice" in refused.json()["detail"]) == (400, True)
+
+
 def test_a_token_in_an_address_is_in_no_answer(guarded: Guarded, ann: httpx.Client, root: httpx.Client) -> None:
     renewed(ann)
     token = guarded.token("eve", "read")

@@ -97,6 +97,13 @@ def refusal(database: Database, lines: list[str]) -> str | None:
     return None
 
 
+def test_the_creation_of_a_study_is_of_no_trial(exported: list[str], tmp_path: Path) -> None:
+    lines = [line.replace('"kind": "created", "trial": null', '"kind": "created", "trial": 1') for line in exported]
+    assert lines != exported
+    with closing(Database(f"sqlite:///{tmp_path}/adabkb.db")) as database:
+        assert "trial must be null" in (refusal(database, lines) or "")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [(r'"a\u0000b"', "U+0000"), (r'"\ud800"', "valid Unicode"), ('"w", "worker": "v"', "twice"), ("1e999", "finite")],

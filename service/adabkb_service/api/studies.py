@@ -93,7 +93,7 @@ def delete_study(
     operation_id="suggest",
     tags=["suggestions"],
     response_model=views.Suggested,
-    responses=responses(400, 404, 413, 415, 422),
+    responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work", model=True)
 async def suggest_trials(
