@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import listed, load, table
+from tests.deploy import systemd_directives
 from tests.deploy.test_proxy import CADDY, CADDYFILE
 from tests.docs.commands import accepts
 
@@ -229,13 +230,37 @@ def test_units_are_hardened_alike_and_the_timer_starts_the_backup() -> None:
     assert "Timer" in sections(DEPLOY / "systemd" / "adabkb-backup.timer")
 
 
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    """With its own judge where there is one; names and values of a unit are systemd's to know."""
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_every_directive_of_a_unit_is_known_and_its_value_has_the_right_form(unit: Path) -> None:
+    assert systemd_directives.faults(unit.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "[Servcie]",
+        "[Unit]\nRestart=always",
+        "[Service]\nTimeoutStopSecs=45",
+        "[Service]\nTimeoutStopSec=soon",
+        "[Service]\nType=daemon",
+        "[Service]\nExecStart=adabkb serve",
+        "[Service]\nProtectSystem",
+        "[Timer]\nOnCalendar=at three",
+    ],
+)
+def test_a_misspelt_directive_or_value_is_a_fault(wrong: str) -> None:
+    assert systemd_directives.faults(wrong) == [
+        "[Servcie] [Servcie]" if "\n" not in wrong else wrong.replace("\n", " ")
+    ]
+
+
+def test_systemd_analyze_finds_no_fault_in_the_units(tmp_path: Path) -> None:
+    """Where it is installed; the test of directives does without it."""
     for unit in UNITS:
         (tmp_path / unit.name).write_text(unit.read_text().replace("/opt/adabkb/bin/adabkb", str(ADABKB)))
-    judge = shutil.which("systemd-analyze")
-    if judge is not None:
-        command = [judge, "verify", *map(str, sorted(tmp_path.iterdir()))]
+    analyze = shutil.which("systemd-analyze")
+    if analyze is not None:
+        command = [analyze, "verify", *map(str, sorted(tmp_path.iterdir()))]
         verified = subprocess.run(command, capture_output=True, text=True, check=False)
         said = [line for line in verified.stderr.splitlines() if line.startswith("adabkb") or str(tmp_path) in line]
         assert (verified.returncode, said) == (0, []), verified.stderr
