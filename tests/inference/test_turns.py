@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def lane_of(asked: Turns, study: str, *, learns: bool = False) -> int:
-    """Where a step of this kind waits; it is taken away again."""
+    """Where a step of this kind waits; it is taken away again. ``take`` of the other lane would wait for ever."""
     asked.wait(study, learns=learns)
     lane = SLOW if asked._waiting[SLOW] else QUICK
     assert asked.take(lane) == study

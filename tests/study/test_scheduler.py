@@ -180,11 +180,11 @@ def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> N
 
 def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
     before = set(threading.enumerate())
-    began, ended = threading.Event(), threading.Event()
+    began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 
     def serve(_: str) -> None:
         began.set()
-        wait_for(lambda: scheduler._closed)
+        assert may_end.wait(PATIENCE)
         ended.set()
 
     scheduler = Scheduler(serve, 4)
@@ -192,6 +192,9 @@ def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
     scheduler.ready_at("never", time.monotonic() + 3600)
     scheduler.ready("s")
     assert began.wait(PATIENCE)
+    closer = threading.Timer(0.2, may_end.set)  # while close() waits for the turn
+    closer.start()
     scheduler.close()
     assert ended.is_set()
+    closer.join()
     assert set(threading.enumerate()) == before
