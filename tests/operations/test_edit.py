@@ -19,7 +19,9 @@ from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.operations.why import why
+from adabkb_service.storage import trials
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import TrialRow
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.operations.verbs import Ask, Value, change, get, observe, queue, release, retry, suggest
 
@@ -217,3 +219,25 @@ def test_an_edit_that_cannot_be_is_refused_and_changes_nothing(running: Service)
         assert [error.pointer for error in refusal.value.errors] == [pointer]
         assert words in refusal.value.errors[0].detail
         assert get(running, before.id) == before
+
+
+def test_after_an_edit_a_suggestion_reads_few_of_the_trials_that_wait(
+    running: Service, study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first that wait are outside the space by then; those behind them are not looked at."""
+    for number in range(40):
+        queue(running, study, {"x": number / 40.0, "y": 1.0})
+    first = suggest(running, study, Ask(3)).view.trials
+    edit(running, x_between(0.1, 2.0), Y)
+    for trial in first:
+        release(running, study, trial.number)
+    read: list[TrialRow] = []
+
+    def noted(*values: Any) -> TrialRow:
+        read.append(TrialRow(*values))
+        return read[-1]
+
+    monkeypatch.setattr(trials, "TrialRow", noted)
+    (handed,) = suggest(running, study, Ask(1)).view.trials
+    assert handed.parameters["x"] >= 0.1
+    assert len(read) < 20

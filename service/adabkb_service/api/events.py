@@ -15,7 +15,7 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs, readmit
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
-from adabkb_service.api.model_reads import ReadingDep
+from adabkb_service.api.model_reads import ReadingDep, rendered
 from adabkb_service.api.problems import responses
 from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
@@ -47,7 +47,7 @@ def list_events(
     request: Request,
     caller: CallerDep,
     last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**31 - 1)] = None,
-) -> Listing[history.Event] | Response:
+) -> Response:
     """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
     after = page.after if last_event_id is None else last_event_id
     if STREAM in request.headers.get("accept", ""):
@@ -57,7 +57,7 @@ def list_events(
         stream = _stream(streams, service, study_id, request, caller, first, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     found = read.list_events(service, study_id, after, page.limit)
-    return Listing(items=found.items, next_cursor=encoded_number(found.after))
+    return rendered(Listing(items=found.items, next_cursor=encoded_number(found.after)))
 
 
 class _Section(NamedTuple):

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from adabkb_service.api.admission import SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
+from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.problems import describe, responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import BatchBody, CorrectionBody, Listing, ObserveBody
@@ -51,12 +52,17 @@ async def observe_results(
         return reply(await done(service, observe_batch(study_id, body, describe, key), spend))
 
 
-@router.get("/observations", operation_id="listObservations", responses=responses(404, 422))
+@router.get(
+    "/observations",
+    operation_id="listObservations",
+    response_model=Listing[views.Observation],
+    responses=responses(404, 422),
+)
 @needs("read")
-def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[views.Observation]:
+def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> Response:
     """Observations in order."""
     found = read.list_observations(service, study_id, page.after, page.limit)
-    return Listing(items=found.items, next_cursor=encoded_number(found.after))
+    return rendered(Listing(items=found.items, next_cursor=encoded_number(found.after)))
 
 
 @router.patch(

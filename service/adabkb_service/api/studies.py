@@ -12,6 +12,7 @@ from adabkb_service.api.admission import CallerDep, SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
+from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.patience import WaitDep, patiently
 from adabkb_service.api.problems import responses
 from adabkb_service.api.turns import in_turn
@@ -42,12 +43,12 @@ async def create_study(
     return reply(outcome, etag=outcome.view.revision)
 
 
-@router.get("", operation_id="listStudies", responses=responses(422))
+@router.get("", operation_id="listStudies", response_model=Listing[views.Study], responses=responses(422))
 @needs("read")
-def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listing[views.Study]:
+def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Response:
     """Studies, newest first: one's own, and those shared with one."""
     found = manage.page(service, page.after_study, page.limit, caller)
-    return Listing(items=found.items, next_cursor=encoded_time(found.after))
+    return rendered(Listing(items=found.items, next_cursor=encoded_time(found.after)))
 
 
 @router.get(

@@ -10,7 +10,7 @@ from adabkb_service.api.admission import SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
-from adabkb_service.api.model_reads import ReadingDep
+from adabkb_service.api.model_reads import ReadingDep, rendered
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
@@ -124,7 +124,12 @@ async def report_values(
     return reply(await done(service, report(study_id, number, body, key)))
 
 
-@router.get("/{number}/reports", operation_id="listReports", responses=responses(404, 422))
+@router.get(
+    "/{number}/reports",
+    operation_id="listReports",
+    response_model=Listing[CurvePoint],
+    responses=responses(404, 422),
+)
 @needs("read")
 def list_reports(
     study_id: StudyId,
@@ -132,10 +137,10 @@ def list_reports(
     service: ServiceDep,
     page: PageDep,
     attempt: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="by default the current one")] = None,
-) -> Listing[CurvePoint]:
+) -> Response:
     """The curve of a trial: what an attempt has reported, by step."""
     items = read.list_reports(service, study_id, number, attempt=attempt, first=page.after, limit=page.limit)
-    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].step + 1 if items else 0))
+    return rendered(Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].step + 1 if items else 0)))
 
 
 @router.post(

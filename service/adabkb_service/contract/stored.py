@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from threading import Lock
 from typing import Annotated, Any
 
+from cachetools import LRUCache
 from pydantic import Field
 
 from adabkb_service.contract.parameters import STORED, Choice, Name
@@ -46,9 +48,24 @@ def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]
 
 
 def definition_of(stored: dict[str, Any]) -> StoredDefinition:
-    """Parse a stored definition. The results are cached: many for definitions of usual size, a few for large ones."""
+    """Parse a stored definition, which does not change from then on. The results are cached: many for definitions of
+    usual size, a few for large ones."""
+    with _guard:
+        known = _latest.get(id(stored))
+    if known is not None and known[0] is stored:
+        return known[1]
     text = json.dumps(stored)
-    return _parsed(text) if len(text) <= USUAL_SIZE else _parsed_large(text)
+    if len(text) > USUAL_SIZE:
+        return _parsed_large(text)
+    parsed = _parsed(text)
+    with _guard:
+        _latest[id(stored)] = stored, parsed
+    return parsed
+
+
+_guard = Lock()
+_latest: LRUCache[int, tuple[dict[str, Any], StoredDefinition]] = LRUCache(256)
+"""By the identity of a stored definition, which its entry keeps: so known ones need not be rendered to be found."""
 
 
 @lru_cache(256)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from adabkb_service.contract import front as answers
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
@@ -108,11 +106,9 @@ def _steps(growth: list[tuple[int, float]]) -> list[answers.Growth]:
 
 
 def _observed(service: Service, study: StudyRow, results: list[int]) -> list[answers.FrontPoint]:
-    wanted, space = set(results), definition_of(study.definition).space()
-    found: list[Any] = []
+    space = definition_of(study.definition).space()
     with service.database.reading() as connection:
-        rows = observations.every(connection, study.id) if wanted else {}
-        found = [render.observation(rows[seq], space) for seq in sorted(wanted & rows.keys())]
+        found = [render.observation(row, space) for row in observations.of_numbers(connection, study.id, results)]
     return [
         answers.FrontPoint(observation=each.seq, trial=each.trial, parameters=each.parameters, metrics=each.metrics)
         for each in found

@@ -77,14 +77,14 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
         partial(_hand_out, body),
         key,
         points_wanted=partial(_new_points_wanted, body),
-        first=_make_waiting_ready,
+        first=partial(_make_waiting_ready, body),
     )
 
 
-def _make_waiting_ready(draft: Draft) -> None:
-    """Let trials whose leases have run out wait again, and fail waiting ones outside an edited space."""
+def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
+    """Let trials whose leases have run out wait again, and fail those outside an edited space among the first ones."""
     leases.expire_overdue(draft)
-    withdraw_outside(draft)
+    withdraw_outside(draft, None if body.fixed else body.count)
 
 
 def _new_points_wanted(body: SuggestBody, draft: Draft) -> Wanted:

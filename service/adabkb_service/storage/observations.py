@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,9 @@ _CHANGE = update(observations).where(
     observations.c.study_id == bindparam("study"), observations.c.seq == bindparam("its_seq")
 )
 _OF_TRIAL = _OF_STUDY.where(observations.c.trial == bindparam("its_trial")).order_by(observations.c.seq)
+
+NUMBERS_AT_ONCE = 500
+"""In one query: databases limit its parameters."""
 
 
 def add(connection: Connection, rows: Iterable[ObservationRow]) -> None:
@@ -118,6 +121,17 @@ def every(connection: Connection, study_id: str) -> dict[int, ObservationRow]:
     """Number -> observation, of all."""
     found = connection.execute(_OF_STUDY.order_by(observations.c.seq), {"study": study_id})
     return {row.seq: ObservationRow(*row) for row in found}
+
+
+def of_numbers(connection: Connection, study_id: str, seqs: Sequence[int]) -> list[ObservationRow]:
+    """The observations of these numbers that exist, in order."""
+    found: list[ObservationRow] = []
+    ordered = sorted(seqs)
+    for start in range(0, len(ordered), NUMBERS_AT_ONCE):
+        some = ordered[start : start + NUMBERS_AT_ONCE]
+        query = _OF_STUDY.where(observations.c.seq.in_(some)).order_by(observations.c.seq)
+        found += [ObservationRow(*row) for row in connection.execute(query, {"study": study_id})]
+    return found
 
 
 def page(connection: Connection, study_id: str, after: int, limit: int) -> list[ObservationRow]:

@@ -14,13 +14,20 @@ WITHDRAWN = "outside of the study's space, which was edited"
 """Why a waiting trial failed."""
 
 
-def withdraw_outside(draft: Draft) -> None:
+def withdraw_outside(draft: Draft, count: int | None = None) -> None:
     """Fail the trials that wait for a worker and are no points of the space any more: nobody is to evaluate them. They
-    do not count as failures of evaluations."""
+    do not count as failures of evaluations.
+
+    Args:
+        draft: of the study.
+        count: of trials that are about to be handed out: the first so many that wait are points of the space then.
+            None for all of them.
+    """
     if not is_edited(draft.study.definition):
         return
-    for trial in draft.waiting(draft.study.waiting):
-        if is_outside(draft, trial):
+    first = draft.study.waiting if count is None else count
+    while outside := [trial for trial in draft.waiting(first) if is_outside(draft, trial)]:
+        for trial in outside:
             draft.record("failed", {"attempt": None, "reason": WITHDRAWN, "withdrawn": True}, trial.number)
 
 
