@@ -87,7 +87,12 @@ def test_the_model_is_reported_in_numbers(api: httpx.Client, told: str) -> None:
 
 
 def test_a_study_without_results_has_a_prior(api: httpx.Client, study: str) -> None:
-    assert api.get(f"{study}/recommendation").json() == {"model": None, "observed": None, "gap": None}
+    assert api.get(f"{study}/recommendation").json() == {
+        "model": None,
+        "observed": None,
+        "gap": None,
+        "reason": "no_results",
+    }
     assert api.get(f"{study}/model").json()["status"] == "empty"
     [prediction] = api.post(f"{study}/predict", json={"points": [{"x": 0, "n": 1}]}).json()["predictions"]
     assert prediction["mean"] == 0.0
