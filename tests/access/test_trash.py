@@ -68,6 +68,17 @@ def test_the_id_is_free_at_once_and_several_of_one_id_are_told_apart(ann: httpx.
     assert ann.delete(f"/v1/trash/{last}").status_code == 404
 
 
+def test_an_id_in_the_trash_cannot_be_taken_by_somebody_else(guarded: Guarded, ann: httpx.Client) -> None:
+    taken = {**DEFINITION, "id": "kept"}
+    assert ann.post("/v1/studies", json=taken).status_code == 201
+    assert ann.delete("/v1/studies/kept").status_code == 204
+    refused = guarded.send(guarded.token("bob", "work"), "POST", "/v1/studies", taken)
+    assert (refused.status_code, refused.json()["code"]) == (409, "study_exists")
+    assert ann.post("/v1/studies/kept/restore").status_code == 200
+    assert ann.delete("/v1/studies/kept?purge=true").status_code == 204
+    assert guarded.send(guarded.token("bob", "work"), "POST", "/v1/studies", taken).status_code == 201
+
+
 def test_what_is_purged_is_gone(ann: httpx.Client) -> None:
     for purge in (True, False):
         ann.post("/v1/studies", json={**DEFINITION, "id": "gone"})

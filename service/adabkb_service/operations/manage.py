@@ -36,10 +36,11 @@ from adabkb_service.operations.edit import edit
 from adabkb_service.operations.read import Page
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.transfer import snapshots
-from adabkb_service.storage import events, grants, idempotency, studies
+from adabkb_service.storage import events, grants, idempotency, studies, trash
 from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.storage.tables import studies as table
+from adabkb_service.storage.tables import trash as trashed
 from adabkb_service.study import lifecycle, log
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.draft import Draft
@@ -85,6 +86,8 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
         if existing is not None:
             _check_visible(connection, existing, caller)
             _check_same(existing, definition)
+        elif definition.id is not None and caller.user is not None:
+            _check_no_trash(connection, definition.id, caller.user)
         study = existing or _add(connection, _created(definition, older, now), caller)
         outcome = Outcome(lifecycle.full(study), created=existing is None)
         if key is not None:
@@ -128,6 +131,12 @@ def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> N
     rights = grants.of_user(connection, study.id, caller.user or "") if caller.reaches(study.id) else []
     if not (caller.is_admin or rights):
         raise StudyExists(f"Study {study.id!r} exists, and is somebody else's.")
+
+
+def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
+    """A study in somebody else's trash keeps its id, so that its owner can restore it. One's own leaves it free."""
+    if trash.page(connection, 0, 1, trashed.c.study_id == study_id, trashed.c.owner != user):
+        raise StudyExists(f"Study {study_id!r} exists, and is in the trash of somebody else.")
 
 
 def _check_reached(study_id: str, caller: Caller) -> None:
