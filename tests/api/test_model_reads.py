@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,9 +113,13 @@ def test_reads_of_a_model_that_does_not_answer_hold_up_nothing_else(server: tupl
             assert len(refused) == READS - most
             assert waiting_messages(api) > 0
         # Who has left makes room, although the model has not answered yet ...
-        with readers(address, f"/v1/studies/{STOPPED}/importance", most) as clients:
-            wait_for(lambda: waiting_messages(api) > 0)
-            assert not any(answered(each) for each in clients)
+
+        def all_wait() -> bool:
+            with readers(address, f"/v1/studies/{STOPPED}/importance", most) as clients:
+                time.sleep(0.5)  # in which a refusal comes
+                return not any(answered(each) for each in clients)
+
+        wait_for(all_wait)
         os.kill(pid, signal.SIGCONT)  # ... and nothing is left to do for them
         wait_for(lambda: waiting_messages(api) == 0)
         assert api.get(f"/v1/studies/{STOPPED}/importance").status_code == 200
