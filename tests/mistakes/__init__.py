@@ -1,4 +1,5 @@
 """Mistakes that people make, and what each interface answers: ``docs/mistakes.md`` is the list.
 
-``python -m tests.mistakes`` makes them all and writes the document anew.
+To add a mistake, write there what is made, with any text as its answer. ``python -m tests.mistakes`` makes all mistakes
+and writes the answers anew.
 """

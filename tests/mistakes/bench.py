@@ -109,7 +109,10 @@ def opened(folder: Path) -> Iterator[Bench]:
             answer = http.request(method, path, json=body)
             assert answer.is_success, (path, answer.text)
         assert http.post("/v1/studies/svm/observe", json=OBSERVED, headers={"Idempotency-Key": KEY}).is_success
-        (folder / "svm.jsonl").write_text(http.get("/v1/studies/svm/export").text)
+        export = http.get("/v1/studies/svm/export").text
+        (folder / "svm.jsonl").write_text(export)
+        (folder / "half.jsonl").write_text(export.splitlines()[0])
+        (folder / "altered.jsonl").write_text(export.replace('"completed"', '"finished"', 1))
     # Another server: the first one has ended, so all that its models had still to write is written.
     with (
         _serving(file) as (address, http),

@@ -1,13 +1,12 @@
-"""The kinds of mistakes: a request, a line of Python, a command. Each knows how it is shown, and how it is made."""
+"""The kinds of mistakes: a request, a line of Python, a command. Each is made as ``docs/mistakes.md`` shows it."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 from typer.testing import CliRunner
@@ -16,136 +15,88 @@ import adabkb_client
 from adabkb_service.cli.main import app
 from tests.mistakes.bench import DEFINITION, Bench
 
-
-class Mistake(Protocol):
-    """Something that is refused."""
-
-    @property
-    def title(self) -> str:
-        """What is wrong with it."""
-
-    @property
-    def made(self) -> str:
-        """What was done, as the document shows it."""
-
-    def answer(self, bench: Bench) -> str:
-        """Make it; return the refusal."""
+REQUEST = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE) /\S*")
+COMMAND = re.compile(r"(?:\w+=\S* )*(?:echo (?P<stdin>'.*?'|\S+) \| )?(?:\w+=\S* )*adabkb\b", re.DOTALL)
+LONG = {
+    "(10,485,761 bytes)": " " * (10 * 2**20 + 1),
+    '{"items": [0, 0, ... 1,001 times]}': json.dumps({"items": [0] * 1001}),
+    '{"items": [0, 0, ... 200,001 times]}': json.dumps({"items": [0] * 200_001}),
+    '{"attributes": {"log": "xxx... 20,000 times"}}': json.dumps({"attributes": {"log": "x" * 20_000}}),
+}
+"""Bodies that the document shortens."""
 
 
-Section = tuple[str, str, Sequence[Mistake]]
-"""A heading, a remark, and mistakes."""
+def answer(made: str, bench: Bench) -> str:
+    """Make a mistake; return the refusal.
+
+    Args:
+        made: a request (its line, headers and body), a command (files before it, each as ``# name: text``), or an
+            expression in Python, in which ``client`` and ``study`` are open.
+
+    Raises:
+        AssertionError: it is accepted.
+    """
+    made = re.sub(r"xxx\.\.\.(?! 20,000)", "x" * 1001, made)
+    first, _, rest = made.partition("\n")
+    if REQUEST.fullmatch(first):
+        return _of_request(first, rest, bench)
+    files, line = dict[str, str](), made
+    while file := re.match(r"# (\S+):(.*?)\n(?=# |\w+=|adabkb)", line, re.DOTALL):
+        files[file[1]], line = file[2].strip() + "\n", line[file.end() :]
+    return _of_command(line, files, bench) if COMMAND.match(line) else _of_python(made, bench)
 
 
-@dataclass(frozen=True)
-class Sent:
-    """A request."""
-
-    title: str
-    line: str
-    """Method and path."""
-    body: Any = None
-    """A document, or bytes that are sent as they are."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    shown: str | None = None
-    """Instead of a body that is long."""
-
-    @property
-    def made(self) -> str:
-        """The line, the headers and the body."""
-        headers = [f"{name}: {value}" for name, value in self.headers.items()]
-        return "\n".join([self.line, *headers, *([self._shown()] if self.body is not None or self.shown else [])])
-
-    def answer(self, bench: Bench) -> str:
-        """Status, code, detail, remedy and errors."""
-        method, path = self.line.split(" ", 1)
-        raw = self.body if isinstance(self.body, bytes) or self.body is None else json.dumps(self.body).encode()
-        headers = {} if raw is None else {"Content-Type": "application/json"}
-        return told(bench.http.request(method, path, content=raw, headers={**headers, **self.headers}))
-
-    def _shown(self) -> str:
-        if self.shown is not None:
-            return self.shown
-        return self.body.decode("utf-8", "backslashreplace") if isinstance(self.body, bytes) else json.dumps(self.body)
+def _of_request(line: str, rest: str, bench: Bench) -> str:
+    """Status, code, detail, remedy and errors. Of a new study, the document shows what is wrong in its definition."""
+    method, path = line.split(" ", 1)
+    headers = dict[str, str]()
+    while header := re.match(r"([A-Z][A-Za-z-]+): ?(.*)(?:\n|$)", rest):
+        headers[header[1]], rest = header[2], rest[header.end() :]
+    body = LONG.get(rest, rest)
+    if line == "POST /v1/studies" and not headers:
+        shown, *absent = rest.splitlines()
+        names = [re.sub(r"\(without (\w+)\)", r"\1", each) for each in absent]
+        body = json.dumps(
+            {name: value for name, value in (DEFINITION | json.loads(shown)).items() if name not in names}
+        )
+    raw = re.sub(rb"\\x([0-9a-f]{2})", lambda byte: bytes.fromhex(byte[1].decode()), body.encode()) if body else None
+    kind = {} if raw is None else {"Content-Type": "application/json"}
+    return told(bench.http.request(method, path, content=raw, headers={**kind, **headers}))
 
 
-@dataclass(frozen=True)
-class Defined:
-    """A new study with something wrong."""
+def _of_python(made: str, bench: Bench) -> str:
+    """The exception."""
+    with ExitStack() as opened:
 
-    title: str
-    changes: Mapping[str, Any]
-    """To a definition that is right; ``...`` leaves a field out."""
+        def connected(*arguments: Any, **options: Any) -> adabkb_client.Client:
+            return opened.enter_context(adabkb_client.Client(*arguments, **options))
 
-    @property
-    def made(self) -> str:
-        """The fields that are wrong."""
-        given = {name: value for name, value in self.changes.items() if value is not ...}
-        absent = "".join(f"\n(without {name})" for name in self.changes if name not in given)
-        return f"POST /v1/studies\n{json.dumps(given)}{absent}"
-
-    def answer(self, bench: Bench) -> str:
-        """As of every request."""
-        body = {**DEFINITION, **self.changes}
-        content = json.dumps({name: value for name, value in body.items() if value is not ...})
-        return told(bench.http.post("/v1/studies", content=content, headers={"Content-Type": "application/json"}))
-
-
-@dataclass(frozen=True)
-class Written:
-    """Python."""
-
-    title: str
-    made: str
-    """An expression, in which ``client`` and ``study`` are open."""
-
-    def answer(self, bench: Bench) -> str:
-        """The exception."""
-        with ExitStack() as opened:
-
-            def connected(*arguments: Any, **options: Any) -> adabkb_client.Client:
-                return opened.enter_context(adabkb_client.Client(*arguments, **options))
-
-            names = {"Client": connected, "client": bench.client, "study": bench.client.study("svm")}
-            try:
-                found = eval(self.made, {**vars(adabkb_client), **names})
-            except Exception as error:
-                return f"{type(error).__name__}: {bench.as_shown(str(error))}"
-        raise AssertionError(f"{self.made} is no mistake: {found}")
-
-
-@dataclass(frozen=True)
-class Typed:
-    """A command."""
-
-    title: str
-    line: str
-    stdin: str | None = None
-    files: Mapping[str, str | Callable[[Bench], str]] = field(default_factory=dict)
-    """Files of the working directory, by name."""
-
-    @property
-    def made(self) -> str:
-        """The files, if they are short, and the line."""
-        files = [f"# {name}: {text}".strip() for name, text in self.files.items() if isinstance(text, str)]
-        fed = "" if self.stdin is None else f"echo {shlex.quote(self.stdin.strip())} | "
-        return "\n".join([*files, f"{fed}{self.line}"])
-
-    def answer(self, bench: Bench) -> str:
-        """The exit code, and what it says."""
-        words = shlex.split(self.line)
-        place = words.index("adabkb")
-        variables = dict(word.split("=", 1) for word in words[:place])
-        for name, text in self.files.items():
-            (bench.folder / name).write_text(text if isinstance(text, str) else text(bench))
+        names = {"Client": connected, "client": bench.client, "study": bench.client.study("svm")}
         try:
-            environment = {"ADABKB_URL": bench.address, "ADABKB_RETRY_FOR": "0", **variables}
-            done = CliRunner(env=environment).invoke(app, words[place + 1 :], input=self.stdin, prog_name="adabkb")
-        finally:
-            for name in self.files:
-                (bench.folder / name).unlink()
-        assert done.exit_code, (self.line, done.output)
-        assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
-        return f"exit code {done.exit_code}\n{bench.as_shown(done.stderr or done.stdout)}"
+            found = eval(made, {**vars(adabkb_client), **names})
+        except Exception as error:
+            return f"{type(error).__name__}: {bench.as_shown(str(error))}"
+    raise AssertionError(f"{made} is no mistake: {found}")
+
+
+def _of_command(line: str, files: dict[str, str], bench: Bench) -> str:
+    """The exit code, and what it says."""
+    words = shlex.split(line)
+    stdin = f"{words[1]}\n" if words[0] == "echo" else None
+    words = words if stdin is None else words[3:]
+    place = words.index("adabkb")
+    variables = dict(word.split("=", 1) for word in words[:place])
+    for name, text in files.items():
+        (bench.folder / name).write_text(text)
+    try:
+        environment = {"ADABKB_URL": bench.address, "ADABKB_RETRY_FOR": "0", **variables}
+        done = CliRunner(env=environment).invoke(app, words[place + 1 :], input=stdin, prog_name="adabkb")
+    finally:
+        for name in files:
+            (bench.folder / name).unlink()
+    assert done.exit_code, (line, done.output)
+    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+    return f"exit code {done.exit_code}\n{bench.as_shown(done.stderr or done.stdout)}"
 
 
 def told(response: httpx.Response) -> str:
