@@ -16,6 +16,7 @@ AdaBKBError
 │   └── IdempotencyKeyReused
 ├── Conflict                  the request is sound, the state of the study forbids it
 │   ├── StudyExists
+│   ├── TokenMade
 │   ├── ResultConflict
 │   ├── ReportConflict
 │   ├── TrialFinished
@@ -239,6 +240,16 @@ class Conflict(AdaBKBError):
 
 class StudyExists(Conflict):
     """The id is taken by a study with another definition."""
+
+
+class TokenMade(Conflict):
+    """A token was made with the same idempotency key; its secret cannot be shown again."""
+
+    def __init__(self, token_id: str) -> None:
+        """By its id."""
+        super().__init__(
+            f"Token {token_id} was made with this Idempotency-Key before, and only that answer had its secret."
+        )
 
 
 class ResultConflict(Conflict):

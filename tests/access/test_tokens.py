@@ -117,6 +117,20 @@ def test_a_key_of_one_user_gives_no_answer_to_another(guarded: Guarded) -> None:
         assert bob.post("/v1/studies", json=made).json()["detail"] == taken.json()["detail"]
 
 
+def test_an_idempotency_key_makes_one_token_at_most(guarded: Guarded, admin: httpx.Client) -> None:
+    """The secret cannot be answered again, so a repetition is refused and says which token to revoke."""
+    headers, body = {"Idempotency-Key": "once"}, {"name": "gpu", "scopes": ["work"]}
+    made = admin.post("/v1/tokens", json=body, headers=headers)
+    assert made.status_code == 201
+    again = admin.post("/v1/tokens", json=body, headers=headers)
+    assert (again.status_code, again.json()["code"]) == (409, "token_made")
+    assert made.json()["id"] in again.json()["detail"]
+    assert made.json()["token"] not in again.text
+    assert [token["name"] for token in admin.get("/v1/tokens").json()["items"]].count("gpu") == 1
+    other = {"Authorization": f"Bearer {guarded.token('eve', 'admin')}", **headers}
+    assert admin.post("/v1/tokens", json=body, headers=other).status_code == 201
+
+
 def test_the_time_of_the_last_use_is_stored_without_a_commit_per_request(guarded: Guarded) -> None:
     token = guarded.token("fay", "read")
     gate = Gate(guarded.database, utc_now, is_open=False)

@@ -23,9 +23,9 @@ class Minted(NamedTuple):
     """With the secret; shown once."""
 
 
-def mint() -> Minted:
-    """Draw a token."""
-    token_id = secrets.token_hex(6)
+def mint(token_id: str | None = None) -> Minted:
+    """Draw a token; its id, too, unless it is given: 12 hexadecimal digits."""
+    token_id = token_id or secrets.token_hex(6)
     return Minted(token_id, f"adabkb_{token_id}_{secrets.token_hex(32)}")
 
 

@@ -88,6 +88,13 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         remedy="Give another id, or the same definition to go on with the study that there is. PATCH /v1/studies/... "
         "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
+    errors.TokenMade: Kind(
+        409,
+        "token_made",
+        "The token was made before",
+        remedy="If that answer was lost, revoke the token with DELETE /v1/tokens/..., and make another one with a new "
+        "Idempotency-Key.",
+    ),
     errors.ResultConflict: Kind(
         409,
         "result_conflict",

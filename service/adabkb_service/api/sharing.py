@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_time
+from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded_time
 from adabkb_service.api.problems import responses
 from adabkb_service.api.tokens import SECRET, TokenId
 from adabkb_service.contract.access import Access, AccessBody, LinkBody, NewToken, Token
@@ -32,18 +32,19 @@ def change_access(study_id: StudyId, body: AccessBody, service: ServiceDep, call
     return sharing.change(service, caller, study_id, body.model_dump())
 
 
-@router.post("/links", operation_id="createLink", status_code=201, responses=responses(400, 404, 413, 415, 422))
+@router.post("/links", operation_id="createLink", status_code=201, responses=responses(400, 404, 409, 413, 415, 422))
 @needs("own")
 def create_link(
     study_id: StudyId,
     service: ServiceDep,
     caller: CallerDep,
+    key: KeyDep,
     response: Response,
     body: Annotated[LinkBody, Body(default_factory=LinkBody)],
 ) -> NewToken:
     """Make a token by which anybody who has it reads this study, for a link. Only this answer has it."""
     response.headers.update(SECRET)
-    return tokens.create_link(service, caller, study_id, body.expires_at)
+    return tokens.create_link(service, caller, study_id, body.expires_at, key)
 
 
 @router.get("/links", operation_id="listLinks", responses=responses(404, 422))

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import PageDep, ServiceDep, encoded_time
+from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, encoded_time
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.access import AuditEntry, NewToken, Self, Token, TokenBody, TokenChangeBody
 from adabkb_service.contract.requests import Listing
@@ -29,12 +29,13 @@ TokenId = Annotated[str, Depends(_token_id)]
 SECRET = {"Cache-Control": "no-store"}
 
 
-@router.post("/tokens", operation_id="createToken", status_code=201, responses=responses(400, 413, 415, 422))
+@router.post("/tokens", operation_id="createToken", status_code=201, responses=responses(400, 409, 413, 415, 422))
 @needs("admin")
-def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, response: Response) -> NewToken:
-    """Make a token. Only this answer has it. The first one closes the server to requests without a token."""
+def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, key: KeyDep, response: Response) -> NewToken:
+    """Make a token. Only this answer has it: an idempotency key that is repeated makes no other one, and is refused.
+    The first token closes the server to requests without a token."""
     response.headers.update(SECRET)
-    return tokens.create(service, caller, body)
+    return tokens.create(service, caller, body, key)
 
 
 @router.get("/tokens", operation_id="listTokens", responses=responses(422))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -9,30 +10,35 @@ from adabkb_service.access import secrets
 from adabkb_service.access.caller import Caller
 from adabkb_service.access.quotas import MEGABYTE, UNLIMITED
 from adabkb_service.contract.access import NewToken, Quotas, Self, Token, TokenBody, Usage
-from adabkb_service.errors import FieldError, Forbidden, Invalid, TokenNotFound
+from adabkb_service.errors import FieldError, Forbidden, Invalid, TokenMade, TokenNotFound
 from adabkb_service.operations import audit
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import grants, studies, tokens, usage
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tokens import TokenRow
+from adabkb_service.study.request import Key
 
 
-def create(service: Service, caller: Caller, body: TokenBody) -> NewToken:
-    """Make a token. The answer is the only place that has its secret.
+def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = None) -> NewToken:
+    """Make a token. The answer is the only place that has its secret, so an idempotency key makes one token at most.
 
     Raises:
+        TokenMade: the key made one before.
         Invalid: it would have expired already, or an administrator would be restricted to some studies.
     """
     if body.studies is not None and "admin" in body.scopes:
         detail = "cannot go with the scope admin, which is for all studies; leave out one of them"
         raise Invalid([FieldError("/studies", detail, "admin_studies")])
-    return _made(service, caller, body)
+    return _made(service, caller, body, key)
 
 
-def create_link(service: Service, caller: Caller, study_id: str, expires_at: datetime | None) -> NewToken:
-    """Make a token by which whoever has it reads a study, in its owner's name.
+def create_link(
+    service: Service, caller: Caller, study_id: str, expires_at: datetime | None, key: Key | None = None
+) -> NewToken:
+    """Make a token by which whoever has it reads a study, in its owner's name. An idempotency key makes one at most.
 
     Raises:
+        TokenMade: the key made one before.
         StudyNotFound: there is none.
         Forbidden: the study is nobody's, its owner has no token, or the server asks for no tokens.
         Invalid: it would have expired already.
@@ -47,7 +53,7 @@ def create_link(service: Service, caller: Caller, study_id: str, expires_at: dat
         if not tokens.valid_of(connection, owner, service.clock()):
             raise Forbidden(f"A link works as long as the study's owner has a token, and {owner!r} has none.")
     body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)
-    return _made(service, caller, body, link=study_id)
+    return _made(service, caller, body, key, link=study_id)
 
 
 def page(
@@ -114,8 +120,10 @@ def _given(quotas: dict[str, float | None]) -> dict[str, float] | None:
     return {name: value for name, value in quotas.items() if value is not None} or None
 
 
-def _made(service: Service, caller: Caller, body: TokenBody, link: str | None = None) -> NewToken:
-    now, minted = service.clock(), secrets.mint()
+def _made(
+    service: Service, caller: Caller, body: TokenBody, key: Key | None = None, link: str | None = None
+) -> NewToken:
+    now, minted = service.clock(), secrets.mint(None if key is None else _id_of(key))
     if body.expires_at is not None and body.expires_at <= now:
         raise Invalid([FieldError("/expires_at", "must be in the future", "expired")])
     row = TokenRow(
@@ -134,9 +142,16 @@ def _made(service: Service, caller: Caller, body: TokenBody, link: str | None = 
     )
     shown = _shown(row)
     with service.database.writing() as connection:
+        if key is not None and tokens.find(connection, row.id) is not None:
+            raise TokenMade(row.id)
         tokens.add(connection, row)
         audit.note(connection, caller, now, "token created", row.id, **_told(shown))
     return NewToken(**dict(shown), token=minted.token)
+
+
+def _id_of(key: Key) -> str:
+    """The id of the token that a key makes."""
+    return hashlib.sha256(f"{key.scope}\n{key.name}".encode()).hexdigest()[:12]
 
 
 def _shown(row: TokenRow) -> Token:
