@@ -3,12 +3,14 @@
 The commands that send requests need the packages of the extra ``cli``; the others need those of ``server``.
 """
 
+import os
 import sys
 
 
 def main() -> None:
     """The entry point. It says what to install if the client is installed without the command's packages."""
-    if sys.argv[1:2] == ["serve"]:  # the engine is loaded by another process, while this one imports the server
+    has_processes = os.environ.get("ADABKB_MODEL_PROCESSES") != "0"
+    if sys.argv[1:2] == ["serve"] and has_processes:  # another process loads the engine meanwhile
         from adabkb_service.inference import forking  # noqa: PLC0415
 
         forking.begin()
