@@ -11,6 +11,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import forkserver
@@ -126,15 +127,18 @@ class _Commits:
 
     def __init__(self, engine: Engine, reach: Callable[[Point], None]) -> None:
         self.count = 0
+        self._guard = threading.Lock()
         self._reach = reach
         self._commit = engine.dialect.do_commit
         engine.dialect.do_commit = self._do_commit  # type: ignore[method-assign]
 
     def _do_commit(self, dbapi_connection: PoolProxiedConnection) -> None:
-        self.count += 1
-        self._reach(Point("before commit", self.count))
+        with self._guard:  # studies commit on several threads
+            self.count += 1
+            number = self.count
+        self._reach(Point("before commit", number))
         self._commit(dbapi_connection)
-        self._reach(Point("after commit", self.count))
+        self._reach(Point("after commit", number))
 
 
 def _door(app: ASGIApp, reach: Callable[[Point], None]) -> ASGIApp:

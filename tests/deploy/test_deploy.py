@@ -191,4 +191,4 @@ def test_every_trial_of_the_readme_is_of_the_model_in_an_empty_environment(insta
             process.wait(60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "{'policy'} 20"
-    assert "Recommendation(model=Estimate(" in done.stdout
+    assert "Recommendation: by the model " in done.stdout

@@ -297,9 +297,11 @@ class Owner:
                     each.context.run(turn.perform, each, checks_key_first=checks_key_first)
                 turn.settle()
                 has_figures = turn.draft.has_new_figures
-                if turn.draft.has_effects or (has_figures and (turn.stores_figures or self._figures_are_due())):
+                if turn.draft.has_effects or (has_figures and turn.stores_figures):
                     self._held = turn.commit()
                     self._figures_since = None
+                elif has_figures and self._figures_are_due():
+                    self._store_figures(turn)
                 elif turn.finished and not is_fresh and not studies.is_current(turn.draft.connection, before.study):
                     raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
                 elif has_figures:
@@ -319,6 +321,20 @@ class Owner:
             logger.exception("study %s: its model could not be told of the last events", self.study_id)
             self._start_anew()
         return turn.finished, turn.parked
+
+    def _store_figures(self, turn: Turn) -> None:
+        """Commit figures that no request of the turn needs: where the database takes no write, reads are answered.
+
+        Raises:
+            Contention: the study has changed since it was last read.
+        """
+        try:
+            with self._around.database.translating():
+                self._held = turn.commit()
+            self._figures_since = None
+        except Unavailable:
+            self._held, self._figures_since = None, time.monotonic()
+            self._wake_soon()
 
     def _begin(self) -> Held:
         """The study as it is known, or else as it is stored; the link is about this incarnation of it from now on."""
