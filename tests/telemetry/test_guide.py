@@ -15,7 +15,8 @@ from tests.docs import blocks
 from tests.servers import server_on
 
 PAGE = blocks.DOCS / "telemetry.md"
-SCRAPED, LINES, PROGRAM = blocks.blocks(PAGE)
+DEPLOY = blocks.DOCS.parent / "deploy"
+*SCRAPED, LINES, PROGRAM = blocks.blocks(PAGE)
 
 
 def test_the_lines_of_the_log_are_written_as_shown() -> None:
@@ -49,5 +50,18 @@ def test_the_program_runs_and_its_trace_is_sent(other_sqlite: str) -> None:
 
 
 def test_prometheus_is_told_where_to_ask() -> None:
-    [job] = yaml.safe_load(SCRAPED.text)["scrape_configs"]
-    assert job.keys() == {"job_name", "authorization", "static_configs"}
+    """With a token, and in each recipe by what its servers answer to."""
+    jobs = [job for block in SCRAPED for job in yaml.safe_load(block.text)["scrape_configs"]]
+    assert all(job["authorization"].keys() == {"credentials_file"} for job in jobs)
+    by_caddy, compose, kubernetes = jobs
+    assert (by_caddy["scheme"], by_caddy["tls_config"].keys()) == ("https", {"ca_file"})
+    environment = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())["x-server"]["environment"]
+    [config] = compose["static_configs"]
+    assert {target.removesuffix(":8000") for target in config["targets"]} <= {*environment["ADABKB_HOSTS"].split(",")}
+    [deployment] = (
+        each
+        for each in yaml.safe_load_all((DEPLOY / "kubernetes" / "adabkb.yaml").read_text())
+        if each["kind"] == "Deployment"
+    )
+    [relabel] = kubernetes["relabel_configs"]
+    assert relabel["regex"] == deployment["spec"]["template"]["metadata"]["labels"]["app"]
