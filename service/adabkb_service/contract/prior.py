@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
@@ -95,8 +96,7 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
         else:
             assert isinstance(axis, ChoiceAxis)
             assert belief.weights is not MISSING
-            weights = {_position(axis, text): weight for text, weight in belief.weights.items()}
-            weighted.append(Weighted(index, tuple(weights.get(each, 1.0) for each in range(axis.count))))
+            weighted.append(Weighted(index, tuple(belief.weights.get(_text(each), 1.0) for each in axis.choices)))
     return Prior(tuple(around), tuple(weighted))
 
 
@@ -141,10 +141,10 @@ def _faults_of_choice(name: str, belief: Belief, axis: ChoiceAxis) -> Iterator[F
     if belief.weights is MISSING:
         yield (name,), "has no weights, which choices need"
         return
-    texts = [_text(choice) for choice in axis.choices]
+    texts = Counter(map(_text, axis.choices))
     for text in belief.weights:
-        if texts.count(text) != 1:
-            known = listed(map(brief, texts), len(texts))
+        if texts[text] != 1:
+            known = listed(map(brief, texts.elements()), axis.count)
             found = "is not a choice" if text not in texts else "is the text of two choices"
             yield (name, "weights", text), f"{found} of this parameter (known: {known})"
 
@@ -158,10 +158,6 @@ def _width(belief: Belief, parameter: FloatParameter | IntParameter) -> float:
     spread = belief.factor if parameter.scale == "log" else belief.width
     assert spread is not MISSING
     return share_of(parameter.axis(), spread)
-
-
-def _position(axis: ChoiceAxis, text: str) -> int:
-    return [_text(choice) for choice in axis.choices].index(text)
 
 
 def _text(choice: Value) -> str:

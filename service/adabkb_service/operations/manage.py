@@ -78,26 +78,30 @@ def create(
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
     older = snapshots(service, definition, key, caller)
+    created = _created(definition, older, service.clock())
+    new = log.begin(created.study_id, created)  # a large definition takes seconds: before the transaction
+    outcome = Outcome(lifecycle.full(new), created=True)
     with service.database.writing() as connection:
         if known := recall(connection, key, answers.Study):
             return known
-        now = service.clock()
         existing = None if definition.id is None else studies.find(connection, definition.id)
         if existing is not None:
             _check_visible(connection, existing, caller)
             _check_same(existing, definition)
-        elif definition.id is not None and caller.user is not None:
-            _check_no_trash(connection, definition.id, caller.user)
-        study = existing or _add(connection, _created(definition, older, now), caller)
-        outcome = Outcome(lifecycle.full(study), created=existing is None)
+            outcome = Outcome(lifecycle.full(existing), created=False)
+        else:
+            if definition.transfer_from and not older:
+                raise Contention("The study was deleted meanwhile; try again.")
+            if definition.id is not None and caller.user is not None:
+                _check_no_trash(connection, definition.id, caller.user)
+            _add(connection, new, created, caller)
         if key is not None:
-            idempotency.add(connection, [kept(key, study.id, outcome, now)])
+            idempotency.add(connection, [kept(key, created.study_id, outcome, created.created_at)])
     return outcome
 
 
-def _add(connection: Connection, created: EventRow, caller: Caller) -> StudyRow:
-    """The row of a new study after its first event, stored."""
-    study = log.begin(created.study_id, created)
+def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Caller) -> None:
+    """Store a new study after its first event."""
     _check_reached(study.id, caller)
     check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
     studies.create(connection, study)
@@ -105,17 +109,10 @@ def _add(connection: Connection, created: EventRow, caller: Caller) -> StudyRow:
         grants.replace(connection, study.id, {caller.user: "own"})
     events.add(connection, [created])
     write_cells(connection, study.id, NEW_TREE)
-    return study
 
 
 def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) -> EventRow:
-    """The first event of a new study.
-
-    Raises:
-        Contention: there are no snapshots, as there was such a study a moment ago.
-    """
-    if definition.transfer_from and not older:
-        raise Contention("The study was deleted meanwhile; try again.")
+    """The first event of a new study."""
     payload: dict[str, Any] = {
         "definition": definition.model_dump(mode="json"),
         "seed": secrets.randbelow(2**31) if definition.seed is None else definition.seed,
