@@ -47,7 +47,7 @@ from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.api.turns import Turns
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this_process
-from adabkb_service.operations.clock import warn_of_clock
+from adabkb_service.operations.clock import follow, warn_of_clock
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, sweep
@@ -75,7 +75,7 @@ COMPRESSION = 3
 CHARTS = 4
 """Charts that read the results of a study at a time: they may be large, and each holds a connection to the database."""
 TIDYING_SECONDS = 60.0
-"""How often what is old is looked for, and the last uses of tokens are stored."""
+"""How often what is old is looked for, the last uses of tokens are stored, and the clock is read again."""
 
 CALLS = "/api"
 """The page to try the API."""
@@ -104,9 +104,10 @@ def create_app(settings: Settings) -> FastAPI:
     defaults = Quotas(**{name: getattr(settings, f"quota_{name}") for name in Quotas.__slots__})
     meter = Meter()
     inference = _inference(settings, database, meter.charge)
+    clock = SteadyClock(database.now)
     running = Service(
         database,
-        clock=SteadyClock(database.now),
+        clock=clock,
         inference=inference,
         threads=settings.study_threads,
         waits=settings.waits,
@@ -135,7 +136,7 @@ def create_app(settings: Settings) -> FastAPI:
         await run_sync(running.open)
         await run_sync(warn_of_clock, running)
         await run_sync(cut_leases, running)
-        with threadpool_limits(settings.blas_threads), _sweeping(running, gate, settings):
+        with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, settings):
             yield
         await streams.close()
         await run_sync(running.close)
@@ -222,8 +223,8 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
 
 
 @contextmanager
-def _sweeping(running: Service, gate: Gate, settings: Settings) -> Iterator[None]:
-    """Expire leases, notice the first token and forget what is old, in a thread of its own."""
+def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settings) -> Iterator[None]:
+    """Expire leases, notice the first token, forget what is old and correct the clock, in a thread of its own."""
     stop = threading.Event()
 
     def loop() -> None:
@@ -235,6 +236,7 @@ def _sweeping(running: Service, gate: Gate, settings: Settings) -> Iterator[None
                 running.sweep_due_at = time.monotonic() + settings.sweep_seconds
                 since = time.monotonic() - tidied_at
                 if since > TIDYING_SECONDS:
+                    follow(clock)
                     forget_keys(running, settings.idempotency_hours, since)
                     empty_trash(running, since)
                     gate.store_uses()

@@ -1,12 +1,14 @@
-"""Clocks that jump: leases last as long as they should, and whatever the clock says, nothing is lost."""
+"""Clocks that jump: servers follow them gradually, and whatever the clock says, nothing is lost."""
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
+import sqlalchemy as sa
 
+from adabkb_service import app
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import trial as trial_of
@@ -17,20 +19,91 @@ from adabkb_service.study.clock import SteadyClock
 from adabkb_service.study.request import Key
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Value, get, heartbeat, observe, suggest
+from tests.servers import server_on
+from tests.spares import address, created, drop
+from tests.waiting import wait_for
 
 ONE = Ask(1)
 HOUR = 3600.0
 
 
+@pytest.fixture
+def uptime(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds since the machine started, which pass when a test says so."""
+    seconds = [1000.0]
+    monkeypatch.setattr(clock_module, "_uptime", lambda: timedelta(seconds=seconds[0]))
+    return seconds
+
+
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
-def test_a_running_server_does_not_notice_that_its_clock_is_set(jump: float) -> None:
-    shown = datetime(2026, 1, 1, tzinfo=UTC)
-    clock = SteadyClock(lambda: shown)
-    first = clock()
-    assert abs(first - shown) < timedelta(seconds=HOUR / 2)
-    shown += timedelta(seconds=jump)
-    time.sleep(0.01)
-    assert timedelta(seconds=0.01) <= clock() - first < timedelta(seconds=HOUR / 2)
+def test_a_running_server_approaches_a_clock_that_is_set_and_then_agrees_with_a_new_one(
+    uptime: list[float], jump: float
+) -> None:
+    """Time never goes back, and never passes more than twice as fast or less than half as fast."""
+    start, set_by = datetime(2026, 1, 1, tzinfo=UTC), 0.0
+
+    def source() -> datetime:
+        return start + timedelta(seconds=uptime[0] + set_by)
+
+    clock = SteadyClock(source)
+    assert clock() == source()
+    set_by = jump
+    minutes = 60 if jump > 0 else 120
+    for _ in range(minutes):
+        assert clock() != source()
+        shown = clock()
+        clock.follow()
+        assert clock() == shown
+        uptime[0] += 60
+        assert 30 <= (clock() - shown).total_seconds() <= 120
+    assert clock() == source() == SteadyClock(source)()
+    uptime[0] += 60
+    assert clock() == source()
+
+
+def test_a_difference_as_of_a_busy_machine_is_left(uptime: list[float]) -> None:
+    start, late = datetime(2026, 1, 1, tzinfo=UTC), 0.0
+    clock = SteadyClock(lambda: start + timedelta(seconds=uptime[0] + late))
+    shown, late = clock(), 0.05
+    clock.follow()
+    uptime[0] += 60
+    assert clock() - shown == timedelta(seconds=60)
+
+
+def test_a_server_follows_the_clock_of_postgresql_while_it_runs(
+    postgresql_server: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database has a clock of its own, which is set ahead by five seconds."""
+    monkeypatch.setattr(app, "TIDYING_SECONDS", 0.1)
+    name = created(postgresql_server)
+    url = address(postgresql_server, name)
+    engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+
+    def set_ahead(seconds: float) -> None:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(
+                "CREATE OR REPLACE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+                f"$$ SELECT pg_catalog.clock_timestamp() + interval '{seconds} s' $$"
+            )
+
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET search_path = public, pg_catalog")
+    set_ahead(0)
+    try:
+        with server_on(url, sweep_seconds=0.05) as server, httpx.Client(base_url=server) as client:
+
+            def ahead() -> float:
+                """How far the server's clock is ahead of this machine's, at least."""
+                body = {"direction": "minimize", "parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]}
+                made = client.post("/v1/studies", json=body).raise_for_status().json()["created_at"]
+                return (datetime.fromisoformat(made) - datetime.now(UTC)).total_seconds()
+
+            assert ahead() < 1
+            set_ahead(5)
+            wait_for(lambda: ahead() > 4)
+    finally:
+        engine.dispose()
+        drop(postgresql_server, name)
 
 
 def test_a_reading_that_takes_long_does_not_set_the_clock_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

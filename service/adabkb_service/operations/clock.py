@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
-from adabkb_service.study.clock import utc_now
+from adabkb_service.study.clock import SteadyClock, utc_now
 
 TOLERANCE = timedelta(minutes=1)
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 def warn_of_clock(service: Service) -> None:
     """Warn in the log if the clock shows an earlier time than the newest change of a study, or if it differs from the
-    clock of this machine. A server reads its clock once, when it starts."""
+    clock of this machine."""
     now = service.clock()
     with service.database.reading() as connection:
         newest = studies.newest_change(connection)
@@ -27,10 +27,25 @@ def warn_of_clock(service: Service) -> None:
         _warn(now, abs(here - now), "apart from the clock of this machine", "both clocks")
 
 
+def follow(clock: SteadyClock) -> None:
+    """Let a server's clock follow that of the database, and warn in the log if the two differ.
+
+    Raises:
+        Busy, Unavailable: the database does not answer; the clock goes on as before.
+    """
+    ahead = clock.follow()
+    if abs(ahead) > TOLERANCE:
+        logger.warning(
+            "the clock of the database was set, or this machine's clock is wrong: they differ by %.0f s; the server "
+            "follows the database gradually, and leases last half to twice as long meanwhile",
+            abs(ahead.total_seconds()),
+        )
+
+
 def _warn(now: datetime, by: timedelta, where: str, what: str) -> None:
     logger.warning(
         "the clock of the database shows %s, %.0f s %s: leases and times of results may be wrong; "
-        "set %s, then start the server again",
+        "set %s; the server follows gradually, or at once if you start it again",
         now.isoformat(timespec="seconds"),
         by.total_seconds(),
         where,
