@@ -12,7 +12,7 @@ from adabkb_service.errors import StudyNotFound
 from adabkb_service.operations.doctor import examine, examine_study
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
-from adabkb_service.storage.rows import CellRow, EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
 from adabkb_service.storage.tables import metadata
 from tests.operations.busy import busy_study
 from tests.operations.conftest import ManualClock
@@ -71,7 +71,6 @@ def test_a_study_that_is_not_there_is_said_to_be_unknown(running: Service) -> No
         ("trials", TrialRow),
         ("observations", ObservationRow),
         ("events", EventRow),
-        ("cells", CellRow),
         ("idempotency_keys", KeyRow),
     ],
 )

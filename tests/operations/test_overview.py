@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,24 @@ def test_the_records_are_those_of_the_results_that_count(running: Service) -> No
     running.do(correct(study, best + 1, {"excluded": True}, None))
     without = [math.inf if i == best else value for i, value in enumerate(VALUES)]
     assert page.history(study)["records"] == records(without), "kept until the study changes, no longer"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"algorithm": {"profile": "auto"}, "outcome_constraints": [{"metric": "m", "upper": 0.0}]}],
+    ids=["", "constrained"],
+)
+def test_the_records_go_on_with_the_results_that_come(running: Service, more: dict[str, Any]) -> None:
+    """What is told in parts, has the records of what is told together; results that break a constraint have none."""
+    study, page, values = studied(running, "s", [], **more), Overview(running), list[float]()
+    for i, value in enumerate(VALUES):
+        metrics = {"metrics": {"m": float(i % 4 == 1)}} if more else {}
+        point = PointValueBody.model_validate({"parameters": {"x": i / 100}, "value": value, **metrics})
+        running.do(observe(study, point))
+        values.append(math.inf if metrics and i % 4 == 1 else value)
+        if i % 3 == 0:
+            assert page.history(study)["records"] == records(values)
+    assert len(records(values)) > 3
 
 
 def test_many_results_are_thinned_to_their_outline(running: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.storage import events, idempotency, migration, model, observations, reports, studies, trials
+from adabkb_service.storage import events, idempotency, migration, observations, reports, studies, trials
 from adabkb_service.storage.database import Database
 from tests.storage.grown import (
     ACTIVE,
-    CELLS,
     COMPARED,
     KEYS,
     MOMENTS,
@@ -89,8 +88,6 @@ QUERIES = {
     "reports at some steps": Query(lambda connection: reports.values(connection, "s", MIDDLE, 1, [3, 9, 99]), 2),
     "curve, last page": Query(lambda connection: reports.of_attempt(connection, "s", 1, 2, STEPS - 49, 100), 50),
     "curves, later page": Query(lambda connection: reports.page(connection, "s", (1, 2, STEPS - 50), 100), 100),
-    "cells, first page": Query(lambda connection: model.page_of_cells(connection, "s", 0, 100), 100),
-    "leaves, later page": Query(lambda connection: model.page_of_cells(connection, "s", CELLS // 2, 100, "leaf"), 100),
     "events": Query(lambda connection: events.portion(connection, "s", TRIALS, 100), 100),
     "events, the last": Query(lambda connection: events.page(connection, "s", 2 * TRIALS - 3), 3),
     "events of a trial": Query(lambda connection: events.of_trial(connection, "s", MIDDLE), 2),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,20 @@ class SliceThrough:
 
 
 @dataclass(frozen=True)
-class CellBelief:
-    """The extent of a cell, and what the model says of it, in the objective's units and sign."""
+class CellBox:
+    """A cell and its extent."""
 
+    key: str
+    status: str
     low: Point
     high: Point
     centroid: Point
+
+
+@dataclass(frozen=True)
+class CellBelief(CellBox):
+    """What the model says of a cell, too, in the objective's units and sign."""
+
     mean: float
     std: float
     """At the centroid."""
@@ -79,10 +88,10 @@ def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
     return model.predict(positions)
 
 
-def boxes(model: Model, keys: list[str]) -> list[tuple[Point, Point, Point]]:
-    """Low corner, high corner and centroid of each cell."""
-    space, found = model.dataset.space, [model.policy.cell_box(model.state, key) for key in keys]
-    return [(*space.corners(box.low, box.high), space.decode(box.centroid)) for box in found]
+def boxes(model: Model, after: int, limit: int) -> tuple[list[CellBox], int | None]:
+    """Cells, by ``_page``."""
+    keys, last = _page(model, after, limit, None)
+    return [CellBox(*each) for each in _described(model, keys)], last
 
 
 def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
@@ -135,22 +144,39 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
     return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
 
 
-def partition(model: Model, keys: list[str], metric: str | None) -> list[CellBelief]:
-    """Cells with what the model says of each: of a metric or, without one, of the objective."""
+def partition(
+    model: Model, after: int, limit: int, status: str | None, metric: str | None
+) -> tuple[list[CellBelief], int | None]:
+    """Cells, by ``_page``, with what the model says of each: of a metric or, without one, of the objective."""
+    keys, last = _page(model, after, limit, status)
     if not keys:
-        return []
-    found = [model.policy.cell_box(model.state, key) for key in keys]
-    predictions = model.predict(np.array([box.centroid for box in found]))
+        return [], None
+    predictions = model.predict(np.array([model.policy.cell_box(model.state, key).centroid for key in keys]))
     if metric is not None:
         predictions = [each.metrics[metric] for each in predictions if each.metrics is not None]
     indices = [math.nan] * len(keys)
     if metric is None:
         indices = (model.sign * model.policy.cell_indices(model.state, keys)).tolist()
-    space = model.dataset.space
     return [
-        CellBelief(*space.corners(box.low, box.high), space.decode(box.centroid), at.mean, at.std, _finite(index))
-        for box, at, index in zip(found, predictions, indices, strict=True)
-    ]
+        CellBelief(*each, at.mean, at.std, _finite(index))
+        for each, at, index in zip(_described(model, keys), predictions, indices, strict=True)
+    ], last
+
+
+def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[list[str], int | None]:
+    """The keys of at most so many cells in order of creation, of one status or of any, without the first ``after``
+    cells of the tree; and the number of the last of them, if there may be more."""
+    later = islice(enumerate(model.cells.items(), 1), after, None)
+    found = list(islice(((number, key) for number, (key, its) in later if status in (None, its)), limit))
+    return [key for _, key in found], found[-1][0] if len(found) == limit else None
+
+
+def _described(model: Model, keys: list[str]) -> Iterator[tuple[str, str, Point, Point, Point]]:
+    """Key, status, low corner, high corner and centroid of each cell."""
+    space = model.dataset.space
+    for key in keys:
+        box = model.policy.cell_box(model.state, key)
+        yield key, model.cells[key], *space.corners(box.low, box.high), space.decode(box.centroid)
 
 
 def stored(_: Model) -> None:

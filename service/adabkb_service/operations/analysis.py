@@ -12,7 +12,7 @@ from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.operations.front import check_metric
-from adabkb_service.operations.predict import check_same_space, described_cells, row
+from adabkb_service.operations.predict import check_same_space, row
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study import render
@@ -90,19 +90,15 @@ def _slice_through(
 def partition(
     service: Service, study_id: str, after: int, limit: int, status: CellStatus | None, metric: str | None = None
 ) -> tuple[list[answers.PartitionCell], int | None]:
-    """Cells in order of creation after one row id, with what the model says of them: of a metric or, without one, of
-    the objective; and the id to go on after, if there may be more.
+    """Cells in order of creation, without the first ``after`` ones, with what the model says of them: of a metric or,
+    without one, of the objective; and how many to leave out next, if there may be more.
 
     Raises:
         Unavailable: the model is out of order.
     """
     _check_metric(service, study_id, metric)
-    page, found, last = described_cells(service, study_id, "partition", after, limit, status, metric)
-    cells = [
-        answers.PartitionCell(key=each.key, depth=each.depth, status=each.status, **vars(cell))
-        for each, cell in zip(page, found, strict=True)
-    ]
-    return cells, last
+    _, (found, last) = service.ask(study_id, "partition", after, limit, status, metric)
+    return [answers.PartitionCell(depth=each.key.count("."), **vars(each)) for each in found], last
 
 
 def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImportance]:

@@ -3,25 +3,23 @@ a chart can show."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from cachetools import LRUCache
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import ColumnElement
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.stored import definition_of, is_edited
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.space import Space
 from adabkb_service.operations import analysis
+from adabkb_service.operations.records import Found, Records
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, grants, observations, overview, studies
-from adabkb_service.storage.rows import StudyRow, StudyState, TrialState
-from adabkb_service.study import lifecycle, render
-from adabkb_service.study.ranking import counting, has_several_objectives, merit, rank
+from adabkb_service.storage.rows import StudyState, TrialState
+from adabkb_service.study import render
 
 MOST_RESULTS = 1500
 """Of a study with more results, a chart gets about so many."""
@@ -32,16 +30,13 @@ MOST_POINTS = 100
 RECENT = 300
 """Trials of the timeline."""
 
-Records = list[tuple[int, float]]
-"""Number and value of each result that keeps all outcome constraints and was better than all before it."""
-
 
 @dataclass(frozen=True, slots=True)
 class StudyLine:
     """A study in the list."""
 
-    study: answers.Study
-    records: Records
+    study: overview.ListedStudy
+    records: Found
     owner: str | None
     """None where nobody needs a token, or where the study is nobody's."""
 
@@ -79,13 +74,11 @@ class ResultList:
 
 
 class Overview:
-    """The lists and the history of a service's studies. What takes a look at all results of a study is kept until the
-    study changes."""
+    """The lists and the history of a service's studies."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._records: LRUCache[tuple[str, int], Records] = LRUCache(1000)
-        self._guard = threading.Lock()
+        self._records = Records()
 
     def studies(
         self,
@@ -100,10 +93,7 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [
-                StudyLine(study, self._records_of(connection, row), owners.get(row.id))
-                for row, study in lifecycle.in_full(rows)
-            ]
+            lines = [StudyLine(row, self._records.of(connection, row), owners.get(row.id)) for row in rows]
         return StudyList(lines, counts)
 
     def trials(
@@ -160,7 +150,7 @@ class Overview:
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
             rows = overview.thinned(connection, study_id, study.observations, MOST_RESULTS)
-            best = self._records_of(connection, study)
+            best = self._records.of(connection, study)
         space = definition_of(study.definition).space()
         return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}
 
@@ -229,34 +219,6 @@ class Overview:
             row = observations.get(connection, study_id, seq)
             told = overview.events_of_result(connection, study_id, seq)
         return render.observation(row, space), [render.event(each) for each in told]
-
-    def _records_of(self, connection: Connection, study: StudyRow) -> Records:
-        key = (study.incarnation, study.head)
-        with self._guard:
-            known = self._records.get(key)
-        if known is not None:
-            return known
-        found = _records(connection, study) if study.observations else []
-        with self._guard:
-            self._records[key] = found
-        return found
-
-
-def _records(connection: Connection, study: StudyRow) -> Records:
-    if has_several_objectives(study):
-        return []
-    if not is_edited(study.definition) and not study.definition.get("outcome_constraints"):
-        maximize = definition_of(study.definition).direction == "maximize"
-        return overview.records(connection, study.id, maximize=maximize)
-    found: Records = []  # which results count, the database cannot tell
-    for row in filter(counting(study), observations.every(connection, study.id).values()):
-        violation, _ = rank(study, row.value, row.metrics)
-        if violation < 0.0:
-            continue
-        value = row.value or 0.0  # each has one
-        if not found or merit(study, value) > merit(study, found[-1][1]):
-            found.append((row.seq, value))
-    return found
 
 
 def _result(row: overview.ResultRow, space: Space) -> dict[str, Any]:

@@ -19,9 +19,8 @@ from adabkb_service.errors import Contention, ModelCannotFollow, Unavailable
 from adabkb_service.inference.proposals import Expected
 from adabkb_service.operations.front import check_constrained, front
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import model as rows
 from adabkb_service.storage import studies
-from adabkb_service.storage.rows import CellRow, CellStatus, StudyRow
+from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.points import checked_point
@@ -149,57 +148,14 @@ def _first_figures(study: StudyRow) -> dict[str, Any]:
 
 
 def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:
-    """Cells in order of creation, after one row id; and the id to go on after, if there may be more.
+    """Cells in order of creation, without the first ``after`` ones; and how many to leave out next, if there may be
+    more.
 
     Raises:
         Unavailable: the model is out of order.
     """
-    page, boxes, last = described_cells(service, study_id, "boxes", after, limit)
-    cells = [
-        answers.Cell(key=cell.key, depth=cell.depth, status=cell.status, low=low, high=high, centroid=centroid)
-        for cell, (low, high, centroid) in zip(page, boxes, strict=True)
-    ]
-    return cells, last
-
-
-def described_cells(
-    service: Service,
-    study_id: str,
-    question: str,
-    after: int,
-    limit: int,
-    status: CellStatus | None = None,
-    *more: Any,
-) -> tuple[list[CellRow], list[Any], int | None]:
-    """A page of cells in order of creation, what the model answers about each, and the row id to go on after, if
-    there may be more.
-
-    Args:
-        service: the running service.
-        study_id: whose cells.
-        question: that takes their keys.
-        after: the row id of the last cell of the page before.
-        limit: of cells.
-        status: of the cells; None for all of them.
-        more: arguments of the question after the keys.
-
-    Raises:
-        Unavailable: the model is out of order.
-    """
-    return repeating(service.timeouts.contention)(
-        _described_cells, service, study_id, question, after, limit, status, *more
-    )
-
-
-def _described_cells(
-    service: Service, study_id: str, question: str, after: int, limit: int, status: CellStatus | None, *more: Any
-) -> tuple[list[CellRow], list[Any], int | None]:
-    before, _ = service.ask(study_id, "stored")
-    with service.database.reading() as connection:
-        page = rows.page_of_cells(connection, study_id, after, limit, status)
-    now, described = service.ask(study_id, question, [cell.key for cell in page], *more)
-    check_same_space(before, now)
-    return page, described, page[-1].id if len(page) == limit else None
+    _, (found, last) = service.ask(study_id, "boxes", after, limit)
+    return [answers.Cell(depth=each.key.count("."), **vars(each)) for each in found], last
 
 
 def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[answers.DictionaryPoint]:

@@ -42,6 +42,13 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow
     return [EventRow(*row) for row in connection.execute(query)]
 
 
+def has_changed_results(connection: Connection, study_id: str, after: int) -> bool:
+    """Whether an event after one seq may change which of the results before it count: a correction, or an edit of the
+    space."""
+    query = _after(study_id, after).where(events.c.kind.in_(("corrected", "edited"))).with_only_columns(events.c.seq)
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def count(connection: Connection, study_id: str | None = None) -> int:
     """The number of events of a study, or of all studies."""
     query = select(func.count()).select_from(events)

@@ -9,7 +9,6 @@ from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from adabkb_service.storage.rows import CellRow, CellStatus
 from adabkb_service.storage.tables import cells, dictionary
 
 
@@ -53,17 +52,6 @@ def read_cells(connection: Connection, study_id: str) -> dict[str, str]:
     """All cells in order of creation: key -> status."""
     query = select(cells.c.key, cells.c.status).where(cells.c.study_id == study_id).order_by(cells.c.id)
     return {row.key: row.status for row in connection.execute(query)}
-
-
-def page_of_cells(
-    connection: Connection, study_id: str, after: int, limit: int, status: CellStatus | None = None
-) -> list[CellRow]:
-    """At most ``limit`` cells in order of creation, of one status or of any, from the first whose id is larger than
-    ``after``."""
-    query = select(cells).where(cells.c.study_id == study_id, cells.c.id > after).order_by(cells.c.id).limit(limit)
-    if status is not None:
-        query = query.where(cells.c.status == status)
-    return [CellRow(*row) for row in connection.execute(query)]
 
 
 def read_dictionary(connection: Connection, study_id: str) -> tuple[int, ...]:

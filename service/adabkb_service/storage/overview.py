@@ -6,12 +6,13 @@ They look at whole studies, unlike those of the hot path, and nobody waits for t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, Text, cast, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, Text, cast, func, or_, select, true
 
-from adabkb_service.storage.rows import EventRow, ObservationRow, StudyRow, StudyState, TrialRow, TrialState
+from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, TrialState
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
 SORTED_BY: dict[str, Column[Any]] = {
@@ -45,8 +46,39 @@ class ResultRow:
     """As it was when the trial was suggested; None where nothing was certified, and of trials of older versions."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListedStudy:
+    """What the list of studies shows of one: its definition may have megabytes."""
+
+    id: str
+    incarnation: str
+    head: int
+    state: StudyState
+    tags: dict[str, str]
+    budget: int | None
+    active: int
+    completed: int
+    failed: int
+    stopped: int
+    observations: int
+    updated_at: datetime
+    objectives: list[Any] | None
+    best: float | None
+    gap: float | None
+
+
+_LISTED = (
+    *(studies.c[field.name] for field in fields(ListedStudy) if field.name in studies.c and field.name != "best"),
+    studies.c.definition["objectives"],
+    studies.c.best["value"].as_float(),
+    studies.c.model["gap"].as_float(),
+)
+
+
 def _sought(text: str) -> ColumnElement[bool]:
     """Studies with the text in the id, or in the name or the value of a tag."""
+    if not text:
+        return true()
     tags = cast(studies.c.tags, Text)
     return or_(studies.c.id.icontains(text, autoescape=True), tags.icontains(text, autoescape=True))
 
@@ -65,12 +97,12 @@ def page_of_studies(
     offset: int,
     limit: int,
     *conditions: ColumnElement[bool],
-) -> list[StudyRow]:
+) -> list[ListedStudy]:
     """Studies that meet conditions, with a text in the id or the tags, the one that changed last first."""
-    query = select(studies).where(_sought(text), *conditions).order_by(studies.c.updated_at.desc(), studies.c.id)
+    query = select(*_LISTED).where(_sought(text), *conditions).order_by(studies.c.updated_at.desc(), studies.c.id)
     if state is not None:
         query = query.where(studies.c.state == state)
-    return [StudyRow(*row) for row in connection.execute(query.offset(offset).limit(limit))]
+    return [ListedStudy(*row) for row in connection.execute(query.offset(offset).limit(limit))]
 
 
 def page_of_trials(
@@ -221,12 +253,14 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
     return made
 
 
-def records(connection: Connection, study_id: str, *, maximize: bool) -> list[tuple[int, float]]:
-    """Number and value of each result that was better than all before it; excluded ones do not count."""
+def records(connection: Connection, study_id: str, *, maximize: bool, after: int) -> list[tuple[int, float]]:
+    """Number and value of each result after one number that was better than all others from there to it; excluded ones
+    do not count."""
     value = observations.c.value
     best = func.max(value) if maximize else func.min(value)
     before = best.over(order_by=observations.c.seq, rows=(None, -1)).label("before")
-    counting = observations.c.study_id == study_id, observations.c.excluded.is_(False)
+    later = observations.c.study_id == study_id, observations.c.seq > after
+    counting = *later, observations.c.excluded.is_(False)
     found = select(observations.c.seq, value, before).where(*counting).subquery()
     better = found.c.value > found.c.before if maximize else found.c.value < found.c.before
     query = select(found.c.seq, found.c.value).where(or_(found.c.before.is_(None), better)).order_by(found.c.seq)

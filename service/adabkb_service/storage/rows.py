@@ -259,17 +259,6 @@ class EventRow:
         return self.kind == "observed" or (self.kind == "stopped" and self.payload["estimate"] is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class CellRow:
-    """A cell."""
-
-    id: int
-    study_id: str
-    key: str
-    depth: int
-    status: CellStatus
-
-
 class JsonText(str):
     """A JSON document that is serialized already."""
 

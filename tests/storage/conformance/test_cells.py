@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from adabkb_service.storage import model, studies
-from adabkb_service.storage.rows import CellRow
+from adabkb_service.storage.tables import cells
 from tests.storage.rows import study
 
 
-def page(connection: sa.Connection, after: int = 0, limit: int = 100) -> list[CellRow]:
-    return model.page_of_cells(connection, "s", after, limit)
+def rows(connection: sa.Connection) -> list[Any]:
+    """All cells, whole."""
+    return list(connection.execute(sa.select(cells).order_by(cells.c.id)))
 
 
 def test_a_new_study_has_no_cells(connection: sa.Connection) -> None:
     assert model.read_cells(connection, "s") == {}
-    assert page(connection) == []
 
 
 def test_cells_are_in_order_of_creation_and_not_of_key(connection: sa.Connection) -> None:
@@ -37,9 +39,9 @@ def test_a_known_cell_takes_the_new_status_and_keeps_its_place(connection: sa.Co
 
 def test_a_known_cell_keeps_its_id(connection: sa.Connection) -> None:
     model.write_cells(connection, "s", {"0": "leaf"})
-    [before] = page(connection)
+    [before] = rows(connection)
     model.write_cells(connection, "s", {"0": "expanded"})
-    [after] = page(connection)
+    [after] = rows(connection)
     assert (after.id, after.status) == (before.id, "expanded")
 
 
@@ -65,17 +67,17 @@ def test_many_cells_written_together_keep_their_order(connection: sa.Connection)
 
 def test_the_depth_of_a_cell_is_that_of_its_key(connection: sa.Connection) -> None:
     model.write_cells(connection, "s", {"0": "leaf", "0.1": "leaf", "0.1.2.3": "leaf"})
-    assert [row.depth for row in page(connection)] == [0, 1, 3]
+    assert [row.depth for row in rows(connection)] == [0, 1, 3]
 
 
-def test_a_page_of_cells_has_whole_rows_in_order_of_creation(connection: sa.Connection) -> None:
+def test_cells_are_whole_rows_in_order_of_creation(connection: sa.Connection) -> None:
     model.write_cells(connection, "s", {"0.2": "leaf", "0.1": "pruned"})
-    rows = page(connection)
-    assert [(row.study_id, row.key, row.depth, row.status) for row in rows] == [
+    found = rows(connection)
+    assert [(row.study_id, row.key, row.depth, row.status) for row in found] == [
         ("s", "0.2", 1, "leaf"),
         ("s", "0.1", 1, "pruned"),
     ]
-    assert rows[0].id < rows[1].id
+    assert found[0].id < found[1].id
 
 
 def test_cells_are_of_one_study_though_all_studies_number_them_together(connection: sa.Connection) -> None:
@@ -84,8 +86,7 @@ def test_cells_are_of_one_study_though_all_studies_number_them_together(connecti
         model.write_cells(connection, "s", {f"0.{number}": "leaf"})
         model.write_cells(connection, "S", {f"0.{number}": "pruned"})
     assert model.read_cells(connection, "s") == dict.fromkeys(["0.0", "0.1", "0.2"], "leaf")
-    first, *_ = page(connection)
-    assert [row.key for row in page(connection, first.id)] == ["0.1", "0.2"]
+    assert [row.study_id for row in rows(connection)] == ["s", "S"] * 3
 
 
 def test_cells_with_the_same_key_in_two_studies_have_a_status_each(connection: sa.Connection) -> None:

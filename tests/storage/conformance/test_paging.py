@@ -56,11 +56,6 @@ LISTINGS = {
         lambda connection, after, limit: events.portion(connection, "s", after, limit).rows,
         lambda row: row.seq,
     ),
-    "cells": Listing(
-        lambda connection, name: model.write_cells(connection, name, {f"0.{9 - seq}": "leaf" for seq in NUMBERS}),
-        lambda connection, after, limit: model.page_of_cells(connection, "s", after, limit),
-        lambda row: row.id,
-    ),
 }
 
 

@@ -1,0 +1,90 @@
+"""The records of a study: each result that keeps all outcome constraints and was better than all before it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from cachetools import LRUCache
+from sqlalchemy import Connection
+
+from adabkb_service.contract.stored import is_edited
+from adabkb_service.storage import events, observations, overview, studies
+from adabkb_service.storage.overview import ListedStudy
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study.ranking import counting, has_several_objectives, merit, rank
+
+STUDIES = 1000
+"""Whose records are kept."""
+RESULTS_AT_ONCE = 1000
+"""Read into memory."""
+
+Found = list[tuple[int, float]]
+"""Number and value of each record."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The records as of some event."""
+
+    head: int
+    results: int
+    """How many there were."""
+    found: Found
+
+
+_NOTHING = _Known(0, 0, [])
+
+
+class Records:
+    """The records of the studies of a service. If a study has only got more results since, these alone are read."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[str, _Known] = LRUCache(STUDIES)
+        """By the incarnation of a study."""
+        self._guard = threading.Lock()
+
+    def of(self, connection: Connection, study: StudyRow | ListedStudy) -> Found:
+        """The records of a study, in the transaction that its row was read in."""
+        with self._guard:
+            known = self._known.get(study.incarnation, _NOTHING)
+        if known.head == study.head:
+            return known.found
+        is_later = known is not _NOTHING and known.head < study.head
+        if not is_later or events.has_changed_results(connection, study.id, known.head):
+            known = _NOTHING
+        found = known.found
+        if known.results < study.observations:
+            found = found + _later(connection, studies.get(connection, study.id), known)
+        with self._guard:
+            self._known[study.incarnation] = _Known(study.head, study.observations, found)
+        return found
+
+
+def _later(connection: Connection, study: StudyRow, known: _Known) -> Found:
+    """The records among the results that are not known."""
+    if has_several_objectives(study):
+        return []
+    if is_edited(study.definition) or study.definition.get("outcome_constraints"):
+        return _counting(connection, study, known)
+    maximize = study.definition["direction"] == "maximize"
+    found = overview.records(connection, study.id, maximize=maximize, after=known.results)
+    return [(seq, value) for seq, value in found if _is_better(study, value, known.found)]
+
+
+def _counting(connection: Connection, study: StudyRow, known: _Known) -> Found:
+    """The same where the database cannot tell which results count."""
+    found, counts, after, is_last = list(known.found), counting(study), known.results, False
+    while not is_last:
+        portion = observations.portion(connection, study.id, after, RESULTS_AT_ONCE)
+        for row in filter(counts, portion.rows):
+            violation, _ = rank(study, row.value, row.metrics)
+            value = row.value or 0.0  # each has one
+            if violation == 0.0 and _is_better(study, value, found):
+                found.append((row.seq, value))
+        after, is_last = portion.rows[-1].seq, portion.is_last
+    return found[len(known.found) :]
+
+
+def _is_better(study: StudyRow, value: float, records: Found) -> bool:
+    return not records or merit(study, value) > merit(study, records[-1][1])
