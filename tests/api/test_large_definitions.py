@@ -1,13 +1,19 @@
-"""The largest definitions that the limits allow work on both databases."""
+"""The largest definitions that the limits allow work on both databases, and large bodies hold up nobody."""
 
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import pytest
 
+from adabkb_service.contract import study as definition
+from adabkb_service.contract.prior import check_prior
+from tests.api.test_large_studies import Gate
 from tests.servers import server_on
+from tests.waiting import PATIENCE
 
 CHOICES = [k + 0.5 for k in range(980)]
 WEIGHTS = {json.dumps(each): 2.0 for each in CHOICES}
@@ -34,3 +40,51 @@ def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(migrated_url:
         told = client.post("/v1/studies/large/observations", json={"items": [{"trial": trial["number"], "value": 1.0}]})
         assert told.status_code == 200, told.text
         assert client.get("/v1/studies/large").json()["counts"]["completed"] == 1
+
+
+def test_others_are_answered_while_a_large_body_is_validated(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(check_prior)
+    monkeypatch.setattr(definition, "check_prior", gate)
+    few = {**LARGE, "parameters": LARGE["parameters"][:20], "prior": {"p0": {"weights": WEIGHTS}}}
+    with ThreadPoolExecutor(1) as elsewhere:
+        created = elsewhere.submit(httpx.post, f"{server}/v1/studies", json=few, timeout=PATIENCE)
+        try:
+            assert gate.begun.wait(PATIENCE)
+            assert httpx.get(f"{server}/healthz", timeout=20).status_code == 200
+        finally:
+            gate.goes_on.set()
+        assert created.result().status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/observe", {"parameters": {"x": 0.5, "n": 1}, "value": 1.0}, 200),
+        ("/observe", {"parameters": {"x": 0.5, "n": 1}, "value": "one"}, 422),
+        ("/observe", {"trial": 7, "status": "failed"}, 404),
+        ("/observations", {"items": [{"parameters": {"x": 0.5, "n": 2}, "value": 2}]}, 200),
+        ("/observations", {"items": [{"value": 2}], "much": 1}, 422),
+        ("/trials", {"parameters": {"x": 0.1, "n": 2}}, 201),
+        ("/trials/1/reports", {"attempt": 1, "step": 1, "value": "x"}, 422),
+        ("/trials/1/reports", {"attempt": 1, "reports": [{"step": 1, "value": "x"}]}, 422),
+        ("/trials/1/reports", {"attempt": 1, "reports": [{"step": 1, "value": 2}]}, 404),
+        ("/suggest", {"count": 0}, 422),
+        ("/suggest", [], 422),
+    ],
+)
+def test_a_large_body_means_what_a_small_one_does(
+    api: httpx.Client, study: str, path: str, body: Any, status: int
+) -> None:
+    """With an idempotency key, too, which goes by the body as it was sent."""
+    raw = json.dumps(body)
+    large = raw[:1] + " " * 2**16 + raw[1:]
+    headers = {"Content-Type": "application/json"}
+    answers = [api.post(study + path, content=content, headers=headers) for content in (raw, large)]
+    assert [each.status_code for each in answers] == [status, status], answers[1].text
+    assert answers[0].json().get("errors") == answers[1].json().get("errors")
+    keyed = [
+        api.post(study + path, content=content, headers={**headers, "Idempotency-Key": "k"}) for content in (large, raw)
+    ]
+    assert [each.status_code for each in keyed] == [status, status], keyed[1].text
+    if status < 300:
+        assert keyed[1].headers["Idempotent-Replayed"] == "true"

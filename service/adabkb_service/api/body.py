@@ -15,6 +15,7 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -28,6 +29,9 @@ MAX_VALUES = 200_000
 """Values of a body: twice as many as a batch of 1,000 results has that each give 100 parameters."""
 SMALL = 2**16
 """Bytes of a body from which on it is worked on in a thread: it would hold up everybody else's requests."""
+
+Validate = Callable[..., tuple[Any, list[Any]]]
+"""What FastAPI validates a body by: gives the model, and what is wrong."""
 
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 """A text, or a character that stands before a value: so commas in texts do not count. It goes through a body once,
@@ -68,30 +72,54 @@ def _has_too_many_values(raw: bytes) -> bool:
 class StrictRequest(Request):
     """A request whose JSON is parsed by ``parse``."""
 
-    async def json(self) -> Any:
+    async def parsed(self) -> Any:
         """The parsed body."""
-        if not hasattr(self, "_json"):
+        if not hasattr(self, "_parsed"):
             raw = await self.body()
-            self._json = parse(raw) if len(raw) < SMALL else await in_turn(self, partial(parse, raw))
-        return self._json
+            self._parsed = parse(raw) if len(raw) < SMALL else await in_turn(self, partial(parse, raw))
+        return self._parsed
+
+    async def prepare(self, validate: Validate) -> None:
+        """Let ``json`` give what FastAPI is to validate: the parsed body or, if it is large, what it is validated to,
+        which FastAPI takes as it is.
+
+        Raises:
+            RequestValidationError: a large body is not valid.
+            HTTPException, Invalid: see ``parse``.
+        """
+        raw = await self.body()
+        if len(raw) < SMALL:
+            self._json = await self.parsed()
+        else:
+            self._parsed, self._json = await in_turn(self, partial(_validated, validate, raw))
+
+
+def _validated(validate: Validate, raw: bytes) -> tuple[Any, Any]:
+    """The parsed body, and the model of it."""
+    value = parse(raw)
+    model, found = validate(value, {}, loc=("body",))
+    if found:
+        raise RequestValidationError(found, body=value)
+    return value, model
 
 
 class StrictRoute(GuardedRoute):
     """A route that reads its body strictly, only as application/json, and takes no unknown query parameters."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler, given a ``StrictRequest`` whose body is parsed already."""
-        handler = super().get_route_handler()
-        takes_body = self.body_field is not None
+        """FastAPI's handler, given a ``StrictRequest`` whose body is prepared."""
+        handler, field = super().get_route_handler(), self.body_field
         queries = list(_queries(self.dependant))
 
         async def strictly(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
             _check_queries(strict, queries)
             try:
-                if takes_body and await strict.body():
+                if field is not None and await strict.body():
                     _check_media_type(strict)
-                    await strict.json()  # here, as FastAPI answers 400 to whatever is raised while it parses
+                    await strict.prepare(
+                        field.validate
+                    )  # here, as FastAPI answers 400 to whatever is raised while it parses
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
             return await handler(strict)

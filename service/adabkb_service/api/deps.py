@@ -18,7 +18,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
-from adabkb_service.api.body import SMALL
+from adabkb_service.api.body import SMALL, StrictRequest
 from adabkb_service.api.turns import in_turn
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, STUDY_ID
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
@@ -51,7 +51,7 @@ Parts = tuple[str, str, Any]
 
 
 async def _key(
-    request: Request,
+    request: StrictRequest,
     idempotency_key: Annotated[
         str | None,
         Header(
@@ -64,7 +64,7 @@ async def _key(
     if idempotency_key is None:
         return None
     raw = await request.body()
-    parts: Parts = request.method, request.url.path, await request.json() if raw else None
+    parts: Parts = request.method, request.url.path, await request.parsed() if raw else None
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
     fingerprint = _fingerprint(parts) if len(raw) < SMALL else await in_turn(request, partial(_fingerprint, parts))
     return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint, caller.user)

@@ -41,6 +41,8 @@ class ReportsBody(_Holding):
 
 
 def _kind(body: object) -> str:
+    if isinstance(body, Body):
+        return type(body).__name__
     return "ReportsBody" if isinstance(body, dict) and "reports" in body else "OneReportBody"
 
 

@@ -160,6 +160,8 @@ class PointValueBody(Body):
 
 
 def _kind(body: object) -> str:
+    if isinstance(body, Body):
+        return type(body).__name__
     fields = body if isinstance(body, dict) else {}
     if fields.get("status") == "failed":
         return "TrialFailureBody"
