@@ -77,26 +77,30 @@ def create(
 
 
 def _create(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> Outcome[answers.Study]:
-    older = snapshots(service, definition, key, caller)
-    created = _created(definition, older, service.clock())
-    new = log.begin(created.study_id, created)  # a large definition takes seconds: before the transaction
-    outcome = Outcome(lifecycle.full(new), created=True)
-    with service.database.writing() as connection:
+    """What takes seconds for a large definition is done before the transaction that writes."""
+    with service.database.reading() as connection:
         if known := recall(connection, key, answers.Study):
             return known
         existing = None if definition.id is None else studies.find(connection, definition.id)
         if existing is not None:
             _check_visible(connection, existing, caller)
-            _check_same(existing, definition)
-            outcome = Outcome(lifecycle.full(existing), created=False)
-        else:
-            if definition.transfer_from and not older:
-                raise Contention("The study was deleted meanwhile; try again.")
+        older = snapshots(connection, definition, caller) if existing is None else []
+    created = _created(definition, older, service.clock())
+    if existing is not None:
+        _check_same(existing, definition)
+    study = existing or log.begin(created.study_id, created)
+    outcome = Outcome(lifecycle.full(study), created=existing is None)
+    with service.database.writing() as connection:
+        if known := recall(connection, key, answers.Study):
+            return known
+        if (study.id in studies.heads(connection, [study.id])) != (existing is not None):
+            raise Contention(f"Study {study.id!r} was created or deleted at this moment; try again.")
+        if existing is None:
             if definition.id is not None and caller.user is not None:
                 _check_no_trash(connection, definition.id, caller.user)
-            _add(connection, new, created, caller)
+            _add(connection, study, created, caller)
         if key is not None:
-            idempotency.add(connection, [kept(key, created.study_id, outcome, created.created_at)])
+            idempotency.add(connection, [kept(key, study.id, outcome, created.created_at)])
     return outcome
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.contract import answers
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.transfer import MOST_NUMBERS, MOST_POINTS, Snapshot
@@ -18,10 +17,8 @@ from adabkb_service.engine.auto import warp
 from adabkb_service.engine.axes import Axis, ChoiceAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations.service import Service
 from adabkb_service.storage import grants, observations, studies
 from adabkb_service.storage.rows import ObservationRow, StudyRow
-from adabkb_service.study.request import Key, recall
 
 Array = NDArray[np.float64]
 
@@ -44,24 +41,12 @@ TOO_FEW = (
 )
 
 
-def snapshots(service: Service, definition: StudyDefinition, key: Key | None, caller: Caller) -> list[Snapshot]:
-    """Of the older studies that a definition names, as they are now; none if it is answered without them, since the
-    study exists or the key was used, as the older ones need not exist then.
+def snapshots(connection: Connection, definition: StudyDefinition, caller: Caller) -> list[Snapshot]:
+    """Of the older studies that a definition names, as they are now.
 
     Raises:
         Invalid: one is not to be read by the caller, or of no use; one fault per study.
     """
-    if not definition.transfer_from:
-        return []
-    with service.database.reading() as connection:
-        if recall(connection, key, answers.Study):
-            return []
-        if definition.id is not None and studies.find(connection, definition.id) is not None:
-            return []
-        return _snapshots(connection, definition, caller)
-
-
-def _snapshots(connection: Connection, definition: StudyDefinition, caller: Caller) -> list[Snapshot]:
     made = [_snapshot(connection, study_id, definition, caller) for study_id in definition.transfer_from]
     faults = [
         FieldError(f"/transfer_from/{index}", each, "transfer")
