@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import resource
@@ -16,23 +17,29 @@ import pytest
 
 from adabkb_service.errors import ModelCannotFollow, Unavailable
 from adabkb_service.inference import pool as pools
+from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Answered, Ask, Forget, Lost, Reply, Superseded
+from adabkb_service.inference.store import SAVE_EVENTS
+from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.predict import predict
 from adabkb_service.operations.service import Service
+from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import Timeouts
 from tests.api.conftest import DEFINITION
 from tests.inference.test_pool import pool_on, post, process_of
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask as Asking
-from tests.operations.verbs import suggest
+from tests.operations.verbs import Value, observe, suggest
 from tests.processes import is_alive
 from tests.servers import server_process
 from tests.waiting import PATIENCE, wait_for
 
 DESCRIPTORS = 8
 """More than the start of a model process needs."""
+MANY = 2_000
+"""Values along each axis of a slice that takes more memory than a process has left."""
 ATTEMPT_SECONDS = 1.2
 """In which the server tries to start a process at least once."""
 
@@ -96,6 +103,31 @@ def test_a_server_without_file_descriptors_is_not_ready_and_recovers(tmp_path: P
         wait_for(lambda: api.get("/readyz").status_code == 200)
         wait_for(lambda: model_answers(api))
         assert model_process(pid) != first
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOMEM, errno.ENOSPC], ids=errno.errorcode.get)
+@pytest.mark.parametrize("step", ["Pipe", "Process"])
+def test_a_process_is_started_once_the_system_no_longer_refuses(
+    step: str, code: int, other_sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Descriptors, memory, or room for the socket of the fork server. Nothing is left of the attempts."""
+    refused, make = list[int](), getattr(PROCESSES, step)
+
+    def refuse(*given: Any, **named: Any) -> Any:
+        if len(refused) < 3:
+            refused.append(len(os.listdir("/proc/self/fd")))
+            raise OSError(code, os.strerror(code))
+        return make(*given, **named)
+
+    monkeypatch.setattr(pools, "RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(PROCESSES, step, refuse)
+    with pool_on(other_sqlite) as pool:
+        waiting = post(pool, Ask("s", "", 0, "figures"))
+        assert isinstance(waiting.get(timeout=PATIENCE), Answered | Lost)
+        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)
+        assert is_alive(process_of(pool))
+    assert len(refused) == 3
+    assert refused[2] <= refused[1], "descriptors of an attempt are closed"
 
 
 @pytest.mark.parametrize("name", ["models-send", "models-receive"])
@@ -183,3 +215,53 @@ def test_a_model_that_cannot_read_its_log_for_a_while_goes_on_without_a_further_
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
         wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
     database.close()
+
+
+def test_a_model_process_without_memory_refuses_a_question_and_answers_the_next_one(
+    other_sqlite: str, clock: ManualClock
+) -> None:
+    database = Database(other_sqlite)
+    with pool_on(other_sqlite) as pool:
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        before = predict(beside, "s", [{"x": 0.5, "y": 1.0}])
+        pid = process_of(pool)
+        _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
+        resource.prlimit(pid, resource.RLIMIT_DATA, (1, most))
+        with pytest.raises(Unavailable, match="cannot answer"):
+            beside.ask("s", "slice_through", [0, 1], MANY, {})
+        assert predict(beside, "s", [{"x": 0.5, "y": 1.0}]) == before
+        assert suggest(beside, "s", Asking()).view.trials
+        resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
+        assert pool.pids == [pid]
+        wait_for(lambda: not suggest(beside, "s", Asking()).view.degraded)
+    database.close()
+
+
+def test_a_model_process_without_room_on_the_disk_suggests_and_stores_its_model_later(
+    other_sqlite: str, clock: ManualClock
+) -> None:
+    database = Database(other_sqlite)
+    with pool_on(other_sqlite) as pool:
+        beside = Service(database, clock=clock, inference=pool)
+        create(beside, definition())
+        assert not suggest(beside, "s", Asking()).view.degraded
+        pid = process_of(pool)
+        _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, most))
+        for number in range(1, SAVE_EVENTS // 2 + 3):
+            observe(beside, "s", Value(float(number), number))
+            assert not suggest(beside, "s", Asking()).view.degraded
+        assert stored(database) <= 1
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+        beside.ask("s", "stored")
+        assert stored(database) > SAVE_EVENTS
+        assert pool.pids == [pid]
+        assert list(examine(database)) == []
+    database.close()
+
+
+def stored(database: Database) -> int:
+    """The last event that the stored model includes."""
+    with database.reading() as connection:
+        return studies.get(connection, "s").folded
