@@ -49,7 +49,7 @@ check: lint  ## what is fast: before each commit
 	@$(BIN)/python -m pytest -n 2 -q -k "not postgresql" $(FAST)
 
 test: lint  ## everything CI runs
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
+	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder  # six on two cores, as tests of real servers wait
 
 lint: $(SITE)
 	@$(BIN)/ruff check .
@@ -59,7 +59,7 @@ lint: $(SITE)
 
 attack: $(LOOPS)  ## everything that an attacker tries, also what takes long (about ten minutes)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py \
-		tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
+		tests/api/test_openapi.py tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
 
 audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (fails if one cannot be looked up; ADVISORIES=osv asks OSV)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }

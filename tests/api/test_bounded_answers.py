@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import cycle, islice
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from adabkb_service.errors import (
 )
 from tests.api.hostile import JSON, STUDY, App, app, names
 from tests.api.test_openapi import DOCUMENT
+from tests.samples import OF_ATTACKS, rotated
 
 __all__ = ["app"]
 
@@ -164,9 +166,13 @@ def test_every_operation_that_takes_a_body_is_attacked() -> None:
     assert {call["operationId"] for call in calls if "requestBody" in call} == SOUND.keys()
 
 
+@OF_ATTACKS
 @pytest.mark.parametrize(("method", "path", "operation"), TAKING_A_BODY)
-def test_a_hostile_body_gets_a_small_answer_soon(app: App, method: str, path: str, operation: dict[str, Any]) -> None:
-    """As a whole, beside the known fields, and in each of them."""
+def test_a_hostile_body_gets_a_small_answer_soon(
+    app: App, method: str, path: str, operation: dict[str, Any], is_sample: bool
+) -> None:
+    """As a whole, beside the known fields, and in each of them. The sample has some kinds of values for each field, and
+    all kinds for the fields of an operation together."""
     sound = SOUND[operation["operationId"]]
     most = BATCH_BYTES if operation["operationId"] == "observeBatch" else FIXED_BYTES
     target = path_of(path, "narrow")
@@ -174,8 +180,12 @@ def test_a_hostile_body_gets_a_small_answer_soon(app: App, method: str, path: st
         assert excesses(app, method, target, lambda n, made=body: as_json(made(n)), most) == [], kind  # type: ignore[misc]
     assert excesses(app, method, target, lambda n: as_json(sound | names(n)), most) == []
     assert excesses(app, method, target, lambda n: as_json(sound | {"n" * 10 * n: {}}), most) == []
-    for name in fields(operation):
-        for kind, value in VALUES.items():
+    known, kinds = fields(operation), rotated(list(VALUES), operation["operationId"])
+    each = max(2, -(-len(kinds) // max(len(known), 1))) if is_sample else len(kinds)
+    turns = cycle(kinds)
+    for name in known:
+        for kind in islice(turns, each):
+            value = VALUES[kind]
             request: Callable[[int], Any] = lambda n, v=value, f=name: as_json(sound | {f: v(n)})  # type: ignore[misc]  # noqa: E731
             assert excesses(app, method, target, request, most) == [], f"{name}: {kind}"
 
@@ -187,23 +197,31 @@ POINTS: dict[str, Callable[[int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("study", ["narrow", "wide", "vast"])
+STUDIES = ["narrow", "wide", "vast"]
+
+
+@OF_ATTACKS
+@pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("kind", POINTS)
-def test_a_hostile_point_gets_a_small_answer_soon(app: App, study: str, kind: str) -> None:
-    """Also where the study has many long names, or many long choices."""
+def test_a_hostile_point_gets_a_small_answer_soon(app: App, study: str, kind: str, is_sample: bool) -> None:
+    """Also where the study has many long names, or many long choices. The sample has two requests for each study and
+    kind of point, and each request for each study and for each kind."""
     root, point = f"/v1/studies/{study}", POINTS[kind]
     several: Callable[[int], list[Any]] = lambda n: [point(n // 100)] * (n // 10)  # noqa: E731
-    bodies: dict[str, Callable[[int], Any]] = {
-        "observe": lambda n: {"parameters": point(n), "value": 1},
-        "trials": lambda n: {"parameters": point(n)},
-        "predict": lambda n: {"points": several(n)},
-        "observations": lambda n: {"items": [{"parameters": found, "value": 1} for found in several(n)]},
-    }
-    for end, body in bodies.items():
+    items: Callable[[int], Any] = lambda n: [{"parameters": found, "value": 1} for found in several(n)]  # noqa: E731
+    requests: list[tuple[str, Callable[[int], Any]]] = [
+        ("observe", lambda n: {"parameters": point(n), "value": 1}),
+        ("trials", lambda n: {"parameters": point(n)}),
+        ("predict", lambda n: {"points": several(n)}),
+        ("observations", lambda n: {"items": items(n)}),
+        ("observations", lambda n: {"items": items(n), "dry_run": True}),
+    ]
+    if is_sample:
+        first = 2 * STUDIES.index(study) + list(POINTS).index(kind)
+        requests = [requests[(first + each) % len(requests)] for each in range(2)]
+    for end, body in requests:
         most = BATCH_BYTES if end == "observations" else FIXED_BYTES
         assert excesses(app, "POST", f"{root}/{end}", lambda n, b=body: as_json(b(n)), most) == []  # type: ignore[misc]
-    trial_run: Callable[[int], Any] = lambda n: bodies["observations"](n) | {"dry_run": True}  # noqa: E731
-    assert excesses(app, "POST", f"{root}/observations", lambda n: as_json(trial_run(n)), BATCH_BYTES) == []
 
 
 TEXTS: dict[str, Callable[[int], str]] = {

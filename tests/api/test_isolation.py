@@ -140,6 +140,7 @@ def test_whatever_fails_while_a_request_is_performed_it_is_answered(other_sqlite
     server = server_on(other_sqlite, study_threads=1, model_processes=1, request_seconds=2.0)
     with server as address, httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json={**DEFINITION, "pending_limit": 1}).status_code == 201
+        wait_for(lambda: api.get("/readyz").status_code == 200)  # the engine is loaded, or suggestions wait for it
         for at in itertools.count(1, STEP):
             fault.arm(at)
             suggested = repeated(address, "/v1/studies/s/suggest", f"suggest-{at}", {}, fault)

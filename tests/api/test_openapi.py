@@ -26,11 +26,13 @@ from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from tests.api import examples
 from tests.api.conftest import DEFINITION
+from tests.samples import OF_ATTACKS
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DOCUMENT = create_app(Settings(database="sqlite:///never-opened.db")).openapi()
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": True}})
-EXAMPLES = 40
+SOME, MANY = 12, 100
+"""Requests that are generated for each operation: in ``make test``, and in ``make attack``."""
 
 
 def operations() -> list[tuple[str, str]]:
@@ -38,8 +40,9 @@ def operations() -> list[tuple[str, str]]:
     return [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
 
 
+@OF_ATTACKS
 @pytest.mark.parametrize(("method", "path"), operations())
-def test_no_generated_request_gets_an_undocumented_answer(server: str, method: str, path: str) -> None:
+def test_no_generated_request_gets_an_undocumented_answer(server: str, method: str, path: str, is_sample: bool) -> None:
     """Valid and invalid requests, on a study that exists, has trials and results."""
     with httpx.Client(base_url=server) as client:
         client.post("/v1/studies", json=DEFINITION)
@@ -52,7 +55,7 @@ def test_no_generated_request_gets_an_undocumented_answer(server: str, method: s
 
     @given(case=cases, known=st.booleans())
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=SOME if is_sample else MANY,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )

@@ -16,6 +16,7 @@ from adabkb_service import app
 from adabkb_service.api.admission import GuardedRoute
 from tests.access.conftest import Guarded, guarded
 from tests.api.conftest import DEFINITION
+from tests.samples import OF_ATTACKS
 
 __all__ = ["guarded"]
 
@@ -89,9 +90,14 @@ def renewed(ann: httpx.Client) -> None:
         ann.post("/v1/studies/bytes/observe", json={"trial": 1, "value": 1})
 
 
-def test_no_byte_in_an_address_or_a_header_is_an_error_of_the_server(ann: httpx.Client, root: httpx.Client) -> None:
+@OF_ATTACKS
+def test_no_byte_in_an_address_or_a_header_is_an_error_of_the_server(
+    guarded: Guarded, ann: httpx.Client, root: httpx.Client, is_sample: bool
+) -> None:
+    """PostgreSQL refuses more bytes than SQLite. The sample has all calls for it, and every seventh one for SQLite: a
+    route has more than seven, and seven has no divisor in common with the numbers of kinds."""
     assert len(CALLS) > 1500
-    for method, address, headers in CALLS:
+    for method, address, headers in CALLS[:: 7 if is_sample and guarded.database.is_sqlite else 1]:
         if method == "DELETE":
             renewed(ann)
         client = root if address.startswith(("/v1/tokens", "/v1/audit")) else ann

@@ -12,7 +12,7 @@ from tests.chaos.databases import SETUPS, empty
 from tests.chaos.storm import Plot, run
 from tests.waiting import PATIENCE
 
-SHORT = Plot(clients=16, seed=3, studies=4, budgets=range(20, 41), replays=1, rest=0.3, once=True)
+SHORT = Plot(clients=16, seed=3, studies=4, budgets=range(20, 41), replays=1, rest=1.0, once=True)
 """Some twenty seconds of storm, or on a machine that has much else to do as long as it takes. With this seed
 models are killed once they have been at work. What costs time is operations, of which some hundred are enough to have
 some at work whenever something strikes.

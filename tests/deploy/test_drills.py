@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -82,6 +83,12 @@ def lab(migrated_url: str) -> Iterator[Lab]:
         yield Lab(migrated_url, [first, second], addresses)
 
 
+def evaluated(x: float) -> float:
+    """Takes some time, or the workers leave the drills none, and the check at the end many results to replay."""
+    time.sleep(0.1)
+    return (x - 0.3) ** 2
+
+
 @contextmanager
 def working(lab: Lab) -> Iterator[None]:
     """Workers at each server, who end with the block; none of them meets an error."""
@@ -93,7 +100,7 @@ def working(lab: Lab) -> Iterator[None]:
 
     def work(address: str) -> int:
         with Client(address) as client:
-            run = client.study("s").run(lambda x: (x - 0.3) ** 2, workers=2, callbacks=[stop_when_over], progress=False)
+            run = client.study("s").run(evaluated, workers=2, callbacks=[stop_when_over], progress=False)
             return run.completed
 
     with Client(lab.addresses[0]) as client:

@@ -14,9 +14,9 @@ from tests.waiting import PATIENCE
 expect.set_options(timeout=1000 * PATIENCE)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A Chromium, for one module: while Playwright runs, no other test of the process can have an event loop."""
+    """A Chromium, for this folder: while Playwright runs, no other test of the process can have an event loop."""
     with sync_playwright() as playwright, playwright.chromium.launch(**launching()) as browser:
         yield browser
 
