@@ -143,7 +143,7 @@ def test_a_study_that_is_busy_holds_up_no_other(database_url: str) -> None:
         with ThreadPoolExecutor(60) as pool:
             with slow_model(app.state.service, "s"):
                 waiting = [pool.submit(api.post, "/v1/studies/s/suggest") for _ in range(60)]
-                wait_for(lambda: len(app.state.service._owner("s")._parked) == 60)
+                wait_for(lambda: app.state.service.unfinished == 60)
                 for _ in range(20):
                     assert api.post("/v1/studies/t/suggest").status_code == 200
                 assert not any(answer.done() for answer in waiting)

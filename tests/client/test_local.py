@@ -61,6 +61,13 @@ def adabkb(*arguments: object) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+WORKER = """
+import pickle, sys
+for observation in pickle.load(sys.stdin.buffer).observations():
+    print(observation.value)
+"""
+
+
 def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_the_last_of_them(
     database: Path, outbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,11 +84,11 @@ def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_t
             study.observe_point({"x": 0.5}, 2.0)
         monkeypatch.delenv("ADABKB_LOCK_SECONDS")
 
-        theirs = pickle.loads(pickle.dumps(two.study("s")))  # a worker process finds the server by itself
-        assert [observation.value for observation in theirs.observations()] == [1.0, 2.0]
+        worker = [sys.executable, "-c", WORKER]  # it finds the server by itself
+        told = subprocess.run(worker, input=pickle.dumps(two.study("s")), capture_output=True, check=True).stdout
+        assert told.decode().split() == ["1.0", "2.0"]
         assert server_process().pid != first.pid
         assert list(outbox.rglob("*.json")) == []
-        theirs._transport.close()
 
         assert "completed 1 trials" in adabkb("run", "s", "--count", "1", "--local", database, "--", "echo", "3")
         assert adabkb("export", "s", "--format", "csv", "--local", database).count("\n") == 4

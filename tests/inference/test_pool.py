@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from adabkb_service.errors import Unavailable
+from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Advance, Answered, Ask, Lost, Reply
 from adabkb_service.inference.pool import WorkerPool
 from adabkb_service.operations.doctor import examine
@@ -162,13 +163,12 @@ def test_where_no_process_can_be_started_requests_are_served_without_models(
     database: Database, migrated_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And once one can be, with models: whoever starts them tries again and again."""
-    start = "adabkb_service.inference.pool._start"
 
     def fail(*_: Any) -> None:
         raise OSError("no memory")
 
     with monkeypatch.context() as broken:
-        broken.setattr(start, fail)
+        broken.setattr(PROCESSES, "Process", fail)
         with pool_on(migrated_url) as pool:
             beside = Service(database, clock=clock, inference=pool, timeouts=Timeouts(suggestion=0.2))
             create(beside, definition())

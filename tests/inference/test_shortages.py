@@ -10,7 +10,6 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -55,16 +54,15 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def model_processes(server: int) -> list[int]:
+    """The processes that the server's fork server has forked, and that are alive."""
+    return [pid for child in children(server) for pid in children(child) if is_alive(pid)]
+
+
 def model_process(server: int) -> int:
-    """The process that the server's fork server has forked."""
-    found: list[int] = []
-
-    def look() -> list[int]:
-        found[:] = [pid for child in children(server) for pid in children(child) if is_alive(pid)]
-        return found
-
-    wait_for(look)
-    return found[0]
+    """The first one, once there is one."""
+    wait_for(lambda: model_processes(server))
+    return model_processes(server)[0]
 
 
 def allow_descriptors(pid: int, more: int) -> None:
@@ -142,28 +140,19 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
             raise RuntimeError("can't start new thread")
         start(self)
 
-    started: list[Any] = []
-    begin = pools._start
-
-    def note(*given: Any) -> Any:
-        started.append(begin(*given))
-        return started[-1]
-
-    monkeypatch.setattr(pools, "_start", note)
+    before = set(model_processes(os.getpid()))
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pool_on(other_sqlite) as pool:
         wait_for(refused.is_set)
         assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)
-        assert process_of(pool) == started[-1].pid
-        assert not any(is_alive(each.pid) for each in started[:-1])
+        wait_for(lambda: set(model_processes(os.getpid())) - before == {process_of(pool)})
 
 
 def test_a_process_that_ends_as_soon_as_it_starts_is_away(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Again and again: that is no process."""
+    """It has not even the memory to begin, again and again: that is no process."""
     monkeypatch.setattr(pools, "RESTART_SECONDS", 0.01)
     monkeypatch.setattr(pools, "AWAY_SECONDS", 1.0)
-    monkeypatch.setattr(pools, "_work", os._exit)
-    with pool_on(other_sqlite) as pool:
+    with pool_on(other_sqlite, memory_megabytes=1) as pool:
         wait_for(lambda: pool.load.away == 1)
 
 

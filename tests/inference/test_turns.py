@@ -27,38 +27,41 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def lane_of(asked: Turns, study: str, *, learns: bool = False) -> int:
-    """Where a step of this kind waits; it is taken away again. ``take`` of the other lane would wait for ever."""
+def lane_of(asked: Turns, clock: Clock, study: str, *, learns: bool = False) -> int:
+    """Where a step of this kind waits; it is taken away again. A new study waits behind it in the quick lane, as
+    ``take`` of an empty lane would wait for ever."""
     asked.wait(study, learns=learns)
-    lane = SLOW if asked._waiting[SLOW] else QUICK
-    assert asked.take(lane) == study
-    return lane
+    clock.seconds += 1000.0
+    asked.wait("new", learns=False)
+    if asked.take(QUICK) == "new":
+        assert asked.take(SLOW) == study
+        return SLOW
+    assert asked.take(QUICK) == "new"
+    return QUICK
 
 
-@pytest.mark.usefixtures("clock")
-def test_a_study_is_slow_by_the_mean_of_its_steps() -> None:
+def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
     asked = Turns()
     for _ in range(20):
         for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of a heavy study's steps are short
             asked.stepped("heavy", seconds, learned=False)
         asked.stepped("light", LONG_SECONDS / 10, learned=False)
     asked.stepped("light", 5 * LONG_SECONDS, learned=False)  # now and then one is long
-    assert (lane_of(asked, "heavy"), lane_of(asked, "light")) == (SLOW, QUICK)
+    assert (lane_of(asked, clock, "heavy"), lane_of(asked, clock, "light")) == (SLOW, QUICK)
     for _ in range(50):
         asked.stepped("heavy", LONG_SECONDS / 10, learned=False)
-    assert lane_of(asked, "heavy") == QUICK
+    assert lane_of(asked, clock, "heavy") == QUICK
 
 
-@pytest.mark.usefixtures("clock")
-def test_steps_that_learn_are_judged_by_others_that_learned() -> None:
+def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> None:
     asked = Turns()
-    assert lane_of(asked, "s") == QUICK
-    assert lane_of(asked, "s", learns=True) == SLOW  # nobody knows yet how long it takes
+    assert lane_of(asked, clock, "s") == QUICK
+    assert lane_of(asked, clock, "s", learns=True) == SLOW  # nobody knows yet how long it takes
     asked.stepped("s", LONG_SECONDS / 10, learned=False)
     asked.stepped("s", 10 * LONG_SECONDS, learned=True)
-    assert (lane_of(asked, "s"), lane_of(asked, "s", learns=True)) == (QUICK, SLOW)
+    assert (lane_of(asked, clock, "s"), lane_of(asked, clock, "s", learns=True)) == (QUICK, SLOW)
     asked.stepped("small", LONG_SECONDS / 2, learned=True)
-    assert lane_of(asked, "small", learns=True) == QUICK
+    assert lane_of(asked, clock, "small", learns=True) == QUICK
 
 
 @pytest.mark.usefixtures("clock")

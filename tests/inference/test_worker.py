@@ -10,10 +10,10 @@ from multiprocessing import Pipe
 import pytest
 
 from adabkb_service.inference import worker
+from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.messages import Advance
-from adabkb_service.inference.model import Model
 from adabkb_service.inference.pool import CACHE_BYTES
-from adabkb_service.inference.worker import Lane, Worker
+from adabkb_service.inference.worker import Worker
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
@@ -36,15 +36,15 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
     reached, may_go_on = threading.Event(), threading.Event()
-    count = Model._count
+    apply = Dataset.apply
 
-    def count_late(model: Model, event: EventRow) -> None:
+    def apply_late(dataset: Dataset, event: EventRow) -> None:
         if event.kind == "suggested" and event.seq > study.head - 6:
             reached.set()
             assert may_go_on.wait(60.0)
-        count(model, event)
+        apply(dataset, event)
 
-    monkeypatch.setattr(Model, "_count", count_late)
+    monkeypatch.setattr(Dataset, "apply", apply_late)
     ours, theirs = Pipe()
     process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNHURRIED, saving_seconds=0.2)
     serving = threading.Thread(target=process.serve)
@@ -55,20 +55,29 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     assert reached.wait(60.0)
     ours.close()
     serving.join(60.0)
-    monkeypatch.setattr(Model, "_count", count)
+    monkeypatch.setattr(Dataset, "apply", apply)
     assert not replay(running, "s").changed
     may_go_on.set()
-    for lane in process._lanes:
-        lane.still_at_work(60.0)
+    wait_for(lambda: not threads())
 
 
 def test_the_slow_lane_gives_way_and_the_quick_one_keeps_its_priority(database: Database) -> None:
-    quick, slow = Worker(Pipe()[1], database, CACHE_BYTES, UNHURRIED, UNHURRIED)._lanes
+    process = Worker(Pipe()[1], database, CACHE_BYTES, UNHURRIED, UNHURRIED)
+    quick, slow = threads()
     own = os.getpriority(os.PRIO_PROCESS, 0)
     lower = min(own + worker.SLOW_NICENESS, 19) if sys.platform == "linux" else own
     wait_for(lambda: priority(slow) == lower)  # the thread sets it when it starts
     assert priority(quick) == own
+    process.turns.end()
+    wait_for(lambda: not threads())
 
 
-def priority(lane: Lane) -> int:
-    return os.getpriority(os.PRIO_PROCESS, lane._thread.native_id or 0)
+def threads() -> list[threading.Thread]:
+    """Of the lanes of this process."""
+    return sorted(
+        (each for each in threading.enumerate() if each.name in worker.LANES.values()), key=lambda each: each.name
+    )
+
+
+def priority(thread: threading.Thread) -> int:
+    return os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)

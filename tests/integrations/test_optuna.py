@@ -165,7 +165,7 @@ def test_a_point_that_another_process_has_come_to_meanwhile_is_left_to_it(had_a_
     other, trial = study.ask(), study.ask()
     if had_a_point:
         mixed(other)
-    storage.other = other._trial_id
+    storage.other = other._trial_id  # the only name by which a storage knows it, and Optuna has no public one
     mixed(trial)
     *_, theirs, ours = study.trials
     assert ours.system_attrs[SUGGESTED] != theirs.system_attrs[SUGGESTED]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
+from adabkb_integrations.model import Model, Result
 from adabkb_integrations.sklearn import AdaBKBSearchCV
 from adabkb_integrations.sklearn.axes import domain
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis
@@ -72,10 +74,17 @@ def test_scores_of_other_folds_each_time_are_noisy_and_candidates_still_differ()
     [("auto", KFold(3), False), ("auto", KFold(3, shuffle=True), True), (True, KFold(3), True), (False, 3, False)],
 )
 def test_the_standard_error_of_the_folds_is_the_noise_where_folds_differ(
-    fold_noise: bool | str, cv: Any, is_told: bool
+    fold_noise: bool | str, cv: Any, is_told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    results: list[Result] = []
+    learn = Model.learn
+
+    def noted(model: Model, learned: Mapping[int, Result]) -> None:
+        results[:] = learned.values()
+        learn(model, learned)
+
+    monkeypatch.setattr(Model, "learn", noted)
     search = AdaBKBSearchCV(Ridge(), {"alpha": Float(0.1, 9)}, n_iter=2, cv=cv, fold_noise=fold_noise).fit(X, Y)
-    results = search._results([(0.5,), (0.2,)], search.cv_results_)
     expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_told else [0.0, 0.0]
     assert [result.error for result in results] == pytest.approx(list(expected))
 

@@ -135,6 +135,7 @@ def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
     """After the answer, and not again for the state after a decision that was made ahead."""
     create(running, definition())
     searched, steps = list[int](), list[str]()
+    # Only this private function is one whole search: public ones make several, or parts of one.
     search, decide = learning._with_learned_hyperparameters, Model.decide
 
     def noted_search(state: State, record: Record) -> State:

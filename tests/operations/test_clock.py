@@ -14,7 +14,6 @@ from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import trial as trial_of
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
-from adabkb_service.study import clock as clock_module
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.study.request import Key
 from tests.operations.conftest import ManualClock, definition
@@ -27,25 +26,32 @@ ONE = Ask(1)
 HOUR = 3600.0
 
 
+class Uptime:
+    """Time since the machine started, which passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> timedelta:
+        return timedelta(seconds=self.seconds)
+
+
 @pytest.fixture
-def uptime(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds since the machine started, which pass when a test says so."""
-    seconds = [1000.0]
-    monkeypatch.setattr(clock_module, "_uptime", lambda: timedelta(seconds=seconds[0]))
-    return seconds
+def uptime() -> Uptime:
+    return Uptime()
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
 def test_a_running_server_approaches_a_clock_that_is_set_and_then_agrees_with_a_new_one(
-    uptime: list[float], jump: float
+    uptime: Uptime, jump: float
 ) -> None:
     """Time never goes back, and never passes more than twice as fast or less than half as fast."""
     start, set_by = datetime(2026, 1, 1, tzinfo=UTC), 0.0
 
     def source() -> datetime:
-        return start + timedelta(seconds=uptime[0] + set_by)
+        return start + timedelta(seconds=uptime.seconds + set_by)
 
-    clock = SteadyClock(source)
+    clock = SteadyClock(source, uptime)
     assert clock() == source()
     set_by = jump
     minutes = 60 if jump > 0 else 120
@@ -54,19 +60,19 @@ def test_a_running_server_approaches_a_clock_that_is_set_and_then_agrees_with_a_
         shown = clock()
         clock.follow()
         assert clock() == shown
-        uptime[0] += 60
+        uptime.seconds += 60
         assert 30 <= (clock() - shown).total_seconds() <= 120
-    assert clock() == source() == SteadyClock(source)()
-    uptime[0] += 60
+    assert clock() == source() == SteadyClock(source, uptime)()
+    uptime.seconds += 60
     assert clock() == source()
 
 
-def test_a_difference_as_of_a_busy_machine_is_left(uptime: list[float]) -> None:
+def test_a_difference_as_of_a_busy_machine_is_left(uptime: Uptime) -> None:
     start, late = datetime(2026, 1, 1, tzinfo=UTC), 0.0
-    clock = SteadyClock(lambda: start + timedelta(seconds=uptime[0] + late))
+    clock = SteadyClock(lambda: start + timedelta(seconds=uptime.seconds + late), uptime)
     shown, late = clock(), 0.05
     clock.follow()
-    uptime[0] += 60
+    uptime.seconds += 60
     assert clock() - shown == timedelta(seconds=60)
 
 
@@ -106,7 +112,7 @@ def test_a_server_follows_the_clock_of_postgresql_while_it_runs(
         drop(postgresql_server, name)
 
 
-def test_a_reading_that_takes_long_does_not_set_the_clock_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reading_that_takes_long_does_not_set_the_clock_wrong() -> None:
     """The first one waits two seconds for a connection, and shows the time at the end of that."""
     start = datetime(2026, 1, 1, tzinfo=UTC)
     passed, waits = timedelta(0), [timedelta(seconds=2)]
@@ -116,8 +122,7 @@ def test_a_reading_that_takes_long_does_not_set_the_clock_wrong(monkeypatch: pyt
         passed += waits.pop() if waits else timedelta(milliseconds=1)
         return start + passed
 
-    monkeypatch.setattr(clock_module, "_uptime", lambda: passed)
-    assert abs(SteadyClock(source)() - (start + passed)) <= timedelta(milliseconds=1)
+    assert abs(SteadyClock(source, lambda: passed)() - (start + passed)) <= timedelta(milliseconds=1)
 
 
 def restarted(running: Service, clock: ManualClock) -> Service:

@@ -37,6 +37,7 @@ def draft(database: Database, running: Service, study: str, clock: ManualClock) 
 
 def contents(draft: Draft) -> dict[str, Any]:
     """All that a draft would write, and what requests read of it."""
+    # By their names, private ones too: so nothing that a draft will hold one day is left out of the comparison.
     own = {name: value for name, value in vars(draft).items() if name not in ("_connection", "_open")}
     copied = {name: value.copy() if isinstance(value, dict | list) else value for name, value in own.items()}
     return {**copied, "waiting": draft.waiting(10), "overdue": draft.overdue(), "best": draft.best_observation()}

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from adabkb_service.access.secrets import mint
-from adabkb_service.operations import suggest as suggesting
+from adabkb_service.study.draft import Draft
 from adabkb_service.telemetry.logs import FACTS, JsonLines, TextLines
 from tests.api.conftest import DEFINITION
 from tests.servers import server_on
@@ -85,9 +85,9 @@ def test_what_goes_wrong_in_a_thread_names_its_request(
     def broken(*_: Any) -> None:
         raise RuntimeError("line one\nline two")
 
-    monkeypatch.setattr(suggesting, "_hand_out", broken)
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         client.post("/v1/studies", json=DEFINITION)
+        monkeypatch.setattr(Draft, "record", broken)
         assert client.post("/v1/studies/s/suggest", headers={"X-Request-ID": "bad"}).status_code == 500
     lines = [line for line in read(written) if line["level"] == "ERROR"]
     assert [(line["request_id"], line["study"]) for line in lines] == [("bad", "s")]

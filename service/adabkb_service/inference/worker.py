@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     Pipe = Connection[Any, Any]
 
+LANES = {QUICK: "models-quick", SLOW: "models-slow"}
+"""Names of the threads."""
 SLOW_NICENESS = 10
 """Of the slow thread, on Linux: its share of a busy core is a tenth of another thread's."""
 WATCH_SECONDS = 0.5
@@ -48,7 +50,7 @@ class Lane:
         self._worker = worker
         self._kind = kind
         self._at_work: str | None = None
-        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread = threading.Thread(target=self._work, daemon=True, name=LANES[kind])
         self._thread.start()
 
     def still_at_work(self, seconds: float) -> str | None:

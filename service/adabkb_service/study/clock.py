@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 Clock = Callable[[], datetime]
+CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def utc_now() -> datetime:
     """Now, in UTC, by this machine's clock."""
     return datetime.now(UTC)
+
+
+def uptime() -> timedelta:
+    """Time since the machine started, time asleep included where the system counts it."""
+    return timedelta(seconds=time.clock_gettime(CLOCK))
 
 
 READINGS = 5
@@ -35,15 +41,16 @@ class SteadyClock:
     again after a while. Clocks of several servers that read the same source differ by less than their readings took.
     """
 
-    def __init__(self, source: Clock) -> None:
+    def __init__(self, source: Clock, uptime: Callable[[], timedelta] = uptime) -> None:
         self._source = source
+        self._uptime = uptime
         self._course: _Course | None = None
 
     def __call__(self) -> datetime:
         """Now, in UTC."""
         if self._course is None:
-            self._course = _Course(_uptime(), self._read(), timedelta(0))
-        uptime = _uptime()
+            self._course = _Course(self._uptime(), self._read(), timedelta(0))
+        uptime = self._uptime()
         return EPOCH + uptime + self._course.offset_at(uptime)
 
     def follow(self) -> timedelta:
@@ -54,7 +61,7 @@ class SteadyClock:
         """
         self()
         assert self._course is not None
-        read, uptime = self._read(), _uptime()
+        read, uptime = self._read(), self._uptime()
         offset = self._course.offset_at(uptime)
         ahead = read - offset
         self._course = _Course(uptime, offset, ahead if abs(ahead) > TOLERATED else timedelta(0))
@@ -66,9 +73,9 @@ class SteadyClock:
 
     def _timed(self) -> tuple[timedelta, timedelta]:
         """How long a reading took, and what the source showed when the processor's clock was at 0."""
-        asked = _uptime()
+        asked = self._uptime()
         shown = self._source()
-        answered = _uptime()
+        answered = self._uptime()
         return answered - asked, shown - EPOCH - (asked + answered) / 2
 
 
@@ -89,9 +96,3 @@ class _Course:
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def _uptime() -> timedelta:
-    """Since the machine started, time asleep included where the system counts it."""
-    return timedelta(seconds=time.clock_gettime(CLOCK))
