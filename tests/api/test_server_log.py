@@ -37,7 +37,7 @@ def test_a_clock_that_is_behind_the_database_is_warned_of(
     assert len(told) == is_warned
     for line in told:
         assert "behind the newest change in the database" in line
-        assert "set the clock, then start the server again" in line
+        assert "set the clock; the server follows gradually, or at once if you start it again" in line
 
 
 def test_requests_that_have_not_come_wholly_are_refused_when_the_server_stops(
