@@ -33,6 +33,7 @@ from adabkb_service.inference.messages import (
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
+from adabkb_service.inference.turns import FOLDS, LEARNS
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.timeouts import UNHURRIED
 
@@ -83,10 +84,17 @@ class ModelHost:
         with self._guard:
             return bool(self._waiting.get(study_id))
 
-    def learns_next(self, study_id: str) -> bool:
-        """Whether the study's next step learns hyperparameters, as far as that is known."""
+    def kind_of_next(self, study_id: str) -> str:
+        """Of the study's next step, as far as that is known: see ``turns``."""
         model = self.store.find(study_id)
-        return model is not None and model.learns_next
+        with self._guard:
+            waiting = self._waiting.get(study_id)
+            message = waiting[0][1] if waiting else None
+        if model is None:
+            return FOLDS
+        if isinstance(message, Ask) and message.incarnation == model.incarnation and message.head <= model.seq:
+            return message.question
+        return LEARNS if model.learns_next else FOLDS
 
     def step(self, study_id: str) -> bool:
         """Do a part of what waits for a study; whether there is more to do."""

@@ -5,13 +5,15 @@ short ones only. In each lane the shortest goes first, unless it came much later
 behind many large ones.
 
 A step is expected to take what the study's latest ones of its kind took in the mean. Steps that learn hyperparameters
-are a kind of their own: they are few, and up to a hundred times as long as the others.
+are a kind of their own: they are few, and up to a hundred times as long as the others. So is each question: what a
+study has not been asked yet is expected to take as long as in other studies.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import threading
 import time
 
@@ -19,12 +21,18 @@ from cachetools import LRUCache
 
 QUICK, SLOW = range(2)
 """The lanes."""
+FOLDS, LEARNS = "folds", "learns"
+"""Kinds of steps; all others are questions."""
+LONG_AT_FIRST = {LEARNS, "front", "importance", "partition", "slice_through"}
+"""Kinds that count as long until one has been timed."""
 LONG_SECONDS = 0.03
 """Expected processor time from which on a step belongs to the slow lane."""
 LATEST = 0.1
 """Weight of the latest step in a mean: a single long one changes little."""
 KNOWN = 20_000
 """Means that are kept: a study that has not been used for long counts as new."""
+LONGEST_SECONDS = 1.0
+"""Expected processor time that counts in the order of steps at most."""
 STRETCH = 100.0
 """A step that is shorter by a second goes before another one that came up to so many seconds earlier."""
 
@@ -37,20 +45,27 @@ class Turns:
         self._waiting: tuple[list[tuple[float, int, str]], ...] = [], []
         """By lane: heaps of rank, order of arrival and study."""
         self._arrivals = itertools.count()
-        self._means: LRUCache[tuple[str, bool], float] = LRUCache(KNOWN)
-        """Study and whether its steps learn -> their mean processor time in seconds."""
+        self._means: LRUCache[tuple[str, str], float] = LRUCache(KNOWN)
+        """Study and kind of its steps -> their mean processor time in seconds; of each kind in all studies under ""."""
         self._is_over = False
 
-    def wait(self, study_id: str, *, learns: bool) -> None:
-        """Let a study wait for a step, which learns or not. The first that learns counts as long.
+    def wait(self, study_id: str, kind: str) -> None:
+        """Let a study wait for a step of a kind.
 
-        Its rank does not depend on that: a result waits for what has to be learned before it.
+        The rank of a step that learns is that of the others: a result waits for what has to be learned before it.
         """
         with self._changed:
-            lane = SLOW if self._means.get((study_id, learns), float(learns)) > LONG_SECONDS else QUICK
-            rank = time.monotonic() + STRETCH * self._means.get((study_id, False), 0.0)
+            lane = SLOW if self._expected(study_id, kind) > LONG_SECONDS else QUICK
+            seconds = self._expected(study_id, FOLDS if kind == LEARNS else kind)
+            rank = time.monotonic() + STRETCH * min(seconds, LONGEST_SECONDS)
             heapq.heappush(self._waiting[lane], (rank, next(self._arrivals), study_id))
             self._changed.notify_all()
+
+    def _expected(self, study_id: str, kind: str) -> float:
+        at_first = math.inf if kind in LONG_AT_FIRST else 0.0
+        if kind not in (FOLDS, LEARNS):
+            at_first = self._means.get(("", kind), at_first)
+        return self._means.get((study_id, kind), at_first)
 
     def take(self, lane: int) -> str | None:
         """The study whose turn it is, as soon as one waits; None after the end."""
@@ -59,11 +74,12 @@ class Turns:
             self._changed.wait_for(lambda: waiting or self._is_over)
             return None if self._is_over else heapq.heappop(waiting)[-1]
 
-    def stepped(self, study_id: str, seconds: float, *, learned: bool) -> None:
+    def stepped(self, study_id: str, kind: str, seconds: float) -> None:
         """Note the processor time that a step took."""
         with self._changed:
-            mean = self._means.get((study_id, learned), seconds)
-            self._means[study_id, learned] = mean + LATEST * (seconds - mean)
+            for whose in (study_id, ""):
+                mean = self._means.get((whose, kind), seconds)
+                self._means[whose, kind] = mean + LATEST * (seconds - mean)
 
     def end(self) -> None:
         """Let nobody have a turn any more."""

@@ -117,19 +117,19 @@ class Worker:
         with self._guard:
             if study_id not in self._scheduled:
                 self._scheduled.add(study_id)
-                self.turns.wait(study_id, learns=self.host.learns_next(study_id))
+                self.turns.wait(study_id, self.host.kind_of_next(study_id))
 
     def step(self, study_id: str) -> None:
         """Do a part of what waits for a study, and let it wait for the next part."""
-        learns, before = self.host.learns_next(study_id), time.thread_time()
+        kind, before = self.host.kind_of_next(study_id), time.thread_time()
         has_more = self.host.step(study_id)
         seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
         if has_more:  # the last step finds nothing to do, and says nothing of the study
-            self.turns.stepped(study_id, seconds, learned=learns)
+            self.turns.stepped(study_id, kind, seconds)
         with self._guard:
             self._spent[study_id] += seconds
             if has_more or self.host.has_messages(study_id):
-                self.turns.wait(study_id, learns=self.host.learns_next(study_id))
+                self.turns.wait(study_id, self.host.kind_of_next(study_id))
             else:
                 self._scheduled.discard(study_id)
 
