@@ -14,6 +14,7 @@ from benchmarks.pool import keep_all
 from benchmarks.quality import plots, report, store
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
 from benchmarks.quality.methods import METHODS, Entry, policy
+from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem
 from benchmarks.quality.runs import Job
 from benchmarks.quality.tables import TABLE_PROBLEMS
@@ -25,6 +26,8 @@ GROUPS: dict[str, dict[str, Problem]] = {
     "development": DEVELOPMENT_PROBLEMS,
     "final": FINAL_PROBLEMS,
     "tables": TABLE_PROBLEMS,
+    "nature": NATURE_CHOOSING,
+    "nature-final": NATURE_FINAL,
 }
 PROBLEMS: dict[str, Problem] = {name: problem for group in GROUPS.values() for name, problem in group.items()}
 QUALITY = RESULTS / "quality.json"

@@ -44,7 +44,7 @@ def seconds(run: Mapping[str, Any], budget: int) -> float | None:
 
 
 def _entry(numbers: list[float], counts: tuple[int, ...], budget: int) -> float | None:
-    index = counts.index(budget)
+    index = counts.index(budget) if budget in counts else len(numbers)
     return numbers[index] if index < len(numbers) else None
 
 

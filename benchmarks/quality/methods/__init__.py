@@ -21,7 +21,7 @@ class Entry:
     factory: str
     """``module:callable`` of ``(space, seed) -> Method``; a policy's module where there is no colon."""
     budget: int = 1000
-    seeds: int = 10
+    seeds: int = 20
     max_dimension: int | None = None
     tasks: bool = True
     packages: tuple[str, ...] = ()
@@ -69,6 +69,7 @@ METHODS: dict[str, Entry] = {
         tasks=False,
         packages=("botorch", "gpytorch", "torch"),
     ),
+    "textbook": Entry(f"{HERE}.textbook_gp:TextbookGP", budget=100, seeds=20),
     "auto": policy("adabkb_service.engine.auto.policy"),
 }
 """By name. ``directl`` is deterministic; its seeds differ in the box, or the split, and the noise."""

@@ -1,0 +1,39 @@
+"""Problems of nature: measured tables, emulators of such tables, and toys of a wet laboratory.
+
+Half of them are for choosing how ``auto`` works; the others are only for the final table.
+"""
+
+from __future__ import annotations
+
+from benchmarks.quality.nature.emulators import Emulator
+from benchmarks.quality.nature.laboratory import Laboratory
+from benchmarks.quality.nature.measured import Measured
+from benchmarks.quality.problems import Problem
+
+_CHOOSING: tuple[Problem, ...] = (
+    Measured("direct_arylation", maximized=True, grid=True),
+    Measured("fullerenes", maximized=True, grid=True),
+    Measured("colors_n9"),
+    Measured("snar"),
+    Measured("photo_pce10"),
+    Emulator("snar"),
+    Emulator("photo_pce10"),
+    Emulator("photo_pce10", noisy=True),
+    Laboratory(floats=3, categories=(4, 4)),
+    Laboratory(floats=2, categories=(8,)),
+)
+_FINAL: tuple[Problem, ...] = (
+    Measured("suzuki", maximized=True),
+    Measured("alkox", maximized=True),
+    Measured("colors_bob"),
+    Measured("benzylation"),
+    Measured("hplc", maximized=True),
+    Measured("photo_wf3"),
+    Emulator("hplc", maximized=True),
+    Emulator("hplc", maximized=True, noisy=True),
+    Emulator("colors_bob", noisy=True),
+    Laboratory(floats=4, categories=(3, 5)),
+    Laboratory(floats=1, categories=(4, 3, 3)),
+)
+NATURE_CHOOSING: dict[str, Problem] = {problem.name: problem for problem in _CHOOSING}
+NATURE_FINAL: dict[str, Problem] = {problem.name: problem for problem in _FINAL}

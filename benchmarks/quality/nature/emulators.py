@@ -1,0 +1,143 @@
+"""Emulators of tables: a mean of small neural networks that were fitted to one, on continuous axes.
+
+The noise, if there is any, is what the networks leave unexplained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from warnings import catch_warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.stats import qmc
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPRegressor
+
+from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array
+from benchmarks.quality.nature.measured import table
+from benchmarks.quality.problems import Outcome, generator
+
+Bools = NDArray[np.bool_]
+
+MEMBERS, WIDTHS, ITERATIONS = 5, (16, 16), 200
+SAMPLE = 2**14
+"""Points among which the median and the starts for the minimum are found."""
+STARTS = 20
+FLOOR = 1e-4
+"""Scores below are alike, and so are those below the noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """A fitted table."""
+
+    space: Space
+    layers: tuple[tuple[tuple[Array, Array], ...], ...]
+    """Per member its weights and offsets."""
+    noise: float
+    """Standard deviation of what is left of the measurements, whose own deviation is 1."""
+    minimum: float
+    median: float
+
+    def values(self, points: Array) -> Array:
+        """At positions (k, d) in the cube, (k,)."""
+        return _mean(self.layers, points)
+
+
+@lru_cache(maxsize=4)
+def emulated(file: str, *, maximized: bool) -> Emulated:
+    """The emulator of a table, to be minimised."""
+    rows = table(file)
+    columns = [np.array(column) for column in rows.columns]
+    X = np.column_stack([(column - column.min()) / np.ptp(column) for column in columns])
+    y = rows.means * (-1.0 if maximized else 1.0)
+    y = (y - y.mean()) / y.std()
+    with catch_warnings(action="ignore", category=ConvergenceWarning):  # to stop early is meant
+        members = [_network(member).fit(X, y) for member in range(MEMBERS)]
+    layers = tuple(tuple(zip(each.coefs_, each.intercepts_, strict=True)) for each in members)
+    points = qmc.Sobol(len(columns), seed=0).random(SAMPLE)
+    values = _mean(layers, points)
+    ends = [
+        minimize(lambda x: float(_mean(layers, x[None])[0]), points[row], bounds=[(0.0, 1.0)] * len(columns)).fun
+        for row in np.argsort(values)[:STARTS]
+    ]
+    axes = tuple(FloatAxis(name, float(c.min()), float(c.max())) for name, c in zip(rows.names, columns, strict=True))
+    noise = float((y - _mean(layers, X)).std())
+    return Emulated(Space(axes), layers, noise, float(min(ends)), float(np.median(values)))
+
+
+def _network(seed: int) -> MLPRegressor:
+    return MLPRegressor(
+        hidden_layer_sizes=WIDTHS, activation="tanh", solver="lbfgs", alpha=0.1, max_iter=ITERATIONS, random_state=seed
+    )
+
+
+def _mean(layers: tuple[tuple[tuple[Array, Array], ...], ...], points: Array) -> Array:
+    found = np.zeros(len(points))
+    for member in layers:
+        hidden = points
+        for weights, offsets in member[:-1]:
+            hidden = np.tanh(hidden @ weights + offsets)
+        weights, offsets = member[-1]
+        found += (hidden @ weights + offsets)[:, 0]
+    return found / len(layers)
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorInstance:
+    """An emulator as one run meets it."""
+
+    emulated: Emulated
+    noise_std: float
+    mirrored: Bools
+    """(d,) axes that run backwards."""
+
+    @property
+    def space(self) -> Space:
+        """The box of the table."""
+        return self.emulated.space
+
+    def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
+        """The value, and the regret: 1 for the median of the box."""
+        found = self.emulated
+        position = self.space.encode(parameters)
+        value = float(found.values(np.where(self.mirrored, 1.0 - position, position)[None])[0])
+        regret, spread = value - found.minimum, found.median - found.minimum
+        return Outcome(value, max(regret, 0.1 * self.noise_std, FLOOR * spread) / spread)
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """An emulated table as a problem."""
+
+    file: str
+    maximized: bool = False
+    noisy: bool = False
+    budget: int = 100
+    seeds: int = 20
+    is_task: bool = False
+
+    @property
+    def name(self) -> str:
+        """As in the results."""
+        return f"emulated_{self.file}" + ("_noise" if self.noisy else "")
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters."""
+        return len(table(self.file).names)
+
+    def draw(self, seed: int) -> EmulatorInstance:
+        """The same for every seed, but for the noise and for the axes that run backwards."""
+        found, backwards = (
+            emulated(self.file, maximized=self.maximized),
+            generator(self.name, seed).random(self.dimension),
+        )
+        return EmulatorInstance(found, found.noise if self.noisy else 0.0, backwards < 0.5)

@@ -1,0 +1,78 @@
+"""Problems of nature: what a run meets is what was measured, and the textbook process works."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adabkb_service.engine.axes import ChoiceAxis
+from benchmarks.quality.methods.textbook_gp import TextbookGP
+from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
+from benchmarks.quality.nature.laboratory import Laboratory
+from benchmarks.quality.nature.measured import FLOOR, Measured
+
+
+@pytest.mark.parametrize("name", [n for n in (NATURE_CHOOSING | NATURE_FINAL) if n.startswith("measured")])
+def test_the_best_row_of_a_table_is_found_where_it_was_measured(name: str) -> None:
+    problem = (NATURE_CHOOSING | NATURE_FINAL)[name]
+    assert isinstance(problem, Measured)
+    rows, sign = problem.table, -1.0 if problem.maximized else 1.0
+    best = int(np.argmin(sign * rows.means))
+    for seed in range(3):
+        instance = problem.draw(seed)
+        asked = {axis.name: column[best] for axis, column in zip(instance.space.axes, rows.columns, strict=True)}
+        asked |= {
+            axis.name: min(max(axis.low + axis.high - asked[axis.name], axis.low), axis.high)
+            for axis in instance.space.axes
+            if axis.name in instance.mirrored and not isinstance(axis, ChoiceAxis)
+        }
+        assert instance.space.problems(asked) == {}
+        outcome = instance.evaluate(asked)
+        assert sign * outcome.value in rows.measurements[best]
+        assert outcome.score == FLOOR
+
+
+def test_visits_of_a_row_get_all_its_measurements() -> None:
+    problem = Measured("alkox", maximized=True)
+    row = int(np.argmax([len(each) for each in problem.table.measurements]))
+    measured = problem.table.measurements[row]
+    instance = problem.draw(0)
+    numbers = {axis.name: axis for axis in instance.space.axes}
+    asked = {name: column[row] for name, column in zip(problem.table.names, problem.table.columns, strict=True)}
+    for name in instance.mirrored:
+        low, high = numbers[name].raw_bounds  # type: ignore[misc]
+        asked[name] = low + high - asked[name]
+    assert sorted(-instance.evaluate(asked).value for _ in measured) == sorted(measured)
+
+
+def test_seeds_of_a_table_differ_in_the_order_of_choices() -> None:
+    """A method that draws no random numbers would else do the same in every run."""
+    problem = NATURE_CHOOSING["measured_direct_arylation"]
+    assert len({problem.draw(seed).space for seed in range(4)}) == 4
+
+
+def test_halves_have_no_problem_in_common() -> None:
+    assert not set(NATURE_CHOOSING) & set(NATURE_FINAL)
+
+
+def test_the_best_choices_of_a_laboratory_yield_the_most() -> None:
+    instance = Laboratory(2, (3, 4)).draw(0)
+    best = np.unravel_index(int(np.argmax(instance.factors)), instance.levels)
+    asked: dict[str, object] = {
+        f"x{i}": float(x) for i, x in enumerate(instance.optima[int(np.argmax(instance.factors))])
+    }
+    asked |= {f"c{i}": f"{i}{level}" for i, level in enumerate(best)}
+    assert instance.evaluate(asked).value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> None:
+    """In 40 experiments; as many random ones find one of them in 34% of runs."""
+    problem = NATURE_CHOOSING["measured_fullerenes"]
+    instance, method = problem.draw(0), TextbookGP(problem.draw(0).space, 0)
+    scores = []
+    for _ in range(40):
+        asked = method.ask()
+        outcome = instance.evaluate(asked)
+        method.tell(asked, outcome.value)
+        scores.append(outcome.score)
+    assert min(scores) < 0.01
