@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -204,7 +205,12 @@ def test_cells_and_fronts_take_as_many_statements_however_many_results_there_are
                 told = {"value": 1.0} if name == "tree" else {"metrics": {"loss": 1.0, "size": 2.0}}
                 points = [{"parameters": {"x": k / 60, "n": 1 + k % 9}, **told} for k in range(results)]
                 assert client.post(f"{study}/observations", json={"items": points}).status_code == 200
-                client.get(study).raise_for_status()  # with the figures of the model, which are stored then
+                is_stored = False
+                while not is_stored:  # the figures of the model, which takes its time on a busy machine
+                    with counted() as reading:
+                        client.get(study).raise_for_status()
+                        time.sleep(0.1)
+                    is_stored = not any(each.startswith("UPDATE") for each in reading.statements)
     for path in ("tree{}/tree?limit=5", "tree{}/partition?limit=5", "front{}/front"):
         lengths = []
         for results in (10, 60):
