@@ -1,9 +1,11 @@
 """A textbook Gaussian process: what anybody would write in an afternoon, as a floor for quality.
 
-Eight quasi-random points; results standardised; Matern 5/2 with a lengthscale per ordered axis times exp(-1 / l) per
-category that differs; lengthscales and noise by maximum a posteriori from two starts of the noise; the upper confidence
-bound with beta = 2 over 2,000 random points and neighbours of the best one, or over all points of a small space.
-(Rasmussen and Williams 2006, chapters 2, 4 and 5; Srinivas et al. 2010.)
+It begins with eight quasi-random points. Results are standardised. The kernel is Matern 5/2 with a lengthscale per
+ordered axis, times exp(-1 / l) per category that differs. Lengthscales and noise are found by maximum a posteriori,
+from two starts of the noise. The next point has the largest upper confidence bound with beta = 2 among 2,000 points,
+some of them near the best one, or among all points of a small space.
+
+Rasmussen and Williams 2006, chapters 2, 4 and 5; Srinivas et al. 2010.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ SAMPLE = 2**14
 """Points among which the median and the starts for the minimum are found."""
 STARTS = 20
 FLOOR = 1e-4
-"""Scores below are alike, and so are those below the noise."""
+"""Scores below are alike, and so are those below a tenth of the noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,6 @@ class Emulator:
 
     def draw(self, seed: int) -> EmulatorInstance:
         """The same for every seed, but for the noise and for the axes that run backwards."""
-        found, backwards = (
-            emulated(self.file, maximized=self.maximized),
-            generator(self.name, seed).random(self.dimension),
-        )
-        return EmulatorInstance(found, found.noise if self.noisy else 0.0, backwards < 0.5)
+        found = emulated(self.file, maximized=self.maximized)
+        backwards = generator(self.name, seed).random(self.dimension) < 0.5
+        return EmulatorInstance(found, found.noise if self.noisy else 0.0, backwards)

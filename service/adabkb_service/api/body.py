@@ -117,9 +117,8 @@ class StrictRoute(GuardedRoute):
             try:
                 if field is not None and await strict.body():
                     _check_media_type(strict)
-                    await strict.prepare(
-                        field.validate
-                    )  # here, as FastAPI answers 400 to whatever is raised while it parses
+                    # Here, as FastAPI answers 400 to whatever is raised while it parses.
+                    await strict.prepare(field.validate)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
             return await handler(strict)

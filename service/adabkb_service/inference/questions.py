@@ -164,8 +164,14 @@ def partition(
 
 
 def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[list[str], int | None]:
-    """The keys of at most so many cells in order of creation, of one status or of any, without the first ``after``
-    cells of the tree; and the number of the last of them, if there may be more."""
+    """The keys of at most so many cells in order of creation, and the number of the last one if there may be more.
+
+    Args:
+        model: of the study.
+        after: cells of the tree to leave out at the beginning.
+        limit: of cells.
+        status: of the cells; None for all of them.
+    """
     later = islice(enumerate(model.cells.items(), 1), after, None)
     found = list(islice(((number, key) for number, (key, its) in later if status in (None, its)), limit))
     return [key for _, key in found], found[-1][0] if len(found) == limit else None

@@ -36,8 +36,8 @@ def follow(clock: SteadyClock) -> None:
     ahead = clock.follow()
     if abs(ahead) > TOLERANCE:
         logger.warning(
-            "the clock of the database was set, or this machine's clock is wrong: they differ by %.0f s; the server "
-            "follows the database gradually, and leases last half to twice as long meanwhile",
+            "the clock of the database was set, or this machine's clock is wrong: they differ by %.0f s. The server "
+            "follows the database gradually. Meanwhile leases last half to twice as long.",
             abs(ahead.total_seconds()),
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 Clock = Callable[[], datetime]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -23,8 +24,6 @@ def uptime() -> timedelta:
 
 READINGS = 5
 """Readings of the source, of which the quickest counts. The first one may wait for a connection to the database."""
-
-
 TOLERATED = timedelta(seconds=0.1)
 """Difference from the source that is left as it is: readings differ by as much on a busy machine."""
 CATCHING_UP = 1.0
@@ -48,10 +47,8 @@ class SteadyClock:
 
     def __call__(self) -> datetime:
         """Now, in UTC."""
-        if self._course is None:
-            self._course = _Course(self._uptime(), self._read(), timedelta(0))
-        uptime = self._uptime()
-        return EPOCH + uptime + self._course.offset_at(uptime)
+        course, uptime = self._begun(), self._uptime()
+        return EPOCH + uptime + course.offset_at(uptime)
 
     def follow(self) -> timedelta:
         """Read the source again, and approach it from now on.
@@ -59,13 +56,17 @@ class SteadyClock:
         Returns:
             How far the source is ahead of this clock; negative if it is behind.
         """
-        self()
-        assert self._course is not None
-        read, uptime = self._read(), self._uptime()
-        offset = self._course.offset_at(uptime)
+        course, read, uptime = self._begun(), self._read(), self._uptime()
+        offset = course.offset_at(uptime)
         ahead = read - offset
         self._course = _Course(uptime, offset, ahead if abs(ahead) > TOLERATED else timedelta(0))
         return ahead
+
+    def _begun(self) -> _Course:
+        """The course; the source is read for it if that was never done."""
+        if self._course is None:
+            self._course = _Course(self._uptime(), self._read(), timedelta(0))
+        return self._course
 
     def _read(self) -> timedelta:
         """What the source showed when the processor's clock was at 0, by the quickest of several readings."""
@@ -93,6 +94,3 @@ class _Course:
     def offset_at(self, uptime: timedelta) -> timedelta:
         passed = uptime - self.since
         return self.offset + min(max(self.ahead, -FALLING_BACK * passed), CATCHING_UP * passed)
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
