@@ -49,7 +49,7 @@ check: lint  ## what is fast: before each commit
 	@$(BIN)/python -m pytest -n 2 -q -k "not postgresql" $(FAST)
 
 test: lint  ## everything CI runs
-	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder  # six on two cores, as tests of real servers wait
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
 lint: $(SITE)
 	@$(BIN)/ruff check .

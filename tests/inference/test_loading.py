@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,19 +16,30 @@ from tests.api.conftest import DEFINITION
 from tests.servers import server_process
 
 SECONDS = 6
-"""That loading takes: more than a suggestion waits for a model that is at work."""
+"""That loading goes on after a suggestion was asked for: more than it waits for a model that is at work."""
 
-SLOW_START = f"""
-import sys, time
+SLOW_START = """
+import pathlib, sys, time
 if "multiprocessing.forkserver" in " ".join(sys.orig_argv):
-    time.sleep({SECONDS})
+    while not pathlib.Path({may_start!r}).exists():
+        time.sleep(0.05)
 """
 
 
 @pytest.fixture
-def loading(other_sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
+def may_start(tmp_path: Path) -> Iterator[Path]:
+    """A file that the fork server waits for; it is there at the end, so that no process waits for ever."""
+    path = tmp_path / "may-start"
+    yield path
+    path.touch()
+
+
+@pytest.fixture
+def loading(
+    other_sqlite: str, tmp_path: Path, may_start: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[httpx.Client]:
     """A server whose fork server takes long to start, as on a busy machine or a slow disk."""
-    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START.format(may_start=str(may_start)))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     with server_process(other_sqlite) as server, httpx.Client(base_url=server.address, timeout=60) as client:
         yield client
@@ -41,13 +53,15 @@ def suggested(client: httpx.Client) -> dict[str, Any]:
     return found
 
 
-def test_suggestions_wait_for_the_engine_and_results_do_not(loading: httpx.Client) -> None:
+def test_suggestions_wait_for_the_engine_and_results_do_not(loading: httpx.Client, may_start: Path) -> None:
     assert loading.post("/v1/studies", json=DEFINITION).status_code == 201
     not_ready = loading.get("/readyz")
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(suggested, loading)
         told = loading.post("/v1/studies/s/observe", json={"parameters": {"x": 0.5, "n": 3}, "value": 1.0})
+        time.sleep(SECONDS)
         assert not asked.done()
+        may_start.touch()
     assert told.status_code == 200, told.text
     assert not_ready.status_code == 503
     assert "loading the engine" in not_ready.json()["detail"]
