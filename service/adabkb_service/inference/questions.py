@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
 from adabkb_service.inference.model import Model
@@ -34,7 +35,7 @@ class SliceThrough:
 
 
 @dataclass(frozen=True)
-class CellBox:
+class CellExtent:
     """A cell and its extent."""
 
     key: str
@@ -45,7 +46,7 @@ class CellBox:
 
 
 @dataclass(frozen=True)
-class CellBelief(CellBox):
+class CellBelief(CellExtent):
     """What the model says of a cell, too, in the objective's units and sign."""
 
     mean: float
@@ -88,10 +89,10 @@ def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
     return model.predict(positions)
 
 
-def boxes(model: Model, after: int, limit: int) -> tuple[list[CellBox], int | None]:
+def boxes(model: Model, after: int, limit: int) -> tuple[list[CellExtent], int | None]:
     """Cells, by ``_page``."""
     keys, last = _page(model, after, limit, None)
-    return [CellBox(*each) for each in _described(model, keys)], last
+    return [CellExtent(*each) for each in _described(model, keys, _boxes(model, keys))], last
 
 
 def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
@@ -151,7 +152,8 @@ def partition(
     keys, last = _page(model, after, limit, status)
     if not keys:
         return [], None
-    predictions = model.predict(np.array([model.policy.cell_box(model.state, key).centroid for key in keys]))
+    found = _boxes(model, keys)
+    predictions = model.predict(np.array([each.centroid for each in found]))
     if metric is not None:
         predictions = [each.metrics[metric] for each in predictions if each.metrics is not None]
     indices = [math.nan] * len(keys)
@@ -159,7 +161,7 @@ def partition(
         indices = (model.sign * model.policy.cell_indices(model.state, keys)).tolist()
     return [
         CellBelief(*each, at.mean, at.std, _finite(index))
-        for each, at, index in zip(_described(model, keys), predictions, indices, strict=True)
+        for each, at, index in zip(_described(model, keys, found), predictions, indices, strict=True)
     ], last
 
 
@@ -177,11 +179,15 @@ def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[lis
     return [key for _, key in found], found[-1][0] if len(found) == limit else None
 
 
-def _described(model: Model, keys: list[str]) -> Iterator[tuple[str, str, Point, Point, Point]]:
-    """Key, status, low corner, high corner and centroid of each cell."""
+def _boxes(model: Model, keys: list[str]) -> list[CellBox]:
+    """Corners and centroid of each cell in the cube."""
+    return [model.policy.cell_box(model.state, key) for key in keys]
+
+
+def _described(model: Model, keys: list[str], found: list[CellBox]) -> Iterator[tuple[str, str, Point, Point, Point]]:
+    """Key, status, low corner, high corner and centroid of each cell, in the user's units."""
     space = model.dataset.space
-    for key in keys:
-        box = model.policy.cell_box(model.state, key)
+    for key, box in zip(keys, found, strict=True):
         yield key, model.cells[key], *space.corners(box.low, box.high), space.decode(box.centroid)
 
 
