@@ -31,7 +31,6 @@ EXACT = Config(qbar=math.inf, epsilon=0.0)
 THREDS = threds.Config(threds.of_a_test(Config(noise_std=0.05)), 0.0, 1.5, grid=8, patience=5, slack=0.1, max_depth=6)
 SYSTEMS: dict[str, tuple[Policy[Any, Any], Any]] = {
     "auto": (auto, auto_config.Config()),
-    "auto of the first version": (auto, auto_config.Config(revision=1)),
     "ada-bkb": (ada_bkb, Config()),
     "ada-bbkb": (ada_bkb, Config(batch_drift=2.0, ridge=0.01)),
     "ei": (ada_bkb, Config(index="ei")),

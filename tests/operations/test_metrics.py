@@ -126,7 +126,7 @@ def test_every_metric_is_predicted_and_a_trial_says_what_was_expected_of_it(runn
     assert 0.5 < (found.feasible_probability or 0.0) <= 1.0
     line = analysis.slice_through(running, "s", ["x"], 5, {})
     chances = [each.feasible_probability or 0.0 for each in line.predictions]
-    assert chances[-1] < 0.1 < max(chances)
+    assert chances[-1] < 0.5 * max(chances)
     (trial,) = suggest(running, "s", Ask(1)).view.trials
     assert trial.expected is not None
     assert trial.expected.feasible_probability is not None

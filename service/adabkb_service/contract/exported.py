@@ -28,7 +28,7 @@ class ModelLine(BaseModel):
     figures: dict[str, Any] | None
     error: str | None
     engine_revision: int = 1
-    """The rules that the decisions follow. Exports of older versions lack the number; they follow the first rules."""
+    """The engine's revision when the study was created. Exports of the first versions lack the number."""
 
 
 class CellLine(BaseModel):
@@ -78,10 +78,6 @@ class _Constants(_Finite):
     variance: Positive
 
 
-class _Overview(_Constants):
-    rows: list[Count]
-
-
 class _Additive(_Finite):
     shares: list[Positive]
     lengthscale: Positive
@@ -94,7 +90,6 @@ class _Learned(_Constants):
 
     count: Count
     dictionary: list[Count] | None
-    overview: _Overview | None
     beta: NotNegative
     effective_dimension: NotNegative
     upper: float | None

@@ -274,15 +274,14 @@ class StudyDefinition(Body):
         take some seconds of a processor, so no validation waits for it."""
         return exclusions(_space(self.parameters, tuple(map(Constraint, self.constraints)))) if self.constraints else {}
 
-    def config(self, engine_revision: int) -> auto_module.Config | Config | gp_threds_module.Config:
-        """The configuration of the engine, for a study that follows the rules of this engine revision."""
+    def config(self) -> auto_module.Config | Config | gp_threds_module.Config:
+        """The configuration of the engine."""
         config = self.algorithm.config(self.noise_std, self.sign)
         if not isinstance(config, auto_module.Config):
             return config
         metrics, several = self.metrics_with_bounds, bool(self.objectives)
         return replace(
             config,
-            revision=engine_revision,
             metrics=metrics[1:] if several else metrics,
             objective=metrics[0] if several else None,
             prior=prior_of(self.prior, self.parameters),

@@ -22,9 +22,6 @@ from adabkb_service.storage.rows import EventRow
 
 Array = NDArray[np.float64]
 
-COUNTS_MOVED_SINCE = 3
-"""The first engine revision in which ``Dataset.counts_moved`` holds."""
-
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -58,8 +55,6 @@ class Dataset:
     space: Space
     sign: float
     """+1 if the study maximises, -1 if it minimises."""
-    counts_moved: bool = True
-    """Whether a point in whose place another one was evaluated counts as taken."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value."""
     objective: Metric | None = None
@@ -88,7 +83,7 @@ class Dataset:
             if event.trial is not None:
                 handed_out = self.awaited.pop(event.trial, None)
                 self.failed.discard(event.trial)
-                if self.counts_moved and handed_out is not None and not _are_same(handed_out, result):
+                if handed_out is not None and not _are_same(handed_out, result):
                     self.moved[event.trial] = handed_out
         elif event.kind == "failed" and event.trial in self.awaited:
             self.failed.add(event.trial)

@@ -11,7 +11,7 @@ from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.engine.auto import config as auto
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.systems import policy_of
-from adabkb_service.inference.dataset import COUNTS_MOVED_SINCE, Dataset
+from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.model import Model
 from adabkb_service.storage.rows import EventRow, StudyRow
 
@@ -25,15 +25,13 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
             None where neither matters, as before its first suggestion.
     """
     definition = definition_of(study.definition if created is None else created.payload["definition"])
-    space, config = definition.space(), _config(definition, study, created)
+    space, config = definition.space(), _config(definition, created)
     policy = policy_of(config)
     state = policy.start(space, config, study.seed)
-    counts_moved = study.engine_revision >= COUNTS_MOVED_SINCE
     metrics, several = definition.metrics_with_bounds, bool(definition.objectives)
     dataset = Dataset(
         space,
         definition.sign,
-        counts_moved=counts_moved,
         metrics=metrics[1:] if several else metrics,
         objective=metrics[0] if several else None,
     )
@@ -55,7 +53,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     model = start(study, log[0])
     model.accept(log[: study.folded])
     model.cells = cells
-    space, config = model.dataset.space, _config(model.definition, study, log[0])
+    space, config = model.dataset.space, _config(model.definition, log[0])
     record = model.dataset.record()
     model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
     model.saved_seq, model.saved_dictionary = study.folded, frozenset(dictionary)
@@ -65,9 +63,9 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     return model
 
 
-def _config(definition: StoredDefinition, study: StudyRow, created: EventRow | None) -> Any:
+def _config(definition: StoredDefinition, created: EventRow | None) -> Any:
     """The configuration of the engine, with what the event of a study's creation says of older ones."""
-    config = definition.config(study.engine_revision)
+    config = definition.config()
     older = [] if created is None else snapshots_of(created.payload)
     if not older or not isinstance(config, auto.Config):
         return config

@@ -17,7 +17,7 @@ from adabkb_service.inference.store import write
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
-from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.rows import ENGINE_REVISION, EventRow, StudyRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, Points, Request
@@ -49,12 +49,14 @@ def replay(service: Service, study_id: str) -> Replayed:
     Raises:
         StudyNotFound: there is none.
         Busy: the study changed meanwhile.
-        Invalid: an observation is beyond what the engine can compute with; nothing is written.
+        Invalid: an observation is beyond what the engine can compute with, or another revision of the engine made the
+            decisions; nothing is written.
     """
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)
         log = events.page(connection, study_id, 0)
         before = _stored(connection, study_id)
+    _check_revision(study)
     model, as_of_folded = _folded(study, log)
     with service.database.writing() as connection:
         studies.lock_folded(connection, study_id, study.incarnation)
@@ -76,6 +78,17 @@ def replay(service: Service, study_id: str) -> Replayed:
         suggestions=sum(is_decision(event) for event in log),
         diverged=model.diverged,
     )
+
+
+def _check_revision(study: StudyRow) -> None:
+    """Refuse a study whose suggestions followed other rules: its trials are of cells that these rules do not make."""
+    if study.engine_revision != ENGINE_REVISION:
+        detail = (
+            f"study {study.id!r} was created by revision {study.engine_revision} of the engine, and this version has "
+            f"{ENGINE_REVISION}: its suggestions cannot be made again. It needs no replay to go on; where its stored "
+            "model is damaged, restore a backup"
+        )
+        raise Invalid([FieldError("", detail, "engine_revision")])
 
 
 def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:

@@ -40,9 +40,9 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 6
-"""The engine revision of new studies. A study keeps the revision under which it was created, so that a replay of its
-log gives the same suggestions."""
+ENGINE_REVISION = 7
+"""Of the engine (``engine/auto/checkpoint.py``) when a study is created. Of a study with an earlier one it is known
+that a replay of its log gives other suggestions."""
 
 
 @dataclass(frozen=True, slots=True)

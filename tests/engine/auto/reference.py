@@ -163,14 +163,3 @@ def negative_log_posterior(evidence: Evidence, parameters: Array) -> tuple[float
     value = n * np.log(variance) + np.linalg.slogdet(K)[1] + float(from_centre @ from_centre) + from_noise**2
     gradient = np.append(along + from_centre, noise_ratio * np.trace(G) + from_noise / NOISE_PRIOR[1])
     return 0.5 * float(value), gradient
-
-
-def best_of_each_neighbourhood(positions: Array, categorical: Bools, radius: float) -> Bools:
-    """Of positions (k, d), best first."""
-    kept: list[int] = []
-    for row, position in enumerate(positions):
-        away = positions[kept] - position
-        away[:, categorical] = away[:, categorical] != 0.0
-        if not (np.einsum("kd,kd->k", away, away) < radius**2).any():
-            kept.append(row)
-    return np.isin(np.arange(len(positions)), kept)

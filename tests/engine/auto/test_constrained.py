@@ -103,7 +103,7 @@ def test_an_optimum_on_a_curved_boundary_is_found() -> None:
 
 
 def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:
-    lived = run(DISK, bowl, 25)
+    lived = run(DISK, bowl, 40)
     tree, domain = lived.state.tree, lived.state.problem.domain
     outside = {key for key in lived.cells if (box_of(domain, key).low ** 2).sum() > 0.49}
     assert {tree.key(int(cell)) for cell in np.flatnonzero(tree.axis == INFEASIBLE)} == outside != set()
@@ -160,10 +160,7 @@ def test_restarts_look_at_the_edges_of_the_feasible_set_too() -> None:
     assert min(np.abs(first - corner).max(axis=1).min() for corner in ([0.0, 0.7], [0.7, 0.0], [0.0, 0.0])) < 0.01
 
 
-@pytest.mark.parametrize(("revision", "found"), [(4, False), (5, True)])
-def test_an_optimum_in_a_corner_of_the_feasible_set_is_found_though_another_one_is_found_first(
-    revision: int, found: bool
-) -> None:
+def test_an_optimum_in_a_corner_of_the_feasible_set_is_found_though_another_one_is_found_first() -> None:
     """Rosenbrock's valley, of which the constraints leave both ends, (0, 0) and the better (1, 1): 100 evaluations."""
     box = (FloatAxis("x", -1.5, 1.5), FloatAxis("y", -0.5, 2.5))
     space = Space(box, (Constraint("(x - 1) ** 3 - y + 1 <= 0"), Constraint("x + y <= 2")))
@@ -172,6 +169,4 @@ def test_an_optimum_in_a_corner_of_the_feasible_set_is_found_though_another_one_
         x, y = 3.0 * u - (1.5, 0.5)
         return -float((1.0 - x) ** 2 + 100.0 * (y - x**2) ** 2)
 
-    best = max(run(space, valley, 100, seed=0, config=Config(revision=revision)).values)
-    assert (best > -1e-6) == found
-    assert best > -1.0
+    assert max(run(space, valley, 100, seed=0).values) > -1e-6

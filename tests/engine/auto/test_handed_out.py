@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.handed_out import SearchView, handed_out, search_view
 from adabkb_service.engine.auto.state import State
 from tests.engine.auto.drive import run
@@ -26,9 +22,8 @@ def seen(state: State, pending: Array) -> SearchView:
     return search_view(state, state.surrogate, state.warp, state.record.values, out)
 
 
-@pytest.mark.parametrize("revision", [4, 5])
-def test_points_asked_for_in_turn_are_imagined_as_those_asked_for_together_bit_for_bit(revision: int) -> None:
-    state = run(SPACE, wave, 15, config=Config(revision=revision)).state
+def test_points_asked_for_in_turn_are_imagined_as_those_asked_for_together_bit_for_bit() -> None:
+    state = run(SPACE, wave, 15).state
     together, one_by_one = seen(state, POINTS), seen(state, POINTS[:1])
     for count in range(2, len(POINTS) + 1):
         one_by_one = one_by_one.pending_too(state, POINTS[:count])
@@ -36,17 +31,15 @@ def test_points_asked_for_in_turn_are_imagined_as_those_asked_for_together_bit_f
         assert one.tobytes() == other.tobytes()
 
 
-def test_all_at_once_is_what_one_by_one_was_up_to_rounding() -> None:
-    """The mean stays and the deviation falls; earlier revisions keep their last bits."""
-    state = run(SPACE, wave, 15, config=Config(revision=5)).state
-    earlier = replace(state, problem=replace(state.problem, config=Config(revision=4)))
-    now, before = seen(state, POINTS), seen(earlier, POINTS)
-    (mean, deviation), (former_mean, former_deviation) = (each.view.mean_and_std(POINTS) for each in (now, before))
-    np.testing.assert_allclose(deviation, former_deviation, rtol=1e-8)
-    np.testing.assert_allclose(mean, former_mean, rtol=1e-8)
-    np.testing.assert_allclose(mean, now.given.mean(POINTS), rtol=1e-8)
-    assert (deviation < now.given.mean_and_std(POINTS)[1]).all()
-    view, noise = now.given, np.array([state.checkpoint.hyperparameters.noise_ratio])
+def test_all_at_once_is_what_one_by_one_would_be_up_to_rounding() -> None:
+    """The mean stays and the deviation falls."""
+    state = run(SPACE, wave, 15).state
+    found = seen(state, POINTS)
+    view, noise = found.given, np.array([state.checkpoint.hyperparameters.noise_ratio])
     for point in POINTS:
         view = view.condition(point[None], None, noise)
-    assert former_deviation.tobytes() == view.mean_and_std(POINTS)[1].tobytes() != deviation.tobytes()
+    (mean, deviation), (of_each, deviation_of_each) = (each.mean_and_std(POINTS) for each in (found.view, view))
+    np.testing.assert_allclose(deviation, deviation_of_each, rtol=1e-8)
+    np.testing.assert_allclose(mean, of_each, rtol=1e-8)
+    np.testing.assert_allclose(mean, found.given.mean(POINTS), rtol=1e-8)
+    assert (deviation < found.given.mean_and_std(POINTS)[1]).all()

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate, learning, likelihood
-from adabkb_service.engine.auto.checkpoint import from_json
+from adabkb_service.engine.auto.checkpoint import REVISION
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.policy import auto
@@ -156,52 +156,28 @@ def test_a_search_that_fails_leaves_the_hyperparameters(monkeypatch: pytest.Monk
         assert result.state.checkpoint.hyperparameters is known
 
 
-def test_a_small_study_learns_at_once() -> None:
-    """Both revisions are the same up to SMALL results, and differ later."""
-    old, new = (Run(auto.start(unit_space(2), Config(revision=revision), 0)) for revision in (1, 2))
-    for count in range(1, 50):
-        old.step(wave)
-        new.step(wave)
-        if count <= learning.SMALL:
-            assert_equal(old.state, new.state)
-            assert auto.prepare(new.state) is new.state or count == learning.SMALL
-    assert auto.learned(old.state) != auto.learned(new.state)
-
-
-def test_studies_of_the_first_version_learn_at_once(searches: list[int]) -> None:
-    """Under revision 1 a checkpoint is of all results, and comes when one in ten is new; nothing is ever prepared."""
-    result = Run(auto.start(unit_space(2), Config(revision=1), 0))
-    checkpoints = []
-    for count in range(1, 61):
+def test_a_small_study_learns_at_once(searches: list[int]) -> None:
+    """Each of the first results brings a checkpoint of all of them, and nothing is ever prepared."""
+    result = Run(auto.start(unit_space(2), Config(), 0))
+    for count in range(1, learning.SMALL):
         assert auto.prepare(result.state) is result.state
         result.step(wave)
         checkpoint = result.state.checkpoint
-        assert checkpoint.learned_from == checkpoint.count
-        if checkpoint.count == count:
-            checkpoints.append(count)
-    assert checkpoints[:21] == [*range(1, 20), 21, 23]
+        assert checkpoint.count == checkpoint.learned_from == count
     assert searches
-    assert np.diff(checkpoints)[-1] == 5
 
 
-def without_new_fields(learned: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in learned.items() if name not in ("learned_from", "settled")}
-
-
-def test_what_the_first_version_stored_is_read() -> None:
-    """Without the fields it did not have, a study of revision 1 goes on bit for bit."""
-    result = Run(auto.start(unit_space(2), Config(revision=1), 0))
-    for _ in range(25):
-        result.step(wave)
-    learned = without_new_fields(dict(auto.learned(result.state) or {}))
-    assert from_json(learned).learned_from == from_json(learned).count
-    problem = result.state.problem
-    state = auto.restore(problem.space, problem.config, 0, result.state.record, result.cells, (), learned)
-    restored = Run(state, dict(result.cells))
-    for _ in range(10):
-        result.step(wave)
-        restored.step(wave)
-        assert_equal(restored.state, result.state)
+def test_what_another_revision_of_the_engine_learned_is_learned_anew() -> None:
+    """From the results alone: the points that were cut and evaluated stay."""
+    result = run(unit_space(2), wave, 30)
+    kept = {**auto.learned(result.state), "revision": REVISION - 1, "noise": "in other units"}
+    problem, record = result.state.problem, result.state.record
+    restored = auto.restore(problem.space, problem.config, 0, record, result.cells, (), kept)
+    anew = auto.rebuild(result.state, record, result.cells).state
+    assert auto.learned(restored) == auto.learned(anew)
+    assert restored.tree.size == result.state.tree.size
+    assert {**auto.learned(anew), "learned_from": 30, "count": 30} == auto.learned(anew)
+    auto.suggest(restored, np.zeros((0, 2)))
 
 
 def test_the_numbers_of_a_certificate_are_those_of_the_tree_as_of_the_result() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import certificate, refine, thinned
+from adabkb_service.engine.auto import certificate, refine
 from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import Kernel
@@ -58,7 +58,7 @@ def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
     if request.param in ("exact", "additive"):
         return exact(kernel, 1.3, X, z, noise_ratios)
     distinct = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
-    base = compressed(kernel, 1.3, distinct[:12], X, z, noise_ratios, is_weighted=True)
+    base = compressed(kernel, 1.3, distinct[:12], X, z, noise_ratios)
     return base.condition(X[:2], z[:2], noise_ratios[:2])
 
 
@@ -147,14 +147,6 @@ def test_the_minimum_that_is_found_is_one(space: Space) -> None:
                 moved = at.copy()
                 moved[k] = np.clip(at[k] + step, low, high)
                 assert data.negative_log_posterior(moved)[0] >= value - 1e-2
-
-
-def test_one_result_per_neighbourhood(space: Space) -> None:
-    """Of 200 positions, for three radii."""
-    X, categorical = points(space, 200, 10), Domain(space).categorical
-    for radius in (0.01, 0.2, 0.6):
-        found = thinned.far_from_better(X, categorical, radius)
-        assert found.tolist() == reference.best_of_each_neighbourhood(X, categorical, radius).tolist()
 
 
 def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-EARLY, EARLY_STEPS = 1.5, 20
-"""Width of so many first steps: with a small budget, exploration at larger widths costs too much."""
+EARLY_STEPS = 20
+"""First steps, in which ..."""
+EARLY_BETAS = (1.5, 1.5, 1.5, 2.5)
+"""... these are the widths, in turn: exploitation needs a model."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Widths of the later steps, one after the other."""
+UNTRIED = 3.0
+"""Width while a choice is untried: of it the results of others say little."""
+STEPS_PER_CHOICE = 4
+"""Steps in which an untried choice makes the width ``UNTRIED``, at most: so many times the largest number of choices of
+a parameter, but at least ``EARLY_STEPS``."""
+CHOICES_EVERY = 2
+"""One of so many of these steps looks at points with an untried choice only."""
 EXPLORING = 2.0
 """From this width on a suggestion counts as exploration."""
-THINNED = EXPLORING
-"""Width of the exploring steps of a stalled search that uses the model of thinned data (revision 2 and earlier)."""
 OF_SEVERAL = 0.5
 """Width where there are several objectives: it is rare that all of them are as good as their bounds."""
 
@@ -23,4 +30,5 @@ def beta(step: int, *, several: bool = False) -> float:
     """
     if several:
         return OF_SEVERAL
-    return EARLY if step < EARLY_STEPS else BETAS[step % len(BETAS)]
+    widths = EARLY_BETAS if step < EARLY_STEPS else BETAS
+    return widths[step % len(widths)]

@@ -11,7 +11,9 @@ import numpy as np
 
 from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.likelihood import Hyperparameters
-from adabkb_service.engine.auto.thinned import ThinnedModel
+
+REVISION = 7
+"""Of the rules by which results become suggestions. What was learned by other rules is learned anew (``restore``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,6 @@ class Checkpoint:
     """Rows of the record that are inducing points; None for all of them."""
     restarted_at: int | None = None
     """As in ``State``."""
-    thinned: ThinnedModel | None = None
-    """While the search has stalled, in studies of earlier revisions."""
     beta: float = 0.0
     """Confidence width of the certificate, per posterior standard deviation."""
     effective_dimension: float = 0.0
@@ -62,30 +62,29 @@ class Checkpoint:
     def as_json(self) -> dict[str, Any]:
         """All of it, as finite JSON."""
         return {
+            "revision": REVISION,
             "count": self.count,
             "learned_from": self.learned_from,
             **_hyperparameters_as_json(self.hyperparameters),
             "restarted_at": self.restarted_at,
             "dictionary": None if self.dictionary is None else list(self.dictionary),
-            "overview": None
-            if self.thinned is None
-            else {"rows": list(self.thinned.rows), **_hyperparameters_as_json(self.thinned.hyperparameters)},
             "beta": self.beta,
             "effective_dimension": self.effective_dimension,
             "upper": self.upper if math.isfinite(self.upper) else None,
         }
 
 
-def from_json(kept: Mapping[str, Any]) -> Checkpoint:
-    """The inverse of ``as_json``."""
-    rows, upper, thinned = kept["dictionary"], kept["upper"], kept["overview"]
+def from_json(kept: Mapping[str, Any]) -> Checkpoint | None:
+    """The inverse of ``as_json``; None if it was learned by the rules of another revision."""
+    if kept.get("revision") != REVISION:
+        return None
+    rows, upper = kept["dictionary"], kept["upper"]
     return Checkpoint(
         kept["count"],
         _hyperparameters(kept),
-        kept.get("learned_from", kept["count"]),  # the first version had no such field
+        kept["learned_from"],
         None if rows is None else tuple(rows),
-        kept.get("restarted_at", kept.get("restart")),  # its first name; earlier revisions had none
-        None if thinned is None else ThinnedModel(tuple(thinned["rows"]), _hyperparameters(thinned)),
+        kept["restarted_at"],
         kept["beta"],
         kept["effective_dimension"],
         math.inf if upper is None else upper,

@@ -19,19 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Config:
-    """What the user declares about a study, and which rules it follows. Everything else is learned."""
+    """What the user declares about a study. Everything else is learned."""
 
     delta: float = 0.05
     """The certificate holds with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
-    revision: int = 6
-    """Of the algorithm: a study keeps that of its creation. Revision 2 introduced that what is learned takes effect
-    with the next result, not at once; 3, restarts of a stalled search (``restarts``) in place of a model of thinned
-    data (``thinned``); 4, an additive part of the kernel (``additive``); 5, pending points that are fantasized jointly
-    and not one by one (``handed_out``), a compressed posterior that does not take all rows alike (``surrogate``), and
-    restarts that also look at the edges of the feasible set (``constrained``); 6, restarts that take no account of axes
-    along which the objective hardly changes (``restarts``)."""
     metrics: tuple[Metric, ...] = ()
     """What each result measures beside its value, with bounds."""
     objective: Metric | None = None
@@ -51,42 +44,6 @@ class Config:
     def delta_each(self) -> float:
         """The delta of each of the functions whose bounds the certificate rests on, so that all of them hold."""
         return self.delta / (1 + sum(metric.is_bounded for metric in self.metrics))
-
-    @property
-    def learns_behind(self) -> bool:
-        """Whether what is learned takes effect one result later."""
-        return self.revision > 1
-
-    @property
-    def restarts(self) -> bool:
-        """Whether a stalled search is restarted elsewhere."""
-        return self.revision > 2
-
-    @property
-    def has_additive_part(self) -> bool:
-        """Whether the kernel gets an additive part where the results speak for one."""
-        return self.revision > 3
-
-    @property
-    def fantasizes_jointly(self) -> bool:
-        """Whether pending points are fantasized, that is conditioned on at their means, all at once."""
-        return self.revision > 4
-
-    @property
-    def restarts_at_edges(self) -> bool:
-        """Whether restarts under constraints also look at the edges of the feasible set."""
-        return self.revision > 4
-
-    @property
-    def weighs_rows(self) -> bool:
-        """Whether the best results are in each dictionary, and rows count by how well it represents them."""
-        return self.revision > 4
-
-    @property
-    def sees_irrelevant_axes(self) -> bool:
-        """Whether restarts take no account of axes along which the objective hardly changes. Metrics, and the means of
-        older studies, may change along these."""
-        return self.revision > 5 and not self.metrics and not self.older
 
 
 @dataclass(frozen=True)
@@ -118,12 +75,12 @@ class Problem:
     @property
     def may_have_additive_part(self) -> bool:
         """Whether the kernel may get one: a sum of functions of one axis each needs several, all of them active."""
-        return self.config.has_additive_part and self.domain.dimension > 1 and not self.domain.activity.needs
+        return self.domain.dimension > 1 and not self.domain.activity.needs
 
     @cached_property
     def of_metric(self) -> Problem:
         """What a metric is learned under: as an objective of its own."""
-        return Problem(self.space, Config(self.config.delta_each, revision=self.config.revision), self.seed)
+        return Problem(self.space, Config(self.config.delta_each), self.seed)
 
     @cached_property
     def root(self) -> Box:

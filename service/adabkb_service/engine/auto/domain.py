@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,28 @@ class Domain:
     def categorical(self) -> Bools:
         """(d,) axes whose values have no order: they differ or they do not."""
         return np.array([isinstance(axis, ChoiceAxis) and not axis.ordered for axis in self.space.axes])
+
+    @cached_property
+    def choices(self) -> dict[int, int]:
+        """Number of choices of each categorical axis that is active everywhere."""
+        everywhere = np.flatnonzero(
+            self.categorical & ~np.isin(np.arange(self.dimension), [*self.activity.conditional])
+        )
+        return {int(axis): self.space.axes[axis].count or 0 for axis in everywhere}
+
+    @cached_property
+    def most_choices(self) -> int:
+        """The largest of these numbers; 0 if there is no such axis."""
+        return max(self.choices.values(), default=0)
+
+    def untried_choices(self, positions: Array) -> Callable[[Array], Bools] | None:
+        """Which positions, (m, d), have a choice of such an axis that none of some positions, (k, d), has; None if all
+        choices are tried."""
+        tried = {axis: np.unique(positions[:, axis]) for axis in self.choices}
+        open_axes = [axis for axis, count in self.choices.items() if len(tried[axis]) < count]
+        if not open_axes:
+            return None
+        return lambda others: np.any([~np.isin(others[:, axis], tried[axis]) for axis in open_axes], axis=0)
 
     @cached_property
     def values(self) -> tuple[Array | None, ...]:

@@ -69,11 +69,6 @@ def is_taken(*positions: Array) -> Callable[[Array], bool]:
     return lambda point: any(records.holds(each, point) for each in positions)
 
 
-def with_handed_out(state: State, view: Surrogate, warp: Warp, values: Array, out: HandedOut) -> Surrogate:
-    """A posterior, given results (n,) under a warp, that also takes account of failed and pending points."""
-    return _fantasized(_with_failures_imputed(view, warp, values, out.failed), state, out.pending)
-
-
 @dataclass(frozen=True, slots=True)
 class SearchView:
     """What the search sees: a posterior, and how it would be if the pending points had been observed at their means, so
@@ -86,10 +81,8 @@ class SearchView:
     """Given pending points, too."""
 
     def pending_too(self, state: State, pending: Array) -> SearchView:
-        """With one more pending point: the last of all these, (k, d)."""
-        if state.problem.config.fantasizes_jointly:
-            return replace(self, view=_fantasized(self.given, state, pending))
-        return replace(self, view=_fantasized(self.view, state, pending[-1:]))
+        """With one more pending point: all of them, (k, d)."""
+        return replace(self, view=_fantasized(self.given, state, pending))
 
 
 def search_view(state: State, objective: Surrogate, warp: Warp, values: Array, out: HandedOut) -> SearchView:
@@ -154,17 +147,9 @@ def _of_metric(state: State, out: HandedOut) -> Surrogate:
 
 
 def _fantasized(view: V, state: State, points: Array) -> V:
-    """The posterior as if these points had been observed at their means.
-
-    At once, which takes a fiftieth of the time with 1,000 points, or, in studies of earlier revisions, one by one: the
-    rounding differs.
-    """
+    """The posterior as if these points, (k, d), had been observed at their means, all at once."""
     noise = state.checkpoint.hyperparameters.noise_ratio
-    if state.problem.config.fantasizes_jointly:
-        return view.condition(points, None, np.full(len(points), noise)) if len(points) else view
-    for point in points:
-        view = view.condition(point[None], None, np.array([noise]))
-    return view
+    return view.condition(points, None, np.full(len(points), noise)) if len(points) else view
 
 
 def _with_failures_imputed(view: W, warp: Warp, values: Array, failed: Array) -> W:

@@ -4,7 +4,7 @@
     r^2 = 3 sum over ordered axes ((x_k - x'_k) / l_k)^2     Matern 3/2 with a lengthscale per axis
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
-From revision 4 on an additive part may join it (``additive``).
+Where the results speak for one, an additive part joins it (``additive``).
 
 The constant mean of the model is a part of the kernel: k + MEAN_VARIANCE is the same as a mean with a normal prior
 of that variance, so what is not known about the mean widens the posterior as it should.

@@ -1,14 +1,12 @@
 """When and how hyperparameters are learned, and when they take effect.
 
-A search for hyperparameters with all that follows (dictionary, thinned model, certificate) takes long beside a
+A search for hyperparameters with all that follows (dictionary, certificate) takes long beside a
 decision, so no answer waits for one: what is learned from the first n results takes effect with result n + 1. It can be
 computed at any time between the two (``prepare``), and is computed with result n + 1 otherwise; that makes no
 difference to any number, because it depends on the record and on the tree as of result n alone.
 
 Up to ``SMALL`` results everything is learned at once. After a result far from all others (an outlier), warp and
 posterior are fitted anew at once, under the hyperparameters known so far, and a search is due.
-
-Studies of the first version (``Config.revision`` 1) learn at once instead.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, thinned, warp
+from adabkb_service.engine.auto import likelihood, warp
 from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.likelihood import Evidence
@@ -42,6 +40,8 @@ REFIT = 10
 """The hyperparameters are learned anew when a tenth of the results is new, ..."""
 OUTLIER = 5.0
 """... or when a model output is beyond this many standard deviations."""
+NOISY_STARTS = (0.01, 0.1)
+"""Noise ratios from which a search starts as well: few results are explained as well by short lengthscales."""
 SMALL = 20
 """Results up to which learning takes effect at once: it takes less than a millisecond there, and a late one costs
 evaluations."""
@@ -50,20 +50,9 @@ evaluations."""
 def learn(state: State, record: Record) -> State:
     """The state with one more result, given the state's record with that result added. ``state.metrics`` are of the new
     record already, so a checkpoint of the objective that was due must have been prepared before."""
-    return learn_behind(state, record) if state.problem.config.learns_behind else learn_at_once(state, record)
-
-
-def learn_at_once(state: State, record: Record) -> State:
-    """With one more result, and a checkpoint if that makes one due (revision 1)."""
-    if not (_is_due_by_count(state.checkpoint, record.size) or _is_outlier(state, record)):
-        return with_result(state, record)
-    return relearned(state, record)
-
-
-def learn_behind(state: State, record: Record) -> State:
-    """With one more result; first a checkpoint that the results before made due takes effect (from revision 2 on)."""
     if state.record.size < SMALL:
-        return learn_at_once(state, record)
+        is_due = _is_due_by_count(state.checkpoint, record.size) or _is_outlier(state, record)
+        return relearned(state, record) if is_due else with_result(state, record)
     state = _adopted(_prepared(state))
     if not _is_outlier(state, record):
         return with_result(state, record)
@@ -100,8 +89,7 @@ def _prepared(state: State) -> State:
 
 def _awaits_learning(state: State) -> bool:
     """Whether the next result will bring a checkpoint that is not computed yet."""
-    delayed = state.problem.config.learns_behind and state.record.size >= SMALL
-    return delayed and state.prepared is None and _is_due(state)
+    return state.record.size >= SMALL and state.prepared is None and _is_due(state)
 
 
 def with_prepared_of(state: State, prepared: State) -> State:
@@ -168,15 +156,13 @@ def _with_learned_hyperparameters(state: State, record: Record) -> State:
         starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
             starts.append(likelihood.prior(problem.domain.dimension, problem.domain.together))
+        starts += [replace(starts[0], noise_ratio=ratio) for ratio in NOISY_STARTS]
         hyperparameters = likelihood.learn(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = _evidence(state, record, rows, warp.LINEAR)
             hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
-    overview = None if problem.config.restarts else thinned.learn(problem, record, rows)
-    checkpoint = Checkpoint(
-        record.size, hyperparameters, dictionary=dictionary, restarted_at=state.restarted_at, thinned=overview
-    )
+    checkpoint = Checkpoint(record.size, hyperparameters, dictionary=dictionary, restarted_at=state.restarted_at)
     return fitted(problem, record, state.tree, checkpoint, metrics=state.metrics)
 
 
@@ -201,6 +187,5 @@ def _dictionary(state: State, record: Record) -> tuple[int, ...]:
     _, deviation = mean_and_std(state.surrogate, record.positions[rows])
     draws = np.maximum(uniforms(state.problem.seed, record.size, len(rows)), 1e-300)
     keys = np.log(draws) / np.maximum(deviation, 1e-12) ** 2
-    if state.problem.config.weighs_rows:
-        keys[np.argsort(-record.values[rows], kind="stable")[: DICTIONARY // BEST]] = 0.0  # the largest key there is
+    keys[np.argsort(-record.values[rows], kind="stable")[: DICTIONARY // BEST]] = 0.0  # the largest key there is
     return tuple(np.sort(rows[np.argsort(-keys, kind="stable")[:DICTIONARY]]).tolist())

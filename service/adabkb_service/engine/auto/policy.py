@@ -24,7 +24,7 @@ the parts, docs/decisions/0005 says how the constants were chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +42,6 @@ from adabkb_service.engine.auto.handed_out import (
     handed_out,
     is_taken,
     search_view,
-    with_handed_out,
 )
 from adabkb_service.engine.auto.learning import learn, learns_next, prepare, with_prepared_of
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
@@ -69,6 +68,7 @@ from adabkb_service.engine.slices import Slice
 __all__ = ["Config", "State", "auto"]
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 def suggestions(
@@ -170,19 +170,16 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of the search."""
     step, record = _step(state, out), state.record
     view = for_step(view, state.problem.seed, step)
-    beta = (
-        betas.beta(step, several=state.problem.has_several)
-        if state.restarted_at is None
-        else betas.BETAS[step // PERIOD % len(betas.BETAS)]
-    )
-    thinned = state.checkpoint.thinned
-    if thinned is not None and beta == max(betas.BETAS):
-        beta, view = (
-            betas.THINNED,
-            with_handed_out(state, *thinned.surrogate(state.problem, record), record.values, out),
-        )
+    untried = None
+    if state.restarted_at is not None:
+        beta = betas.BETAS[step // PERIOD % len(betas.BETAS)]
+    elif (untried := _untried_choices(state, out)) is not None:
+        beta = betas.UNTRIED
+    else:
+        beta = betas.beta(step, several=state.problem.has_several)
     best = best_row(state, view)
-    target = _largest(state, view, beta, None if best is None else record.positions[best], out)
+    around = None if best is None else record.positions[best]
+    target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
     found = _refined(state, view, beta, target, out)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
@@ -203,8 +200,7 @@ def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) 
     view, categorical = for_step(view, state.problem.seed, _step(state, out)), state.problem.domain.categorical
     size = restart.size(out.pending, categorical)
     beta = betas.beta(size)
-    at_edges = bool(state.problem.space.constraints) and state.problem.config.restarts_at_edges
-    tolerance = 0.0 if at_edges else TOLERANCE  # a centroid is never at an edge
+    tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
     if size >= RANDOM_POINTS:
         target = _largest(state, view, beta, restart.best, out)
         if is_outside_neighbourhood(target[None], restart.avoided, categorical, restart.relevant)[0]:
@@ -229,7 +225,6 @@ def _random(state: State, out: HandedOut) -> Array | None:
         state.problem.domain,
         (state.problem.seed, _step(state, out)),
         lambda point: taken(point) or is_nearest_to_failed(point, positions, out.failed),
-        to_edges=state.problem.config.restarts_at_edges,
     )
 
 
@@ -238,10 +233,27 @@ def _step(state: State, out: HandedOut) -> int:
     return state.record.size + len(out.pending) + len(out.failed)
 
 
+def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:
+    """Which positions, (k, d), have a choice that no point has so far; None if all are tried, or it is too late for
+    that to matter."""
+    domain = state.problem.domain
+    last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * domain.most_choices)
+    if state.problem.has_several or not domain.most_choices or _step(state, out) >= last:
+        return None
+    return domain.untried_choices(np.concatenate([state.record.positions, out.positions]))
+
+
 def _largest(
-    state: State, view: View, beta: float, around: Array | None, out: HandedOut, within: Slice | None = None
+    state: State,
+    view: View,
+    beta: float,
+    around: Array | None,
+    out: HandedOut,
+    within: Slice | None = None,
+    only: Callable[[Array], Bools] | None = None,
 ) -> Array:
-    """Where the upper confidence bound is largest, in a slice if there is one, excluding points that are taken. In the
+    """Where the upper confidence bound is largest, in a slice if there is one, excluding points that are taken; only
+    positions of some kind, unless their bounds are below the mean at the best point, which rules them out. In the
     first ``EARLY_STEPS`` steps in the whole space, while a branch of conditions has no point yet, only points in such
     branches are considered."""
     problem, record = state.problem, state.record
@@ -250,8 +262,11 @@ def _largest(
     untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
     out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
     draw = (problem.seed, _step(state, out))
-    domain = problem.domain
-    return maximize_ucb(Search(domain, within or domain.whole, view, beta, around, draw, out_of_question))
+    search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, out_of_question, only)
+    found = maximize_ucb(search)
+    if only is None or around is None or search.ucb(found[None])[0] >= view.ucb(around[None], 0.0)[0]:
+        return found
+    return maximize_ucb(replace(search, only=None))
 
 
 def _refined(

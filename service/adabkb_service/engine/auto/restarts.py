@@ -119,9 +119,10 @@ def is_outside_neighbourhood(positions: Array, best: Array, categorical: Bools, 
 
 
 def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
-    """Along which axes, (d,), the objective changes, or may change for all that is known."""
+    """Along which axes, (d,), the objective changes, or may change for all that is known. Metrics, and the means of
+    older studies, may change along others."""
     lengthscales = hyperparameters.lengthscales  # beside an additive part they are no plain ones
-    if not problem.config.sees_irrelevant_axes or hyperparameters.additive is not None:
+    if problem.config.metrics or problem.config.older or hyperparameters.additive is not None:
         return np.ones(len(lengthscales), dtype=bool)
     prior = math.exp(likelihood.prior_centre(problem.domain.together or len(lengthscales)))
     relevant: Bools = lengthscales <= max(1.0, BEYOND_PRIOR * prior, IRRELEVANT * lengthscales.min())

@@ -35,7 +35,8 @@ def restore(
     dictionary: Sequence[int],  # noqa: ARG001
     learned: Mapping[str, object] | None = None,
 ) -> State:
-    """The state that folding the log gave, bit for bit, from what was kept of it.
+    """The state that folding the log gave, bit for bit, from what was kept of it; where an earlier revision of the
+    engine kept it, the same results and cells with everything learned anew.
 
     Args:
         space, config, seed: of the study.
@@ -49,15 +50,20 @@ def restore(
     if space.constraints:
         pruned = [key for key, status in cells.items() if status == "pruned"]
         tree, _ = without_infeasible(problem.domain, tree, pruned)
+    blank = _blank(problem, tree)
     if learned is None:
-        return _blank(problem, tree)
-    settled = learned.get("settled", tree.size)  # the first version had no use for it
+        return blank
+    checkpoint = from_json(learned)
+    if checkpoint is None:  # its marks stay until the next checkpoint: nothing is suggested by them
+        return replace(rebuild(blank, record, cells).state, tree=tree)
+    settled = learned["settled"]
     assert isinstance(settled, int)
-    metrics = tuple(
-        fitted(problem.of_metric, measured, root(), from_json(kept))
-        for measured, kept in zip(record.metrics, _of_metrics(learned), strict=True)
-    )
-    return fitted(problem, record, tree, from_json(learned), settled, metrics)
+    metrics = []
+    for measured, kept in zip(record.metrics, _of_metrics(learned), strict=True):
+        of_metric = from_json(kept)
+        assert of_metric is not None, "all of a study is learned by the same rules"
+        metrics.append(fitted(problem.of_metric, measured, root(), of_metric))
+    return fitted(problem, record, tree, checkpoint, settled, tuple(metrics))
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001

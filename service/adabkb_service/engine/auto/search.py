@@ -74,6 +74,8 @@ class Search:
     """(seed, step) of the random numbers."""
     taken: Callable[[Array], bool]
     """Whether a point is not to be suggested. This is ignored if all candidates are taken."""
+    only: Callable[[Array], Bools] | None = None
+    """Which positions, (k, d), come into question, unless none of the candidates does; None for all."""
 
     def ucb(self, positions: Array) -> Array:
         """f~ at positions (k, d), shape (k,)."""
@@ -83,19 +85,27 @@ class Search:
         """The positions, (count, d) at most, of (k, d) with the largest f~, the best first."""
         return positions[np.argsort(-self.ucb(positions), kind="stable")[:count]]
 
+    def in_question(self, positions: Array) -> Array:
+        """Those positions, of (k, d), that come into question."""
+        if self.only is None or not (chosen := self.only(positions)).any():
+            return positions
+        return positions[chosen]
+
 
 def maximize_ucb(search: Search) -> Array:
     """The position, (d,), with the largest f~ found."""
     domain, within, view, taken = search.domain, search.within, search.view, search.taken
     if within.size <= LISTED_POINTS:
-        values = search.ucb(within.points)
-        free = _first_free(within.points, values, taken)
-        return _best(within.points, values) if free is None else free
+        points = search.in_question(within.points)
+        values = search.ucb(points)
+        free = _first_free(points, values, taken)
+        return _best(points, values) if free is None else free
     if within.feasible is not None:
         return _maximize_feasible(search, within.feasible)
     found = within.put(_all_candidates(search))
     if domain.activity.conditional:  # many differ in inactive axes only
         found = distinct(found)
+    found = search.in_question(found)
     starts = search.best(found, STARTS)
     objective = None if isinstance(view, Constrained) else objective_of(view)
     if objective is not None and objective.kernel.additive:
@@ -116,7 +126,7 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     domain, within, view = search.domain, search.within, search.view
     assert not isinstance(view, Constrained | Scalarised), "a study has constraints on its parameters or on outcomes"
     scattered = within.put(_all_candidates(search))
-    found = feasible_candidates(feasible, scattered, search.around, search.draw)
+    found = search.in_question(feasible_candidates(feasible, scattered, search.around, search.draw))
     starts = search.best(found, STARTS)
     objective = objective_of(view)
     assert objective is not None, "a study has constraints on its parameters or several objectives"
@@ -136,21 +146,18 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     return best
 
 
-def scattered(
-    domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool], *, to_edges: bool = False
-) -> Array | None:
-    """A random position, (d,), that is not taken; None if none is found.
+def scattered(domain: Domain, draw: tuple[int, int], taken: Callable[[Array], bool]) -> Array | None:
+    """A random position, (d,), that is not taken, by turns at the edges of the feasible set if there are constraints;
+    None if none is found.
 
     Args:
         domain: the space.
         draw: (seed, step) of the random numbers.
         taken: whether a point is out of the question.
-        to_edges: whether it is by turns at the edges of the feasible set, if there are constraints.
     """
     feasible = domain.whole.feasible
     if feasible is not None:
-        found = spread(feasible, draw, ATTEMPTS) if to_edges else feasible.sample(draw, ATTEMPTS)
-        points = [feasible.exact(position) for position in found]
+        points = [feasible.exact(position) for position in spread(feasible, draw, ATTEMPTS)]
         return next((point for point in points if not taken(point) and feasible.admits(point)), None)
     drawn = uniforms(*draw, ATTEMPTS * domain.dimension).reshape(ATTEMPTS, domain.dimension)
     found = domain.whole.put(domain.snap(drawn))

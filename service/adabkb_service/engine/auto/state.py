@@ -111,10 +111,7 @@ def fitted(
         posterior = surrogate.exact(kernel, hyperparameters.variance, positions, outputs, noises)
     else:
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
-        is_weighted = problem.config.weighs_rows
-        posterior = surrogate.compressed(
-            kernel, hyperparameters.variance, inducing, positions, outputs, noises, is_weighted=is_weighted
-        )
+        posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
     settled, before = tree.size if settled is None else settled, record.first(checkpoint.count)
     restart = checkpoint.restarted_at
     state = State(problem, before, tree, checkpoint, warped, posterior, settled, restart, metrics=metrics)
@@ -126,7 +123,7 @@ def fitted(
 def restarted_at(state: State, record: Record) -> int | None:
     """``State.restarted_at`` as of a record of more results."""
     config, together = state.problem.config, state.problem.domain.together
-    if not config.restarts or config.objective is not None:  # along a front the search never stands still
+    if config.objective is not None:  # along a front the search never stands still
         return None
     relevant = int(state.relevant_axes.sum())
     return start_after(state.restarted_at, ranked(config.metrics, record), min(together or relevant, relevant))

@@ -126,11 +126,9 @@ def compressed(
     positions: Array,
     outputs: Array,
     noise_ratios: Array,
-    *,
-    is_weighted: bool,
 ) -> Surrogate:
     """Given rows, (n, d), (n,) and (n,), through a dictionary of cube positions (m, d); each weighted by how well the
-    dictionary represents it, or not."""
+    dictionary represents it."""
     inducing = kernel.scaled(dictionary)
     prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)
@@ -139,10 +137,8 @@ def compressed(
     for first in range(0, len(positions), CHUNK):
         rows = slice(first, first + CHUNK)
         A = root @ kernel.gram(inducing, kernel.scaled(positions[rows]))
-        noises = noise_ratios[rows]
-        if is_weighted:
-            noises = noises + np.maximum(PRIOR_VARIANCE - np.einsum("mn,mn->n", A, A), 0.0)
-        weighted = A / noises
+        unrepresented = np.maximum(PRIOR_VARIANCE - np.einsum("mn,mn->n", A, A), 0.0)
+        weighted = A / (noise_ratios[rows] + unrepresented)
         information += weighted @ A.T
         target += weighted @ outputs[rows]
     gains, Q = np.linalg.eigh(information)

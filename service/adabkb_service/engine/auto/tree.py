@@ -100,14 +100,18 @@ class Box:
                 self._rest(other)
 
     def undecided(self) -> int | None:
-        """The first axis to cut so that the same axes are active in the whole cell; None if they are."""
+        """The first axis to cut so that the whole cell has the same choices and the same active axes; None if it has.
+
+        Parents come first. A cell of several choices is represented by one of them, which says little of the others.
+        """
         for needs in self.domain.activity.conditional.values():
             found = [(axis, allowed[int(self.low[axis]) : int(self.high[axis])]) for axis, allowed in needs]
             if all(allowed.any() for _, allowed in found):
                 for axis, allowed in found:
                     if not allowed.all():
                         return axis
-        return None
+        several = np.flatnonzero(self.domain.categorical & (self.high - self.low > 1.0))
+        return int(several[0]) if len(several) else None
 
     def part_of(self, axis: int, position: float) -> int:
         """Which part of a cut holds a position along the axis."""
