@@ -210,7 +210,7 @@ def test_health_version_and_metrics(api: httpx.Client) -> None:
     assert api.get("/healthz").json() == {"status": "ok"}
     assert api.get("/readyz").json() == {"status": "ok"}
     version = api.get("/version").json()
-    assert (version["api"], version["schema"]) == ("v1", migration.head())
+    assert (version["api"], version["schema"]) == ("v1", migration.HEAD)
     metrics = api.get("/metrics").text
     assert 'adabkb_observations_total{status="completed"} 4.0' in metrics
     route = 'method="POST",route="/v1/studies/{study_id}/suggest",status="200"'

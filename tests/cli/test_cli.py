@@ -162,9 +162,14 @@ def test_replay_makes_no_database(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_misspelt_command_gets_the_nearest_ones_named() -> None:
+    assert "Did you mean 'backup'?" in adabkb("bakcup", code=2)
+    assert "Did you mean 'suggest'?" in adabkb("sugest", code=2)
+
+
 def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> None:
-    assert json.loads(adabkb("migrate", "--database", database_url, "--json")) == {"schema": migration.head()}
-    assert adabkb("migrate", "--database", database_url) == f"The schema is at {migration.head()}.\n"
+    assert json.loads(adabkb("migrate", "--database", database_url, "--json")) == {"schema": migration.HEAD}
+    assert adabkb("migrate", "--database", database_url) == f"The schema is at {migration.HEAD}.\n"
 
 
 def test_a_server_prints_one_line_and_stops_when_told(tmp_path: Path) -> None:

@@ -27,4 +27,4 @@ if __name__ == "__main__":
         migration.upgrade(database)
         busy_study(Service(database, clock=clock), clock)
         database.close()
-        (KEPT / f"{migration.head()}.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        (KEPT / f"{migration.HEAD}.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))

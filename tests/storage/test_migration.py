@@ -147,8 +147,9 @@ def kept(request: pytest.FixtureRequest) -> Path:
     return path
 
 
-def test_every_version_has_its_kept_database() -> None:
+def test_the_code_needs_the_last_version_and_every_version_has_its_kept_database() -> None:
     script = ScriptDirectory.from_config(migration.config())
+    assert script.get_current_head() == migration.HEAD
     assert [revision_of(path) for path in KEPT] == sorted(each.revision for each in script.walk_revisions())
 
 
@@ -276,7 +277,7 @@ def migrate_further(database: Database, folder: Path, monkeypatch: pytest.Monkey
     """To a schema after the present one, as a later version would."""
     scripts = Path(ScriptDirectory.from_config(migration.config()).dir)
     shutil.copytree(scripts, folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
-    program = REBUILDS_STUDIES.format(head=migration.head(), more=more)
+    program = REBUILDS_STUDIES.format(head=migration.HEAD, more=more)
     (folder / "migrations/versions/9999_rebuild.py").write_text(program)
     config = Config()
     config.set_main_option("script_location", str(folder / "migrations"))

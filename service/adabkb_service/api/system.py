@@ -39,7 +39,7 @@ async def get_readiness(request: Request, service: ServiceDep) -> Health:
 @needs_nothing
 def get_version() -> Version:
     """The versions of the service, of its API and of its schema."""
-    return Version(version=version("adabkb-service"), schema_revision=migration.head())
+    return Version(version=version("adabkb-service"), schema_revision=migration.HEAD)
 
 
 @router.get(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -13,42 +13,118 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from adabkb_service.cli import analysis, curves, importing, outbox, results, sharing, studies, trash, trials
-from adabkb_service.cli.calling import calling
 from adabkb_service.cli.output import fail, speaking
-from adabkb_service.cli.run import run
 
-SERVER = {
-    "serve": "server",
-    **dict.fromkeys(("migrate", "backup", "restore", "copy", "doctor"), "maintenance"),
-    "replay": "replaying",
-    "import": "maintenance",
-    **dict.fromkeys(("token", "audit"), "tokens"),
+SERVER: dict[str, str | dict[str, str]] = {
+    "serve": "server.serve",
+    "migrate": "maintenance.migrate",
+    "backup": "maintenance.backup",
+    "restore": "maintenance.restore",
+    "copy": "maintenance.copy",
+    "doctor": "maintenance.doctor",
+    "replay": "replaying.replay",
+    "import": "maintenance.import_",
+    "token": {
+        "create": "tokens.create",
+        "list": "tokens.list_tokens",
+        "quota": "tokens.change_quotas",
+        "revoke": "tokens.revoke",
+    },
+    "audit": "tokens.show_audit",
 }
-"""The commands that need the server's packages, and the modules that have them."""
-OF_OTHER_NAMES = {"import": "import_", "audit": "show_audit"}
-"""The functions that are not named as their command."""
+"""Commands that need the server's packages: the module and the function of each, or the commands of a group."""
+
+CLIENT: dict[str, str | dict[str, str]] = {
+    "run": "run.run",
+    "suggest": "trials.suggest",
+    "observe": "trials.observe",
+    "observe-many": "trials.observe_many",
+    "add": "trials.add",
+    "import-results": "importing.import_results",
+    "queue": "trials.queue",
+    "fail": "trials.fail_trial",
+    "release": "trials.release",
+    "heartbeat": "trials.heartbeat",
+    "report": "curves.report",
+    "curve": "curves.curve",
+    "retry": "trials.retry",
+    "annotate": "trials.annotate",
+    "trials": "trials.list_trials",
+    "why": "trials.why",
+    "observations": "results.list_observations",
+    "correct": "results.correct",
+    "exclude": "results.exclude",
+    "include": "results.include",
+    "recommend": "results.recommend",
+    "front": "results.front",
+    "predict": "results.predict",
+    "importance": "analysis.importance",
+    "slice": "analysis.slice_",
+    "model": "results.model",
+    "partition": "analysis.partition",
+    "tree": "results.tree",
+    "dictionary": "results.dictionary",
+    "events": "results.events",
+    "watch": "results.watch",
+    "pause": "studies.pause",
+    "resume": "studies.resume",
+    "update": "studies.update",
+    "export": "studies.export",
+    "whoami": "sharing.whoami",
+    "study": {
+        "create": "studies.create_study",
+        "list": "studies.list_studies",
+        "show": "studies.show_study",
+        "delete": "trash.delete_study",
+        "trash": "trash.list_trash",
+        "restore": "trash.restore_study",
+        "purge": "trash.purge_study",
+        "access": "sharing.show_access",
+        "share": "sharing.share",
+        "unshare": "sharing.unshare",
+        "give": "sharing.give",
+        "link": "sharing.link",
+        "links": "sharing.list_links",
+        "unlink": "sharing.unlink",
+    },
+    "outbox": {"list": "outbox.list_kept", "send": "outbox.send", "drop": "outbox.drop"},
+}
+"""The other commands, likewise."""
+
+ALONE = ("outbox.list_kept", "outbox.drop", "run.run")
+"""Functions of clients that do not take the server as their first argument."""
+
+GROUPS = {
+    "token": "Make, list, change and revoke the tokens of a server, in its database.",
+    "study": "Create, list, show and delete the studies of a server.",
+    "outbox": "List, send and drop results that wait on this machine for a server.",
+}
+"""What the commands of a group do."""
+
+ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
+"""For commands that take a value, because a negative one would otherwise be taken for an option."""
+WITH_VALUES = ("observe", "add", "correct", "report")
 
 
 class Commands(TyperGroup):
-    """All commands. Those that need the server's packages are imported when they are asked for: that takes seconds."""
+    """All commands. A command is imported when it is asked for: to import all of them takes seconds."""
 
     # Contexts and commands are click's, of which typer has a copy of its own, or not, by its version.
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands."""
-        return [*SERVER, *super().list_commands(ctx)]
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        names: Any = dict.fromkeys([*SERVER, *CLIENT])
+        self.commands = names  # for the help, and for what a misspelt one is nearest to
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command."""
-        return _server_command(cmd_name) if cmd_name in SERVER else super().get_command(ctx, cmd_name)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (click's)
+        """Return a command, or None if there is none of that name."""
+        if cmd_name in SERVER:
+            return _server_command(cmd_name)
+        return _made(cmd_name, CLIENT[cmd_name], _client_function) if cmd_name in CLIENT else None
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-study = typer.Typer(help="Create, list, show and delete the studies of a server.", no_args_is_help=True)
-app.add_typer(study, name="study")
-kept = typer.Typer(help="List, send and drop results that wait on this machine for a server.", no_args_is_help=True)
-app.add_typer(kept, name="outbox")
 
 
 def _need_server() -> None:
@@ -59,14 +135,42 @@ def _need_server() -> None:
 def _server_command(name: str) -> Any:
     """A command that needs the server's packages. Where these are missing, it says what to install."""
     try:
-        module = _imported(SERVER[name])
+        return _made(name, SERVER[name], _function)
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("adabkb_service"):
             raise
         return _alone(name, _need_server, ANYTHING)
-    if name == "token":
-        return _token_commands(module)
-    return _alone(name, getattr(module, OF_OTHER_NAMES.get(name, name)))
+
+
+def _made(name: str, where: str | Mapping[str, str], found: Callable[[str], Callable[..., None]]) -> Any:
+    """A command, or the group of the commands that are there."""
+    if isinstance(where, str):
+        return _alone(name, found(where), NEGATIVE_NUMBERS if name in WITH_VALUES else None)
+    group = typer.Typer(
+        help=GROUPS[name],
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for each, function in where.items():
+        group.command(each)(speaking(found(function)))
+    return typer.main.get_command(group)
+
+
+def _client_function(where: str) -> Callable[..., None]:
+    """A function of a client, with the options that name the server, if it calls one."""
+    function = _function(where)
+    if where in ALONE:
+        return function
+    calling: Callable[..., Callable[..., None]] = _imported("calling").calling
+    return calling(function)
+
+
+def _function(where: str) -> Callable[..., None]:
+    module, _, name = where.partition(".")
+    function: Callable[..., None] = getattr(_imported(module), name)
+    return function
 
 
 @cache
@@ -84,89 +188,6 @@ def _alone(name: str, command: Callable[..., None], settings: dict[str, Any] | N
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name, context_settings=settings)(speaking(command))
     return typer.main.get_command(alone)
-
-
-def _token_commands(tokens: Any) -> Any:
-    commands: dict[str, Callable[..., None]] = {
-        "create": tokens.create,
-        "list": tokens.list_tokens,
-        "quota": tokens.change_quotas,
-        "revoke": tokens.revoke,
-    }
-    group = typer.Typer(
-        help="Make, list, change and revoke the tokens of a server, in its database.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
-    for name, command in commands.items():
-        group.command(name)(speaking(command))
-    return typer.main.get_command(group)
-
-
-ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
-NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
-"""For commands that take a value, because a negative one would otherwise be taken for an option."""
-
-CALLS: dict[str, Callable[..., None]] = {
-    "suggest": trials.suggest,
-    "observe": trials.observe,
-    "observe-many": trials.observe_many,
-    "add": trials.add,
-    "import-results": importing.import_results,
-    "queue": trials.queue,
-    "fail": trials.fail_trial,
-    "release": trials.release,
-    "heartbeat": trials.heartbeat,
-    "report": curves.report,
-    "curve": curves.curve,
-    "retry": trials.retry,
-    "annotate": trials.annotate,
-    "trials": trials.list_trials,
-    "why": trials.why,
-    "observations": results.list_observations,
-    "correct": results.correct,
-    "exclude": results.exclude,
-    "include": results.include,
-    "recommend": results.recommend,
-    "front": results.front,
-    "predict": results.predict,
-    "importance": analysis.importance,
-    "slice": analysis.slice_,
-    "model": results.model,
-    "partition": analysis.partition,
-    "tree": results.tree,
-    "dictionary": results.dictionary,
-    "events": results.events,
-    "watch": results.watch,
-    "pause": studies.pause,
-    "resume": studies.resume,
-    "update": studies.update,
-    "export": studies.export,
-    "whoami": sharing.whoami,
-}
-WITH_VALUES = ("observe", "add", "correct", "report")
-
-app.command("run")(speaking(run))
-for name, command in CALLS.items():
-    app.command(name, context_settings=NEGATIVE_NUMBERS if name in WITH_VALUES else None)(speaking(calling(command)))
-study.command("create")(speaking(calling(studies.create_study)))
-study.command("list")(speaking(calling(studies.list_studies)))
-study.command("show")(speaking(calling(studies.show_study)))
-study.command("delete")(speaking(calling(trash.delete_study)))
-study.command("trash")(speaking(calling(trash.list_trash)))
-study.command("restore")(speaking(calling(trash.restore_study)))
-study.command("purge")(speaking(calling(trash.purge_study)))
-study.command("access")(speaking(calling(sharing.show_access)))
-study.command("share")(speaking(calling(sharing.share)))
-study.command("unshare")(speaking(calling(sharing.unshare)))
-study.command("give")(speaking(calling(sharing.give)))
-study.command("link")(speaking(calling(sharing.link)))
-study.command("links")(speaking(calling(sharing.list_links)))
-study.command("unlink")(speaking(calling(sharing.unlink)))
-kept.command("list")(speaking(outbox.list_kept))
-kept.command("send")(speaking(calling(outbox.send)))
-kept.command("drop")(speaking(outbox.drop))
 
 
 def _print_version(wanted: bool) -> None:

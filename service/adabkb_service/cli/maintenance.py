@@ -26,7 +26,7 @@ def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """Bring a database to this version's schema. Back it up first."""
     with opened(settings(database=database).database) as old:
         migration.upgrade(old)
-    head = migration.head()
+    head = migration.HEAD
     show({"schema": head}, f"The schema is at {head}.", as_json=as_json)
 
 
@@ -84,7 +84,7 @@ def backup(
             other = migration.current(connection) if standing in ("older", "extended") else None
         if standing == "older" and not source.is_sqlite:
             fail(
-                f"the database's schema ({other}) is not this version's ({migration.head()}); back it up with "
+                f"the database's schema ({other}) is not this version's ({migration.HEAD}); back it up with "
                 "pg_dump, or with the version of adabkb-service that made it"
             )
         backups.create(part)
@@ -102,7 +102,7 @@ def backup(
             old.unlink()
             backups.checksum_of(old).unlink(missing_ok=True)
     if copied is None:
-        what = f"{file} holds the database with its schema as it is ({other}); this version's is {migration.head()}."
+        what = f"{file} holds the database with its schema as it is ({other}); this version's is {migration.HEAD}."
     else:
         what = f"{file} holds {copied['studies']} studies with {copied['events']} events."
     show(copied or {"schema": other}, what, as_json=as_json)

@@ -7,20 +7,21 @@ database, and tables whose rows go with those that they refer to.
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
 from adabkb_service.errors import SchemaMismatch
 from adabkb_service.storage.database import Database
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 PACKAGE = Path(__file__).parents[1]
+
+HEAD = "0012.1"
+"""The schema revision that this code needs: that of the last migration."""
 
 # An arbitrary key of a PostgreSQL advisory lock, which lets servers migrate one after the other.
 ADVISORY_LOCK = 0xADAB_4B
@@ -34,6 +35,8 @@ USABLE: tuple[Standing, ...] = ("current", "extended")
 
 def config() -> Config:
     """Alembic's configuration, with the migrations in the wheel or in the source checkout."""
+    from alembic.config import Config  # noqa: PLC0415 (a server whose schema is current migrates nothing)
+
     packaged = PACKAGE / "_migrations"
     location = packaged if packaged.is_dir() else PACKAGE.parents[1] / "migrations"
     result = Config()
@@ -41,30 +44,26 @@ def config() -> Config:
     return result
 
 
-@cache
-def head() -> str:
-    """The schema revision that this code needs."""
-    revision = ScriptDirectory.from_config(config()).get_current_head()
-    assert revision is not None, "the migrations are part of the package"
-    return revision
-
-
 def current(connection: Connection) -> str | None:
     """The schema revision of the database, or None if it has none."""
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
 def standing(connection: Connection) -> Standing:
     """How the database's schema relates to this code."""
     revision = current(connection)
-    if revision == head():
+    if revision == HEAD:
         return "current"
     if revision is None:
         return "older" if inspect(connection).has_table("studies") else "empty"
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 (see config)
+
     known = {script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()}
     if revision in known:
         return "older"
-    return "extended" if _adds_to(revision, head()) else "newer"
+    return "extended" if _adds_to(revision, HEAD) else "newer"
 
 
 def _adds_to(revision: str, older: str) -> bool:
@@ -79,6 +78,8 @@ def upgrade(database: Database) -> None:
         SchemaMismatch: the database was made by newer code.
         Busy, Unavailable: as for ``Database.migrating``.
     """
+    from alembic import command  # noqa: PLC0415 (see config)
+
     with database.migrating() as connection:
         if not database.is_sqlite:
             # A migration may be idle between statements for longer than other transactions. It locks no study.
@@ -140,9 +141,9 @@ def rewrite(database: Database) -> None:
 
 
 def _older(revision: str | None) -> str:
-    meanwhile = "; its servers may go on meanwhile" if revision is not None and _adds_to(head(), revision) else ""
+    meanwhile = "; its servers may go on meanwhile" if revision is not None and _adds_to(HEAD, revision) else ""
     return (
-        f"The database's schema ({revision}) is older than this version's ({head()}). "
+        f"The database's schema ({revision}) is older than this version's ({HEAD}). "
         f"Back it up, then run: adabkb migrate{meanwhile}"
     )
 
@@ -150,5 +151,5 @@ def _older(revision: str | None) -> str:
 def _newer(connection: Connection) -> str:
     return (
         f"The database's schema ({current(connection)}) was made by a newer adabkb-service than this one "
-        f"({head()}). Install that version."
+        f"({HEAD}). Install that version."
     )
