@@ -93,7 +93,8 @@ bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what 
 	@$(BIN)/python -m benchmarks.service.neighbours
 	@$(BIN)/python -m benchmarks.service.sizing
 
-chaos: $(LOOPS)  ## servers killed under 64 clients (hours); writes benchmarks/results/chaos.json
+chaos: $(LOOPS)  ## servers killed at every point, and under 64 clients (hours); writes benchmarks/results/chaos.json
+	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/crash tests/chaos
 	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
 
 bench-paper: $(LOOPS)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures

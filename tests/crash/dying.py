@@ -1,8 +1,8 @@
 """A server process that does one operation and may be killed in it, at a point of our choice.
 
 A database holds nothing of a transaction but from its commit on. So between two commits all instructions are alike, and
-a death before and one after each commit stand for every instruction, the beginning of the reply included. The end of
-the reply divides them once more: who has it does not ask again.
+a death before the first commit and one after each stand for every instruction, the beginning of the reply included. The
+end of the reply divides them once more: who has it does not ask again.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Survival:
 
 
 def points(operation: Operation, survival: Survival) -> Iterator[Point]:
-    """All at which the process that survived could have been killed."""
+    """One for each of the states in which a death of the process that survived could have left the database."""
+    yield Point("before commit", 1)
     for commit in range(1, survival.commits + 1):
-        yield Point("before commit", commit)
         yield Point("after commit", commit)
     if isinstance(operation, Call):
         yield AFTER_REPLY

@@ -1,7 +1,7 @@
 """Whatever instruction a server dies at: nothing acknowledged is lost, nothing is done twice, and what comes next is
 what would have come without the crash.
 
-Every operation is killed before and after each of its commits, and after its reply. A client that got no reply repeats
+Every operation is killed before its first commit, after each, and after its reply. A client that got no reply repeats
 it with the same idempotency key, one that got it does not. In the end all is as on a server that lived.
 
 The logs are equal even where an operation commits in steps. A result is one transaction, its key included; the steps
@@ -23,9 +23,15 @@ from tests.crash.dying import KEY, die, points, survive
 from tests.crash.server import Answer, Operation, application, perform_all, running
 from tests.crash.state import aftermath, comparable
 
+EVERY = [
+    pytest.param(backend, case, id=f"{backend}-{case.name}", marks=[] if number % 2 == place else pytest.mark.long)
+    for place, backend in enumerate(BACKENDS)
+    for number, case in enumerate(CASES)
+]
+"""``make test`` has each operation on one kind of database, and the next one on the other; ``make chaos`` has all."""
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize("backend", BACKENDS)
+
+@pytest.mark.parametrize(("backend", "case"), EVERY)
 def test_a_crash_at_any_point_changes_nothing(lived: Lived, backend: str, case: Case) -> None:
     databases, origin = lived(backend, case.profiles[backend])
     with databases.copy(origin) as prepared:
