@@ -68,8 +68,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
-    """As in a server; with more, small matrices wait for each other's threads."""
-    with threadpool_limits(1):
+    """As in a server, in this process and in those that tests start; with more, small matrices wait for each other's
+    threads."""
+    with threadpool_limits(1), pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OMP_NUM_THREADS", "1")
+        environment.setenv("OPENBLAS_NUM_THREADS", "1")
         yield
 
 

@@ -1,14 +1,18 @@
-"""The examples work as their readers will run them: as programs."""
+"""The examples work as their readers will run them: those of one process in this one, the others as programs."""
 
 import os
 import pty
 import re
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import httpx
@@ -40,6 +44,22 @@ def finish(program: subprocess.Popen[str]) -> str:
         output, errors = program.communicate(timeout=2 * PATIENCE)
     assert program.returncode == 0, errors
     return output
+
+
+def printed(script: str, *arguments: str, **environment: str) -> str:
+    """What an example prints. It runs as the main program, in this process, which has imported scikit-learn already: a
+    process of its own would take most of its time for that."""
+    with (
+        pytest.MonkeyPatch.context() as here,
+        warnings.catch_warnings(),
+        redirect_stdout(StringIO()) as output,
+    ):
+        warnings.simplefilter("ignore")  # they are of scikit-learn's, and go to standard error
+        here.setattr(sys, "argv", [script, *arguments])
+        for name, value in environment.items():
+            here.setenv(name, value)
+        runpy.run_path(str(ROOT / script), run_name="__main__")
+    return output.getvalue()
 
 
 @dataclass(frozen=True)
@@ -131,7 +151,7 @@ def test_the_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp
 
 
 def test_the_choice_between_models_tries_each_with_its_own_parameters(server: str) -> None:
-    output = finish(start("examples/model_choice.py", "6", ADABKB_URL=server))
+    output = printed("examples/model_choice.py", "6", ADABKB_URL=server)
     assert re.search(r"6 trials; best 0\.9\d+ by \{'model'", output)
     with Client(server) as client:
         tried = {trial.parameters["model"]: set(trial.parameters) for trial in client.study("model-choice-6").trials()}
@@ -140,7 +160,7 @@ def test_the_choice_between_models_tries_each_with_its_own_parameters(server: st
 
 
 def test_the_space_of_an_example_is_edited_twice_and_its_results_go_on_to_count(server: str) -> None:
-    output = finish(start("examples/edit_space.py", "9", ADABKB_URL=server))
+    output = printed("examples/edit_space.py", "9", ADABKB_URL=server)
     found = [float(accuracy) for accuracy in re.findall(r"(?:space|tol) (0\.\d+) ", output)]
     assert len(found) == 3
     assert found[0] < found[1] <= found[2]
@@ -149,7 +169,7 @@ def test_the_space_of_an_example_is_edited_twice_and_its_results_go_on_to_count(
 
 def test_the_digits_example_measures_what_the_model_recommends(server: str) -> None:
     """Two workers make a different run each time; benchmarks.calibration measures how often two std cover."""
-    output = finish(start("examples/digits_svm.py", "20", ADABKB_URL=server))
+    output = printed("examples/digits_svm.py", "20", ADABKB_URL=server)
     assert "20 trials evaluated here; the study ended by budget" in output
     found = re.search(r"by the model (\S+) ± (\S+), measured (\S+)", output)
     assert found
@@ -164,7 +184,7 @@ def test_the_digits_example_measures_what_the_model_recommends(server: str) -> N
 
 
 def test_the_epochs_example_stops_what_falls_behind_and_takes_no_more_steps_than_its_budget(server: str) -> None:
-    output = finish(start("examples/digits_epochs.py", "4", ADABKB_URL=server))
+    output = printed("examples/digits_epochs.py", "4", ADABKB_URL=server)
     found = re.search(r"(\d+) trials completed, (\d+) stopped: (\d+) of 108 epochs\nbest loss (\S+)", output)
     assert found
     completed, stopped, epochs = map(int, found.groups()[:3])
@@ -174,7 +194,7 @@ def test_the_epochs_example_stops_what_falls_behind_and_takes_no_more_steps_than
 
 
 def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(server: str) -> None:
-    output = finish(start("examples/known_rates.py", "3", ADABKB_URL=server))
+    output = printed("examples/known_rates.py", "3", ADABKB_URL=server)
     rates = [float(rate) for rate in re.findall(r"at rate (\S+)", output)]
     assert len(rates) == 3
     assert 1e-2 / 3 < rates[0] < 3e-2
@@ -182,16 +202,16 @@ def test_the_example_with_a_prior_begins_where_rates_are_thought_to_be_good(serv
 
 
 def test_the_example_with_two_sets_of_images_begins_the_second_study_from_the_first(server: str) -> None:
-    output = finish(start("examples/next_data_set.py", "8", ADABKB_URL=server))
+    output = printed("examples/next_data_set.py", "8", ADABKB_URL=server)
     assert "The older study first-half counted with a trust of 1 " in output
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.9
 
 
 def test_the_example_with_a_budget_of_seconds_ends_when_they_are_spent(server: str) -> None:
-    output = finish(start("examples/cheap_first.py", "3", ADABKB_URL=server))
+    output = printed("examples/cheap_first.py", "1", ADABKB_URL=server)
     costs = [float(cost) for cost in re.findall(r"in (\S+) s,", output)]
-    assert sum(costs[:-1]) < 3.1
-    assert float(re.findall(r"spent (\S+) s", output)[0]) >= 3.0
+    assert sum(costs[:-1]) < 1.1
+    assert float(re.findall(r"spent (\S+) s", output)[0]) >= 1.0
 
 
 def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
@@ -210,12 +230,12 @@ def test_the_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: P
 
 
 def test_forests_between_a_small_error_and_few_nodes_are_found() -> None:
-    told = finish(start("examples/forest_front.py", "6"))
+    told = printed("examples/forest_front.py", "6")
     assert re.search(r"[1-6] of 6 results are on the front; hypervolume [1-9]", told), told
 
 
 def test_a_forest_is_tuned_under_a_limit_on_its_size() -> None:
-    told = finish(start("examples/constrained_forest.py", "6"))
+    told = printed("examples/constrained_forest.py", "6")
     kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", told)
     assert kept is not None, told
     assert int(kept[1]) >= 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adabkb_client.transport import Transport
-from tests.examples.test_examples import finish, start
+from tests.examples.test_examples import finish, printed, start
 
 GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"
 
@@ -32,20 +32,20 @@ def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, mo
 
 
 def test_the_optuna_example_tunes_the_better_model() -> None:
-    output = finish(start("examples/optuna_digits.py", "16"))
+    output = printed("examples/optuna_digits.py", "16")
     found = re.search(r"best of 16 trials: (0\.\d+) at \{'model': 'svm'", output)
     assert found
     assert float(found[1]) > 0.97
 
 
 def test_the_scikit_learn_example_beats_the_random_search_beside_it() -> None:
-    output = finish(start("examples/sklearn_diabetes.py", "20"))
+    output = printed("examples/sklearn_diabetes.py", "20")
     ours, random = re.findall(r"SearchCV: R2 (0\.\d+) at", output)
     assert float(ours) > float(random)
 
 
 def test_the_example_with_a_constraint_keeps_to_it() -> None:
-    output = finish(start("examples/constrained_network.py", "8"))
+    output = printed("examples/constrained_network.py", "8")
     weights = [int(found) for found in re.findall(r"(\d+) weights", output)]
     assert len(weights) == 8
     assert max(weights) <= 5000
