@@ -22,9 +22,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def site(module_migrated_url: str) -> Iterator[str]:
-    """A server with one study, on SQLite and on PostgreSQL."""
-    with server_on(module_migrated_url) as address:
+def site(database: str) -> Iterator[str]:
+    """A server with one study."""
+    with server_on(database) as address:
         with httpx.Client(base_url=address, timeout=60) as api:
             tuned(api)
         yield address

@@ -1,4 +1,5 @@
-"""The page in a real Chromium, on a real server: every path that a person takes."""
+"""The page in a real Chromium, on a real server: every path that a person takes. On PostgreSQL; the charts are on
+SQLite, and ``test_answers.py`` asks both."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from adabkb_service.settings import Settings
 from tests.page.studies import HOSTILE, checked, hostile, tuned
 from tests.page.tabs import DESKTOP, PHONE, accessible, drawn, tab
 from tests.servers import free_port, server_on, serving
+from tests.spares import Spares
 
 CHARTS = ("history", "gap", "importance", "parallel", "slices", "contour", "partition", "timeline")
 SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
@@ -22,9 +24,16 @@ SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
-def site(module_migrated_url: str) -> Iterator[str]:
-    """A server with two studies, on SQLite and on PostgreSQL."""
-    with server_on(module_migrated_url) as address:
+def database(spares: Spares) -> Iterator[str]:
+    """A PostgreSQL database with the present schema, for all tests of this module."""
+    with spares.lent() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """A server with two studies."""
+    with server_on(database) as address:
         with httpx.Client(base_url=address, timeout=60) as api:
             tuned(api)
             hostile(api)
@@ -150,9 +159,9 @@ def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
         expect(button).to_be_focused()
 
 
-def test_a_page_outlives_its_server(browser: Browser, module_migrated_url: str) -> None:
+def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
     """It says that the server is gone, keeps what it knew, and goes on by itself once the server is back."""
-    settings = Settings(database=module_migrated_url, model_processes=0)
+    settings = Settings(database=database, model_processes=0)
     port = free_port()
     with serving(create_app(settings), port) as address:
         context = browser.new_context(base_url=address)
