@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import socket
@@ -99,10 +100,14 @@ ADABKB = (str(Path(sys.executable).with_name("adabkb")),)
 
 
 @contextmanager
-def server_process(database_url: str, program: tuple[str, ...] = ADABKB) -> Iterator[ServerProcess]:
-    """Start ``adabkb serve`` on a free port and read its address from the line it prints when ready."""
+def server_process(
+    database_url: str, program: tuple[str, ...] = ADABKB, model_processes: int = 0
+) -> Iterator[ServerProcess]:
+    """Start ``adabkb serve`` on a free port and read its address from the line it prints when ready. Its models are in
+    this one process, unless the test is about those of their own."""
     command = [*program, "serve", "--port", "0", "--database", database_url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "ADABKB_MODEL_PROCESSES": str(model_processes)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

@@ -26,23 +26,23 @@ def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
     return points
 
 
-def test_a_killed_server_goes_on_as_if_it_had_not_been(database_url: str) -> None:
-    with server_process(database_url) as server:
+def test_a_killed_server_goes_on_as_if_it_had_not_been(migrated_url: str) -> None:
+    with server_process(migrated_url, model_processes=1) as server:
         for name in ("killed", "spared"):
             httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name})
         found = rounds(server.address, "killed", 5)
         server.kill()
-    with server_process(database_url) as server:
+    with server_process(migrated_url, model_processes=1) as server:
         found += rounds(server.address, "killed", 5)
         assert found == rounds(server.address, "spared", 10)
 
 
-def test_a_commit_that_fails_is_not_acknowledged(database_url: str) -> None:
+def test_a_commit_that_fails_is_not_acknowledged(migrated_url: str) -> None:
     """A constraint that is checked at COMMIT only, after everything else went well."""
-    with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as client:
         client.post("/v1/studies", json=DEFINITION)
         client.post("/v1/studies/s/suggest")
-        sabotage(database_url)
+        sabotage(migrated_url)
         told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
         assert told.status_code == 500
         assert client.get("/v1/studies/s/trials/1").json()["state"] == "active"

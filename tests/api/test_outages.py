@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import sqlalchemy as sa
@@ -85,23 +84,21 @@ def client(address: str) -> Iterator[httpx.Client]:
         yield api
 
 
-def test_a_full_disk(tmp_path: Any) -> None:
+def test_a_full_disk(other_sqlite: str) -> None:
     """The operating system refuses every write of the server to a file, then allows them again."""
-    url = f"sqlite:///{tmp_path}/adabkb.db"
-    with server_process(url) as server, client(server.address) as api:
+    with server_process(other_sqlite) as server, client(server.address) as api:
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
         learn(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, most))
         check_outage(api, "disk")
         check_reading(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
-        check_recovery(api, url)
+        check_recovery(api, other_sqlite)
 
 
-def test_a_disk_that_becomes_read_only(tmp_path: Path) -> None:
+def test_a_disk_that_becomes_read_only(other_sqlite: str, tmp_path: Path) -> None:
     """As after an error of the disk: no write to an open file succeeds, and none can be opened to write."""
-    url = f"sqlite:///{tmp_path}/adabkb.db"
-    with server_process(url, (*without_privileges(), *ADABKB)) as server, client(server.address) as api:
+    with server_process(other_sqlite, (*without_privileges(), *ADABKB)) as server, client(server.address) as api:
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
         learn(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, most))
@@ -110,7 +107,7 @@ def test_a_disk_that_becomes_read_only(tmp_path: Path) -> None:
         check_reading(api)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
         set_writable(tmp_path, True)
-        check_recovery(api, url)
+        check_recovery(api, other_sqlite)
 
 
 def test_a_server_does_not_start_on_what_it_cannot_write_and_says_so(sqlite_template: Path, tmp_path: Path) -> None:
@@ -118,7 +115,8 @@ def test_a_server_does_not_start_on_what_it_cannot_write_and_says_so(sqlite_temp
     path.chmod(0o444)
     tmp_path.chmod(0o555)
     command = [*without_privileges(), *ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{path}"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "ADABKB_MODEL_PROCESSES": "0"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     tmp_path.chmod(0o755)
     assert ended.returncode == 1
     assert "readonly database" in ended.stderr
@@ -140,10 +138,9 @@ def test_a_file_that_is_deleted_or_replaced_takes_nothing(tmp_path: Path) -> Non
         check_recovery(api, url)
 
 
-def test_too_few_file_descriptors(tmp_path: Path) -> None:
+def test_too_few_file_descriptors(other_sqlite: str) -> None:
     """Connections that take them all up are turned away; the server says why, and goes on when they are gone."""
-    url = f"sqlite:///{tmp_path}/adabkb.db"
-    with server_process(url) as server, client(server.address) as api:
+    with server_process(other_sqlite) as server, client(server.address) as api:
         host, port = server.address.removeprefix("http://").split(":")
         used = max(map(int, os.listdir(f"/proc/{server.process.pid}/fd")))
         _, most = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)

@@ -125,7 +125,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, float]]:
     """Its address, and what the victim takes without an attack."""
     file: Path = tmp_path_factory.mktemp("victim") / "adabkb.db"
-    with server_process(f"sqlite:///{file}") as process:
+    with server_process(f"sqlite:///{file}", model_processes=1) as process:
         victim(process.address, "warm")
         yield process.address, victim(process.address, "baseline")
 

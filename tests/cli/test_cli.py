@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import sqlite3
@@ -173,7 +174,7 @@ def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> 
 
 
 def test_a_server_prints_one_line_and_stops_when_told(tmp_path: Path) -> None:
-    with server_process(f"sqlite:///{tmp_path}/x.db") as server:
+    with server_process(f"sqlite:///{tmp_path}/x.db", model_processes=1) as server:
         server.process.terminate()
         rest, _ = server.process.communicate(timeout=60)
         assert rest == ""
@@ -272,9 +273,9 @@ def test_the_settings_table_names_every_setting_with_its_help() -> None:
     assert all(line.help and line.variable == f"ADABKB_{line.name.upper()}" for line in table)
 
 
-def test_an_open_stream_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+def test_an_open_stream_does_not_keep_the_server_from_stopping(other_sqlite: str) -> None:
     """SIGTERM ends a stream of events properly and at once; the client sees its end, not a cut."""
-    with server_process(f"sqlite:///{tmp_path}/a.db") as server:
+    with server_process(other_sqlite) as server:
         assert httpx.post(f"{server.address}/v1/studies", json=DEFINITION).status_code == 201
         address, accept = f"{server.address}/v1/studies/s/events", {"Accept": "text/event-stream"}
         with httpx.stream("GET", address, headers=accept, timeout=60) as stream:
@@ -291,7 +292,8 @@ def test_an_open_stream_does_not_keep_the_server_from_stopping(tmp_path: Path) -
 def test_a_server_that_cannot_listen_leaves_no_database_behind(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         command = [ADABKB, "serve", "--port", str(taken.getsockname()[1]), "--database", f"sqlite:///{tmp_path}/new.db"]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        environment = {**os.environ, "ADABKB_MODEL_PROCESSES": "0"}
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 1
     assert result.stdout == ""
     assert "try --port 0" in result.stderr

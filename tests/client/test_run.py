@@ -1,6 +1,7 @@
 """``study.run``: the budget exactly, however evaluations, workers and the server behave."""
 
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -185,15 +186,18 @@ def test_a_trial_that_is_just_being_handed_out_at_the_end_is_given_back_too(stud
 
 
 class Server:
-    """A server process that can be killed and started again."""
+    """A server process that can be killed and started again. Its models are in it."""
 
-    def __init__(self, database: Path) -> None:
-        self.database = f"sqlite:///{database}"
+    def __init__(self, database: str) -> None:
+        self.database = database
         self.start()
 
     def start(self) -> None:
         command = [str(Path(sys.executable).with_name("adabkb")), "serve", "--port", "0", "--database", self.database]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        environment = {**os.environ, "ADABKB_MODEL_PROCESSES": "0"}
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().split()[-1]
 
@@ -205,8 +209,8 @@ class Server:
 
 
 @pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "killed.db")
+def mortal(other_sqlite: str) -> Iterator[Server]:
+    server = Server(other_sqlite)
     yield server
     server.kill()
 

@@ -60,7 +60,6 @@ def lab(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
             for name, value in {
                 "ADABKB_ROOT_PATH": "/adabkb",
                 "ADABKB_PROXIES": "127.0.0.1",
-                "ADABKB_MODEL_PROCESSES": "0",
                 "ADABKB_BIND": "127.0.0.1",
                 "ADABKB_HTTP_PORT": str(free_port()),
                 "ADABKB_HTTPS_PORT": (port := str(free_port())),
@@ -180,7 +179,7 @@ def test_the_unit_of_caddy_starts_it_and_has_its_certificate_where_the_steps_loo
 
 
 def test_a_trusted_proxy_says_whom_it_asks_for_and_nobody_else_is_believed(
-    lab: Lab, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, sqlite_template: Path, tmp_path: Path
 ) -> None:
     forged = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
     with lab.client(source="127.0.0.7") as client:
@@ -190,7 +189,6 @@ def test_a_trusted_proxy_says_whom_it_asks_for_and_nobody_else_is_believed(
         assert "Path=/adabkb" in cookie
     own = tmp_path / "own.db"
     own.write_bytes(sqlite_template.read_bytes())
-    monkeypatch.setenv("ADABKB_MODEL_PROCESSES", "0")
     with server_process(f"sqlite:///{own}") as alone, lab.client(alone.address) as client:
         client.headers.pop("Authorization")
         made = client.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}, headers=forged).json()
@@ -198,8 +196,9 @@ def test_a_trusted_proxy_says_whom_it_asks_for_and_nobody_else_is_believed(
         assert audited(client, "direct", forged) == "127.0.0.1"
 
 
-def test_behind_a_proxy_a_server_on_loopback_takes_tokens(tmp_path: Path) -> None:
-    command = [str(CADDY.with_name("adabkb")), "serve", "--port", "0", "--database", f"sqlite:///{tmp_path}/adabkb.db"]
-    ended = subprocess.run(command, env={"ADABKB_PROXIES": "10.0.0.2"}, capture_output=True, text=True, check=False)
+def test_behind_a_proxy_a_server_on_loopback_takes_tokens(other_sqlite: str) -> None:
+    command = [str(CADDY.with_name("adabkb")), "serve", "--port", "0", "--database", other_sqlite]
+    behind = {"ADABKB_PROXIES": "10.0.0.2", "ADABKB_MODEL_PROCESSES": "0"}
+    ended = subprocess.run(command, env=behind, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "adabkb token create" in ended.stderr

@@ -118,6 +118,7 @@ def test_a_slurm_array_with_its_server_goes_on_in_the_next_job(folder: Path) -> 
 
 def test_a_slurm_job_that_cannot_export_tries_again_and_deletes_nothing(folder: Path) -> None:
     there = {"ADABKB_HOST": "127.0.0.1", "LINGER_SECONDS": "0", "SAVE_SECONDS": "0.1", "TMPDIR": str(folder)}
+    there["ADABKB_MODEL_PROCESSES"] = "0"
     in_the_way, export = folder / "slurm/svm.jsonl.part", folder / "slurm/svm.jsonl"
     in_the_way.mkdir()
     job = task(folder, "array-with-server.sbatch", 0, TRAIN_SECONDS="60", **there)
@@ -167,6 +168,7 @@ def lives(group: int) -> bool:
 def test_workers_in_tmux_complete_a_study_and_end_with_the_session(folder: Path) -> None:
     port = str(free_port())
     environment = {**os.environ, "PATH": PATH, "TMUX_TMPDIR": str(folder), "ADABKB_PORT": port, "TRAIN_SECONDS": "0"}
+    environment["ADABKB_MODEL_PROCESSES"] = "0"
     environment.pop("ADABKB_URL", None)
     environment.pop("TMUX", None)
 

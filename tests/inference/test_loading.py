@@ -41,7 +41,10 @@ def loading(
     """A server whose fork server takes long to start, as on a busy machine or a slow disk."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_START.format(may_start=str(may_start)))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    with server_process(other_sqlite) as server, httpx.Client(base_url=server.address, timeout=60) as client:
+    with (
+        server_process(other_sqlite, model_processes=1) as server,
+        httpx.Client(base_url=server.address, timeout=60) as client,
+    ):
         yield client
 
 

@@ -83,9 +83,9 @@ def models_are_away(api: httpx.Client) -> bool:
     return answer.status_code == 503 and "/models" in [fault["pointer"] for fault in answer.json()["errors"]]
 
 
-def test_a_server_without_file_descriptors_is_not_ready_and_recovers(tmp_path: Path) -> None:
+def test_a_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlite: str) -> None:
     """A model process ends while no descriptor is left, and then one more is left with each attempt to replace it."""
-    with server_process(f"sqlite:///{tmp_path}/adabkb.db") as server, httpx.Client(timeout=60) as api:
+    with server_process(other_sqlite, model_processes=1) as server, httpx.Client(timeout=60) as api:
         api.base_url = httpx.URL(server.address)
         pid = server.process.pid
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
