@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import distributed
 import pytest
 
 from adabkb_client import Study
@@ -17,6 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, and sockets tha
 
 @pytest.fixture(scope="module")
 def _cluster() -> Iterator[None]:
+    import distributed  # here, as it takes half a second, which every process of the tests would spend
+
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster),

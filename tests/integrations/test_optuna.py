@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import optuna
-import optunahub
 import pytest
 from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
@@ -379,6 +378,8 @@ def test_without_optuna_the_import_says_what_to_install() -> None:
 
 
 def test_the_package_for_optunahub_loads_and_its_example_works() -> None:
+    import optunahub  # here, as it takes half a second, which every process of the tests would spend
+
     module = optunahub.load_local_module("samplers/ada_bkb", registry_root=str(HUB))
     study = optuna.create_study(sampler=module.AdaBKBSampler(seed=1))
     names: dict[str, object] = {}

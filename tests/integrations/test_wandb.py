@@ -1,4 +1,7 @@
-"""The callback for Weights & Biases, with its own library offline. What it wrote is read back from its files."""
+"""The callback for Weights & Biases, with its own library offline. What it wrote is read back from its files.
+
+The library is imported as the tests run: that takes a second, which every process of the tests would spend.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import wandb
-from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]  # it is generated
 
 from adabkb_client import Study
-from adabkb_integrations.wandb import WandbCallback
+
+if TYPE_CHECKING:
+    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]  # it is generated
 
 
 @pytest.fixture(autouse=True)
 def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    import wandb
+
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     wandb.teardown()  # it reads the environment once a process
@@ -29,6 +34,8 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 def records(log: bytes) -> Iterator[Record]:
     """What a file of W&B has: a log in LevelDB's format, after a header of as many bytes as those of its parts."""
+    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]
+
     block, header = 2**15, 7
     at, parts = header, b""
     while at < len(log):
@@ -73,6 +80,8 @@ def _values(items: Any) -> dict[str, Any]:
 
 
 def runs(folder: Path) -> list[Written]:
+    import wandb
+
     wandb.teardown()  # what its process still holds is in the files then
     found = [Written(file) for file in folder.glob("wandb/offline-run-*/run-*.wandb")]
     return sorted(found, key=lambda each: each.run.display_name)
@@ -85,6 +94,10 @@ def evaluate(trial: Any) -> dict[str, float] | float:
 
 
 def test_each_trial_is_a_run_in_the_group_of_the_study(study: Study, tmp_path: Path) -> None:
+    import wandb
+
+    from adabkb_integrations.wandb import WandbCallback
+
     callback = WandbCallback("p", metric="accuracy", tags=["mine"])
     with wandb.init(project="other") as own:
         study.run(evaluate, n_trials=2, pass_trial=True, workers=2, callbacks=[callback])
