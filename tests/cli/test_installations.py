@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -24,15 +25,22 @@ def installed(folder: Path, requirements: list[str]) -> Path:
     for code in ("service/adabkb_service", "client/adabkb_client"):
         (folder / Path(code).name).symlink_to(ROOT / code)
     link(folder, distribution("adabkb-service"))  # its version
-    waiting, found = [Requirement(text) for text in requirements], set()
+    return with_requirements(folder, requirements)
+
+
+def with_requirements(folder: Path, requirements: Iterable[str], extra: str = "") -> Path:
+    """The folder with links to what an installation of these requirements, those of an extra included, consists of."""
+    waiting = [(Requirement(text), extra) for text in requirements]
+    found: set[tuple[str, str]] = set()
     while waiting:
-        requirement = waiting.pop()
-        if requirement.name in found or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
+        requirement, extra = waiting.pop()
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             continue
-        found.add(requirement.name)
-        package = distribution(requirement.name)
-        waiting += [Requirement(text) for text in package.requires or ()]
-        link(folder, package)
+        for each in {"", *requirement.extras} - {known for name, known in found if name == requirement.name}:
+            found.add((requirement.name, each))
+            package = distribution(requirement.name)
+            waiting += [(Requirement(text), each) for text in package.requires or ()]
+            link(folder, package)
     return folder
 
 
