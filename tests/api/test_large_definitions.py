@@ -1,4 +1,4 @@
-"""The largest definitions that the limits allow work on both databases, and large bodies hold up nobody."""
+"""The largest definitions that the limits allow work, and large bodies hold up nobody."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LARGE: dict[str, Any] = {
 """Two megabytes, almost 200,000 values."""
 
 
-def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(migrated_url: str) -> None:
+def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(other_postgresql: str) -> None:
     """PostgreSQL ends a transaction that is idle for long, so nothing may compute for long within one."""
     with (
-        server_on(migrated_url, holder_seconds=3.0, contention_seconds=0.1) as address,
+        server_on(other_postgresql, holder_seconds=3.0, contention_seconds=0.1) as address,
         httpx.Client(base_url=address, timeout=120) as client,
     ):
         created = client.post("/v1/studies", json=LARGE)
