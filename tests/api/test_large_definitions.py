@@ -12,6 +12,7 @@ import pytest
 from adabkb_service.contract import study as definition
 from adabkb_service.contract.prior import check_prior
 from tests.api.test_large_studies import Gate
+from tests.conftest import on_either
 from tests.servers import server_on
 from tests.waiting import PATIENCE
 
@@ -56,8 +57,8 @@ def test_others_are_answered_while_a_large_body_is_validated(server: str, monkey
         assert created.result().status_code == 201
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "status"),
+@on_either(
+    "path,body,status",
     [
         ("/observe", {"parameters": {"x": 0.5, "n": 1}, "value": 1.0}, 200),
         ("/observe", {"parameters": {"x": 0.5, "n": 1}, "value": "one"}, 422),

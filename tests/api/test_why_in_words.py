@@ -11,6 +11,8 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.conftest import on_either
+
 TRIALS = 24
 PARAMETERS = [
     {"name": "x", "kind": "float", "low": -1, "high": 1},
@@ -40,7 +42,7 @@ COMPARED = re.compile(
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@on_either("kind", KINDS)
 def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> None:
     told = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
     words = " ".join(answer["decision"]["in_words"] for answer in told)
