@@ -50,7 +50,7 @@ from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this
 from adabkb_service.operations.clock import follow, warn_of_clock
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, sweep
+from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, remove_abandoned, sweep
 from adabkb_service.page import assets, login, site, views
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
@@ -224,7 +224,8 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
 
 @contextmanager
 def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settings) -> Iterator[None]:
-    """Expire leases, notice the first token, forget what is old and correct the clock, in a thread of its own."""
+    """Expire leases, notice the first token, forget what is old, remove the rows of what was deleted and
+    correct the clock, in a thread of its own."""
     stop = threading.Event()
 
     def loop() -> None:
@@ -234,6 +235,7 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
                 gate.close_if_tokens()
                 sweep(running)
                 running.sweep_due_at = time.monotonic() + settings.sweep_seconds
+                remove_abandoned(running)
                 since = time.monotonic() - tidied_at
                 if since > TIDYING_SECONDS:
                     follow(clock)

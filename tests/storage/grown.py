@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from adabkb_service.storage import model, studies
-from adabkb_service.storage.rows import Row, as_values
+from adabkb_service.storage.rows import Row, StudyRow, as_values
 from adabkb_service.storage.tables import metadata
 from tests.storage.rows import NOW, event, key, observation, report, study, trial
 
@@ -63,7 +63,11 @@ def copies(connection: sa.Connection, row: Row, count: int, **columns: Computed)
         columns[name](numbers.c.number) if name in columns else sa.literal(value, table.c[name].type)
         for name, value in as_values(row).items()
     ]
-    connection.execute(sa.insert(table).from_select(list(as_values(row)), sa.select(*values)))
+    rows = sa.select(*values)
+    if isinstance(row, StudyRow):
+        ids = sa.select(rows.subquery().c[0])
+        connection.execute(sa.insert(metadata.tables["containers"]).from_select(["id"], ids))
+    connection.execute(sa.insert(table).from_select(list(as_values(row)), rows))
 
 
 def _fill(connection: sa.Connection, name: str, count: int, **columns: Computed) -> None:

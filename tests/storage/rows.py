@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adabkb_service.contract.study import CHANGEABLE
+from adabkb_service.storage import trash
 from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.storage.trash import TrashRow
@@ -87,4 +88,5 @@ def token(token_id: str, **changed: Any) -> TokenRow:
 
 def deletion(study_id: str, **changed: Any) -> TrashRow:
     """A deleted study of ann's."""
-    return replace(TrashRow(None, study_id, "ann", {"ann": "own"}, 3, "ann", NOW), **changed)
+    row = TrashRow(None, study_id, "ann", {"ann": "own"}, 3, "ann", NOW, trash.new_container(), 1)
+    return replace(row, **changed)

@@ -20,12 +20,13 @@ from alembic.script import ScriptDirectory
 
 from adabkb_service.errors import Contention, SchemaMismatch
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, horizons, migration, studies
+from adabkb_service.storage import events, horizons, migration, studies, trash
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study.logged import replayed
 from tests.operations.busy import busy_study
 from tests.operations.conftest import ManualClock
+from tests.storage.rows import NOW
 
 
 def revision_of(kept: Path) -> str:
@@ -69,7 +70,7 @@ def reflected(connection: sa.Connection) -> dict[str, object]:
 def go_to(database: Database, revision: str) -> None:
     """Bring a database to the schema of some version, upwards or downwards."""
     config, script = migration.config(), ScriptDirectory.from_config(migration.config())
-    with database.writing() as connection:
+    with database.migrating() as connection:
         config.attributes["connection"] = connection
         past = {each.revision for each in script.iterate_revisions(migration.current(connection), "base")}
         (command.downgrade if revision in {*past, "base"} else command.upgrade)(config, revision)
@@ -117,6 +118,8 @@ def kept_rows(kept: Path, folder: Path) -> dict[str, list[dict[str, Any]]]:
     opened.close()
     (study,) = rows["studies"]
     rows["studies"].append({**study, "id": "twin"})
+    if "containers" in rows:
+        rows["containers"].append({"id": "twin"})
     return rows
 
 
@@ -136,8 +139,10 @@ def test_a_fresh_schema_and_a_migrated_one_are_the_same(migrated: Database) -> N
 
 def test_downgrading_leaves_nothing_behind(migrated: Database) -> None:
     go_to(migrated, "base")
-    with migrated.reading() as connection:
+    engine = sa.create_engine(migrated.url)  # a ``Database`` refuses a SQLite file without our tables
+    with engine.connect() as connection:
         assert reflected(connection) == {}
+    engine.dispose()
 
 
 @pytest.fixture(params=KEPT, ids=revision_of)
@@ -212,6 +217,32 @@ def test_a_study_without_a_model_has_none_after_an_upgrade_and_a_downgrade(datab
     assert (upgraded.model, upgraded.checkpoint) == (None, None)
     go_to(database, "0002")
     assert [row["model"] for row in content(database)["studies"]] == [None]
+
+
+def test_what_is_in_the_trash_stays_whole_in_an_upgrade_and_a_downgrade(database: Database) -> None:
+    """Its content is one value up to schema 0012.1, and in parts from 0013 on."""
+    contents = {"a": b"", "b": b"short", "c": bytes(range(256)) * 1000}
+    go_to(database, "0012.1")
+    row = {"owner": "ann", "rights": {"ann": "own"}, "results": 3, "deleted_by": "ann", "deleted_at": NOW}
+    put(database, {"trash": [{**row, "study_id": name, "content": content} for name, content in contents.items()]})
+    before = content(database)
+    migration.upgrade(database)
+    with database.reading() as connection:
+        rows = trash.page(connection, 0, 10)
+        found = {each.study_id: b"".join(trash.content(connection, each.container)) for each in rows}
+    assert found == contents
+    assert {each.study_id: each.bytes for each in rows} == {name: len(content) for name, content in contents.items()}
+    go_to(database, "0012.1")
+    assert content(database) == before
+
+
+def test_a_downgrade_leaves_nothing_of_a_study_that_is_being_removed(with_children: Database) -> None:
+    """Schema 0012.1 has no place for rows without a study."""
+    with with_children.writing() as connection:
+        (name,) = studies.ids(connection)
+        studies.remove(connection, name, "w", NOW)
+    go_to(with_children, "0012.1")
+    assert not any(content(with_children).values())
 
 
 def described(database: Database) -> dict[str, object]:
@@ -297,6 +328,7 @@ def test_a_migration_that_alters_studies_keeps_the_rows_below_them(
     assert columns["tags"]["nullable"]
     with with_children.writing() as connection:  # references are enforced again
         connection.exec_driver_sql("DELETE FROM studies")
+        connection.exec_driver_sql("DELETE FROM containers")
     assert not any(content(with_children)[table] for table in ("trials", "observations", "events", "cells"))
 
 

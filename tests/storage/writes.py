@@ -7,9 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from adabkb_service.storage import studies
+from adabkb_service.storage import containers, removal, studies, trash
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.trash import TrashRow
+from tests.storage.rows import NOW
 
 
 def change(connection: Connection, study_id: str, **values: Any) -> StudyRow:
@@ -36,3 +38,18 @@ def write_when_current(database: Database, write: Callable[[Connection, StudyRow
         with database.writing() as connection:
             if write(connection, before):
                 return
+
+
+def delete_study(connection: Connection, study_id: str) -> None:
+    """The study, and everything below it."""
+    studies.remove(connection, study_id, "w" * 32, NOW)
+    place: removal.Place | None = removal.START
+    while place is not None:
+        place = removal.remove_some(connection, study_id, place, 2)
+
+
+def add_to_trash(connection: Connection, row: TrashRow, content: bytes) -> None:
+    """A deleted study, with its content in one part."""
+    containers.add(connection, row.container)
+    trash.add_parts(connection, [(0, content)], row.container)
+    trash.add(connection, row)

@@ -9,21 +9,21 @@ to be what the log says, and the model has to come to life.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import strict
 from adabkb_service.contract.cost import cost_budget_of
-from adabkb_service.contract.exported import FORMAT, LINES, ModelLine
+from adabkb_service.contract.exported import FORMAT, LINES, KeyLine, ModelLine
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import definition_of, edited
 from adabkb_service.contract.study import CHANGEABLE
@@ -31,9 +31,10 @@ from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.operations import doctor
-from adabkb_service.storage import events, idempotency, observations, reports, studies, trials
-from adabkb_service.storage import model as rows
+from adabkb_service.storage import events, idempotency, observations, removal, reports, studies, trials
+from adabkb_service.storage import model as model_rows
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.filling import filling
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study import lifecycle, render
@@ -49,9 +50,10 @@ class Line(NamedTuple):
     """Of the type in ``LINES``."""
 
 
-Row = TypeVar("Row")
+Add = Callable[[Callable[[Connection, Any], Any], Iterable[Any]], None]
+"""Lets rows be written by a function that writes any number of them."""
 PIECE = 1000
-"""Rows that are written at a time."""
+"""Rows of a copy that are written at a time."""
 Lines = dict[str, list[Line]]
 """By ``type``."""
 
@@ -63,14 +65,15 @@ def nothing(_: Connection, __: StudyRow) -> None:
 def import_study(
     database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None] = nothing
 ) -> views.Study:
-    """Write a study, in one transaction.
+    """Write a study, in short transactions. Nobody can read it before the last one.
 
     Args:
         database: with this version's schema; studies of other names in it are left alone.
         lines: of an export.
-        also: writes what is to be committed with the study, or raises.
+        also: writes what is to be committed in the last transaction, or raises; nothing of the study stays then.
 
     Raises:
+        Contention: the study is being created, deleted or restored at this moment.
         Invalid: a line is not what it should be (the message names it), or the log contradicts the rest.
         StudyExists: there is one of this name.
     """
@@ -102,42 +105,46 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
     _check_model(study, log, found)
     _check_keys(study, found["key"])
 
-    def write(connection: Connection) -> None:
-        studies.create(connection, study)
-        _add(trials.add, connection, their_trials)
-        _add(observations.add, connection, told.observations.values())
-        _add(events.add, connection, log)
-        _add(reports.add, connection, told.reports.values())
-        rows.write_cells(connection, study.id, _cells(found))
-        rows.write_dictionary(connection, study.id, added=_ordinals(found), removed=[])
+    def write(add: Add) -> None:
+        add(trials.add, their_trials)
+        add(observations.add, told.observations.values())
+        add(events.add, log)
+        add(reports.add, told.reports.values())
+        add(partial(_write_cells, study.id), _cells(found).items())
+        add(partial(_write_dictionary, study.id), _ordinals(found))
 
     _examine_copy(study, write)
-    exists = StudyExists(
-        f"There is a study {study.id!r} in this database; delete it first, or import into another one."
-    )
-    with database.writing() as connection:
+    with database.reading() as connection:
         if studies.find(connection, study.id) is not None:
-            raise exists
-        try:
-            write(connection)
-        except IntegrityError as error:  # created this moment
-            raise exists from error
-        for kept in _contents(found, "key"):
-            # The key that the study was created with may have created another one here.
-            if idempotency.find(connection, kept.scope, kept.key) is None:
-                idempotency.add(connection, [KeyRow(study_id=study.id, **dict(kept))])
-        also(connection, study)
+            raise StudyExists(
+                f"There is a study {study.id!r} in this database; delete it first, or import into another one."
+            )
+    removal.remove_abandoned(database, study.id, database.now, math.inf)
+    with filling(database, study.id, database.now) as container:
+        write(container.add)
+        container.add(partial(_write_keys, study.id), _contents(found, "key"))
+        with container.finishing() as connection:
+            studies.add(connection, study)
+            also(connection, study)
     return lifecycle.full(study)
 
 
-def _add(add: Callable[[Connection, list[Row]], None], connection: Connection, several: Iterable[Row]) -> None:
-    """Write rows in pieces, so that the transaction is not idle for as long as all of them take to prepare."""
-    remaining = iter(several)
-    while some := list(islice(remaining, PIECE)):
-        add(connection, some)
+def _write_cells(study_id: str, connection: Connection, rows: Sequence[tuple[str, str]]) -> None:
+    model_rows.write_cells(connection, study_id, dict(rows))
 
 
-def _examine_copy(study: StudyRow, write: Callable[[Connection], None]) -> None:
+def _write_dictionary(study_id: str, connection: Connection, rows: Sequence[int]) -> None:
+    model_rows.write_dictionary(connection, study_id, added=rows, removed=[])
+
+
+def _write_keys(study_id: str, connection: Connection, rows: Sequence[KeyLine]) -> None:
+    """The key that the study was created with may have created another one here."""
+    for kept in rows:
+        if idempotency.find(connection, kept.scope, kept.key) is None:
+            idempotency.add(connection, [KeyRow(study_id=study_id, **dict(kept))])
+
+
+def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
     """Write a study into a database of its own and examine it there, which takes as long as its log. So no transaction
     of the other database waits for it.
 
@@ -148,12 +155,21 @@ def _examine_copy(study: StudyRow, write: Callable[[Connection], None]) -> None:
         try:
             with database.writing() as connection:
                 metadata.create_all(connection)
-                write(connection)
+                studies.create(connection, study)
+                write(partial(_add_in_pieces, connection))
         except Contention as error:
             raise _invalid("a line comes twice, or lacks what the database wants") from error
         with database.reading() as connection:
             for finding in doctor.examine_study(connection, study):
                 raise _invalid(finding.what)
+
+
+def _add_in_pieces(
+    connection: Connection, add: Callable[[Connection, Sequence[Any]], Any], several: Iterable[Any]
+) -> None:
+    remaining = iter(several)
+    while some := list(islice(remaining, PIECE)):
+        add(connection, some)
 
 
 def _parsed(lines: Iterable[str]) -> Lines:

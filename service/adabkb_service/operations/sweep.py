@@ -1,4 +1,5 @@
-"""What the server does by itself, over and over: expire leases, forget old idempotency keys, empty the trash.
+"""What the server does by itself, over and over: expire leases, forget old idempotency keys, empty the trash, remove
+the rows of what was deleted.
 
 Any number of servers may do so at once: whoever comes second finds nothing left to do.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -17,12 +18,13 @@ from functools import partial
 from sqlalchemy import Connection
 
 from adabkb_service.contract.answers import StudySummary
-from adabkb_service.errors import Busy, StudyNotFound, Unavailable
+from adabkb_service.errors import Busy, Contention, StudyNotFound, Unavailable
 from adabkb_service.operations import audit, trash
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import audit as audit_rows
-from adabkb_service.storage import horizons, idempotency, trials
+from adabkb_service.storage import containers, horizons, idempotency, removal, trials
 from adabkb_service.storage import trash as trash_rows
+from adabkb_service.storage.pace import Pace
 from adabkb_service.study import leases, lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, Points, Request
@@ -37,6 +39,10 @@ FAILED_SECONDS = 60.0
 """After which a study is tried again whose leases could not expire."""
 KEYS_AT_ONCE = 500
 """Deleted in one transaction, so that nobody waits long for it."""
+CONTAINERS_AT_ONCE = 100
+"""Whose rows are removed in one sweep, as far as they are small enough."""
+REMOVAL_SECONDS = 1.0
+"""For which a sweep removes rows; leases that run out meanwhile are noticed as much later."""
 CATCHING_UP = 2.0
 """How much faster than time the horizon of forgotten keys may move."""
 
@@ -113,8 +119,34 @@ def empty_trash(service: Service, seconds_since: float) -> None:
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
         before = _horizon(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
-        trash_rows.forget(connection, before)
-        audit_rows.forget(connection, before - timedelta(days=audit.DAYS - trash.DAYS))
+    _forget(service, lambda connection, limit: trash_rows.forget(connection, before, limit))
+    entries_before = before - timedelta(days=audit.DAYS - trash.DAYS)
+    _forget(service, lambda connection, limit: audit_rows.forget(connection, entries_before, limit))
+
+
+def _forget(service: Service, forget: Callable[[Connection, int], int]) -> None:
+    """Delete rows in short transactions, by a function that deletes at most so many and returns how many there were."""
+    pace, is_over = Pace(), False
+    while not is_over:
+        rows = pace.rows
+        with pace.transaction(service.database) as connection:
+            is_over = forget(connection, rows) < rows
+
+
+def remove_abandoned(service: Service) -> None:
+    """Go on to remove the rows of large studies that were deleted, of what was deleted from the trash, and of imports
+    that were broken off.
+
+    Raises:
+        AdaBKBError: the database does not answer, or is busy.
+    """
+    with service.database.reading() as connection:
+        found = containers.removable(connection, service.clock(), CONTAINERS_AT_ONCE)
+    deadline = time.monotonic() + REMOVAL_SECONDS
+    for container in found:
+        if (seconds := deadline - time.monotonic()) > 0:
+            with suppress(Contention):
+                removal.remove_abandoned(service.database, container, service.clock, seconds)
 
 
 def _horizon(

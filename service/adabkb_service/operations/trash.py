@@ -1,7 +1,10 @@
 """Deleting a study, and the trash, where deleted studies can be restored from for 30 days.
 
 What goes into the trash is the study's export, and restoring it is an import: the same as when a study moves to another
-database. So its id is free at once, and no other table knows of deleted studies.
+database. So its id can be used again, and no other table knows of deleted studies.
+
+A study disappears in one short transaction, however large it is. Its rows are removed in many, during which its id is
+not free yet.
 """
 
 from __future__ import annotations
@@ -9,7 +12,11 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
+from tempfile import TemporaryFile
+from typing import IO
 
 from sqlalchemy import ColumnElement, Connection
 
@@ -17,11 +24,14 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion
-from adabkb_service.errors import Contention, DeletionNotFound, shown
+from adabkb_service.errors import Busy, Contention, DeletionNotFound, Unavailable, shown
 from adabkb_service.operations import audit, export, manage
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, idempotency, studies, tokens, trash
+from adabkb_service.storage import containers, grants, idempotency, removal, studies, tokens, trash
+from adabkb_service.storage.filling import filling
+from adabkb_service.storage.pace import FIRST_ROWS
+from adabkb_service.storage.removal import Place
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.storage.tables import trash as table
 from adabkb_service.storage.trash import TrashRow
@@ -31,6 +41,8 @@ from adabkb_service.study.request import Key, Outcome, kept, recall
 
 DAYS = 30
 """For which a study stays in the trash."""
+REMOVAL_SECONDS = 2.0
+"""For which a request that deletes a large study removes its rows; the sweeps of any server remove the rest."""
 
 
 def delete(
@@ -41,7 +53,7 @@ def delete(
     *,
     purge: bool = False,
 ) -> None:
-    """Delete a study and everything below it.
+    """Delete a study and everything below it. Of a large study, sweeps may go on to remove rows that nobody can read.
 
     Args:
         service: the service.
@@ -55,27 +67,55 @@ def delete(
         PreconditionFailed: the study is at another revision.
         Busy: other servers kept writing to the study.
     """
+    writer = containers.new_writer()
     with service.closed(study_id):
-        repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge)
+        left = repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge, writer)
     service.forget(study_id)
+    if left is not None:
+        with suppress(Busy, Unavailable):  # the study is deleted; sweeps remove its rows
+            removal.remove(service.database, study_id, writer, service.clock, REMOVAL_SECONDS, left)
 
 
-def _delete(service: Service, study_id: str, revisions: frozenset[int] | None, caller: Caller, purge: bool) -> None:
-    with service.database.reading() as connection:
-        study = studies.get(connection, study_id)
-        manage.check_revision(study, revisions)
-        packed = b"" if purge else _packed(connection, study)  # takes long: other studies are written meanwhile
-    with service.database.writing() as connection:
-        if not studies.commit_if_unchanged(connection, study):
-            raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
-        now = service.clock()
-        if not purge:
-            rights = grants.of_study(connection, study_id)
-            row = TrashRow(None, study_id, grants.owner(rights), rights, study.observations, caller.user, now)
-            trash.add(connection, row, packed)
-        tokens.revoke_links(connection, study_id, now)
-        studies.remove(connection, study_id)
-        audit.note(connection, caller, now, "study purged" if purge else "study deleted", study_id)
+def _delete(
+    service: Service, study_id: str, revisions: frozenset[int] | None, caller: Caller, purge: bool, writer: str
+) -> Place | None:
+    """Delete a study, and some of its rows; where to go on with the others, if there are any."""
+    with TemporaryFile() as packed:
+        with service.database.reading() as connection:
+            study = studies.get(connection, study_id)
+            manage.check_revision(study, revisions)
+            if not purge:
+                _pack(connection, study, packed)  # takes long: other studies are written meanwhile
+        if purge:
+            with service.database.writing() as connection:
+                _check_unchanged(connection, study)
+                return _remove(service, connection, study_id, caller, writer, "study purged")
+        container, size = trash.new_container(), packed.tell()
+        packed.seek(0)
+        with filling(service.database, container, service.clock, trash.pace()) as content:
+            content.add(partial(trash.add_parts, container=container), trash.divided(packed))
+            with content.finishing() as connection:
+                _check_unchanged(connection, study)
+                rights, now = grants.of_study(connection, study_id), service.clock()
+                owner, results = grants.owner(rights), study.observations
+                row = TrashRow(None, study_id, owner, rights, results, caller.user, now, container, size)
+                trash.add(connection, row)
+                return _remove(service, connection, study_id, caller, writer, "study deleted")
+
+
+def _check_unchanged(connection: Connection, study: StudyRow) -> None:
+    if not studies.commit_if_unchanged(connection, study):
+        raise Contention(f"Study {study.id!r} changed meanwhile; try again.")
+
+
+def _remove(
+    service: Service, connection: Connection, study_id: str, caller: Caller, writer: str, action: str
+) -> Place | None:
+    now = service.clock()
+    tokens.revoke_links(connection, study_id, now)
+    studies.remove(connection, study_id, writer, now)
+    audit.note(connection, caller, now, action, study_id)
+    return removal.remove_some(connection, study_id, removal.START, FIRST_ROWS)
 
 
 def page(service: Service, caller: Caller, before: int, limit: int) -> list[Deletion]:
@@ -109,10 +149,11 @@ def restore(
         if not found:
             which = "" if number is None else f" with the number {number}"
             raise DeletionNotFound(f"There is no study {shown(study_id)}{which} in your trash.")
-        row, content = found[0], trash.content(connection, found[0].id or 0)
+        (row,) = found
+        packed = io.BytesIO(b"".join(trash.content(connection, row.container)))
 
     def finish(connection: Connection, restored: StudyRow) -> None:
-        if not trash.remove(connection, row.id or 0):
+        if not trash.remove(connection, row):
             raise DeletionNotFound(f"Study {study_id!r} was restored or purged at this moment.")
         check_new_study(connection, caller.user, caller.quotas, restored.log_bytes)
         grants.replace(connection, study_id, row.rights)
@@ -121,7 +162,7 @@ def restore(
         if key is not None:
             idempotency.add(connection, [kept(key, study_id, Outcome(lifecycle.full(restored)), now)])
 
-    restored = import_study(service.database, _lines(content), finish)
+    restored = import_study(service.database, _lines(packed), finish)
     service.forget(study_id)
     return Outcome(restored)
 
@@ -136,7 +177,7 @@ def purge(service: Service, caller: Caller, number: int) -> None:
         found = trash.page(connection, 0, 1, *_of(caller), table.c.id == number)
         if not found:
             raise DeletionNotFound(f"There is no deletion {number} in your trash.")
-        trash.remove(connection, number)
+        trash.remove(connection, found[0])
         audit.note(connection, caller, service.clock(), "study purged", found[0].study_id, deletion=number)
 
 
@@ -148,15 +189,13 @@ def _of(caller: Caller) -> list[ColumnElement[bool]]:
     return [table.c.owner == caller.user, *restriction]
 
 
-def _packed(connection: Connection, study: StudyRow) -> bytes:
-    packed = io.BytesIO()
+def _pack(connection: Connection, study: StudyRow, packed: IO[bytes]) -> None:
     with gzip.open(packed, "wt", encoding="utf-8") as file:
         export.write_json(connection, study, file)
-    return packed.getvalue()
 
 
-def _lines(content: bytes) -> Iterator[str]:
-    with gzip.open(io.BytesIO(content), "rt", encoding="utf-8") as file:
+def _lines(packed: IO[bytes]) -> Iterator[str]:
+    with gzip.open(packed, "rt", encoding="utf-8") as file:
         yield from file
 
 

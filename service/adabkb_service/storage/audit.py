@@ -40,6 +40,7 @@ def page(connection: Connection, before: int, limit: int) -> list[tuple[int, Aud
     return [(row.id, AuditRow(*row[1:])) for row in connection.execute(query)]
 
 
-def forget(connection: Connection, before: datetime) -> None:
-    """Delete the entries that are older than a time."""
-    connection.execute(delete(audit).where(audit.c.at < before))
+def forget(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete the oldest entries that are older than a time, at most ``limit``; return how many there were."""
+    oldest = select(audit.c.id).where(audit.c.at < before).order_by(audit.c.at).limit(limit)
+    return connection.execute(delete(audit).where(audit.c.id.in_(oldest))).rowcount

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select
 
 from adabkb_service.storage.rows import KeyRow, as_values
 from adabkb_service.storage.tables import idempotency_keys as keys
+from adabkb_service.storage.tables import studies
 
 _THIS = keys.c.scope == bindparam("its_scope"), keys.c.key == bindparam("its_key")
-_FIND = select(keys).where(*_THIS)
+_FIND = select(keys).where(*_THIS, exists().where(studies.c.id == keys.c.study_id))
 _ADD = insert(keys)
 
 
 def find(connection: Connection, scope: str, key: str) -> KeyRow | None:
-    """What was stored under a key, or None."""
+    """What was stored under a key, or None; keys of a study that is being deleted are not found."""
     row = connection.execute(_FIND, {"its_scope": scope, "its_key": key}).one_or_none()
     return None if row is None else KeyRow(*row)
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.storage import portions
+from adabkb_service.storage import containers, portions
 from adabkb_service.storage.portions import Portion
 from adabkb_service.storage.rows import StudyRow, as_values
 from adabkb_service.storage.tables import studies
@@ -26,7 +26,13 @@ _NEWEST_FIRST = studies.c.created_at.desc(), studies.c.id.desc()
 
 
 def create(connection: Connection, row: StudyRow) -> None:
-    """Insert a new study. If its id exists already, the transaction ends in ``Contention``."""
+    """Insert a new study and its container. If its id exists already, the transaction ends in ``Contention``."""
+    containers.add(connection, row.id)
+    add(connection, row)
+
+
+def add(connection: Connection, row: StudyRow) -> None:
+    """Insert a study whose container exists. If its id exists already, the transaction ends in ``Contention``."""
     connection.execute(_CREATE, as_values(row))
 
 
@@ -112,6 +118,7 @@ def save_model(
     connection.execute(_SAVE, {**same, "folded": folded, "checkpoint": checkpoint})
 
 
-def remove(connection: Connection, study_id: str) -> None:
-    """Delete the study and all rows that refer to it."""
+def remove(connection: Connection, study_id: str, writer: str, now: datetime) -> None:
+    """Delete the study. Nobody can read the rows of its container from then on, which the writer is to remove."""
     connection.execute(delete(studies).where(studies.c.id == study_id))
+    containers.put_out_of_use(connection, study_id, writer, now)

@@ -1,7 +1,8 @@
 """The schema. ``events`` is the truth. Cells and dictionary are computed from it, and stored to restore models quickly.
 
-Everything below a study is deleted with it (ON DELETE CASCADE). Types are portable: the same migrations run on SQLite
-and PostgreSQL.
+The rows below a study refer to its container, and so does the study itself. So a study of any size disappears when one
+row of ``studies`` is deleted, and ``removal`` deletes the rest in many short transactions. Types are portable: the same
+migrations run on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -69,13 +70,21 @@ def _number(name: str) -> Column[int]:
 
 
 def _study_key() -> Column[str]:
-    return Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True)
+    return Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), primary_key=True)
 
+
+containers = Table(
+    "containers",
+    metadata,
+    Column("id", String(100), primary_key=True),  # that of the study; of a deletion's content, a drawn one
+    Column("writer", String(32)),  # who writes or removes the content; null while a study or a deletion has it
+    Column("removable_at", UtcDateTime, index=True),  # when another server may remove the content; null likewise
+)
 
 studies = Table(
     "studies",
     metadata,
-    Column("id", String(100), primary_key=True),
+    Column("id", String(100), ForeignKey("containers.id"), primary_key=True),
     Column("definition", JSON, nullable=False),  # as created, but for edits of its space; columns below are newer
     Column("seed", BigInteger, nullable=False),
     Column("state", String(20), nullable=False),
@@ -198,7 +207,7 @@ cells = Table(
     "cells",
     metadata,
     _number("id"),  # in this order the engine's tie rule restores a tree
-    Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), nullable=False),
+    Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
     Column("key", String(2000), nullable=False),
     Column("depth", Integer, nullable=False),
     Column("status", String(20), nullable=False),
@@ -218,10 +227,11 @@ idempotency_keys = Table(
     metadata,
     Column("scope", String(100), primary_key=True),  # the study of the path; "" where a study is created
     Column("key", String(255), primary_key=True),
-    Column("study_id", String(100), ForeignKey("studies.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
     Column("fingerprint", String(64), nullable=False),  # of method, path and body
     Column("answer", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False, index=True),
+    Index(None, "study_id", "scope", "key"),
 )
 
 horizons = Table(
@@ -269,7 +279,16 @@ trash = Table(
     Column("results", Integer, nullable=False),
     Column("deleted_by", String(100)),
     Column("deleted_at", UtcDateTime, nullable=False, index=True),
-    Column("content", LargeBinary, nullable=False),  # the export, compressed by gzip
+    Column("container", String(100), ForeignKey("containers.id"), nullable=False, index=True),  # of its content
+    Column("bytes", BigInteger, nullable=False),  # of its content
+)
+
+parts = Table(
+    "parts",
+    metadata,
+    Column("container", String(100), ForeignKey("containers.id", ondelete="CASCADE"), primary_key=True),
+    Column("ordinal", Integer, primary_key=True),  # from 0
+    Column("content", LargeBinary, nullable=False),  # together: the export of a deleted study, compressed by gzip
 )
 
 audit = Table(

@@ -1,17 +1,28 @@
-"""Queries of ``trash``: deleted studies, each as its export, which needs no other table and leaves the id free."""
+"""Queries of ``trash``: deleted studies, each as its export, which needs no other table and leaves the id free.
+
+An export may have gigabytes, so it is stored in ``parts``, which several short transactions write and remove.
+"""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import IO
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
+from adabkb_service.storage import containers
 from adabkb_service.storage.grants import Right
+from adabkb_service.storage.pace import Pace
 from adabkb_service.storage.rows import as_values
-from adabkb_service.storage.tables import trash
+from adabkb_service.storage.tables import parts, trash
 
-_SHOWN = select(*(column for column in trash.c if column.name != "content"))
+PART_BYTES = 2**16
+"""Of the content in one row."""
+PARTS_AT_ONCE = 16
+"""Parts that one transaction writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +37,58 @@ class TrashRow:
     results: int
     deleted_by: str | None
     deleted_at: datetime
+    container: str
+    bytes: int
 
 
-def add(connection: Connection, row: TrashRow, content: bytes) -> None:
-    """Insert a study."""
-    values = {name: value for name, value in as_values(row).items() if name != "id"}
-    connection.execute(insert(trash), {**values, "content": content})
+def new_container() -> str:
+    """The id of a container for content, which no study can have."""
+    return f"/{secrets.token_hex(16)}"
+
+
+def divided(packed: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The parts of content, from where the file is at: ordinal and bytes."""
+    return enumerate(iter(lambda: packed.read(PART_BYTES), b""))
+
+
+def pace() -> Pace:
+    """At which parts are written."""
+    return Pace(PARTS_AT_ONCE, PARTS_AT_ONCE)
+
+
+def add_parts(connection: Connection, rows: Sequence[tuple[int, bytes]], container: str) -> None:
+    """Insert parts of content."""
+    values = [{"container": container, "ordinal": ordinal, "content": part} for ordinal, part in rows]
+    connection.execute(insert(parts), values)
+
+
+def add(connection: Connection, row: TrashRow) -> None:
+    """Insert a study whose container exists."""
+    connection.execute(insert(trash), {name: value for name, value in as_values(row).items() if name != "id"})
 
 
 def page(connection: Connection, before: int, limit: int, *conditions: ColumnElement[bool]) -> list[TrashRow]:
     """At most ``limit`` studies that meet conditions, those deleted last first; those before a number, unless it is
     0."""
-    query = _SHOWN.where(*conditions).order_by(trash.c.id.desc()).limit(limit)
+    query = select(trash).where(*conditions).order_by(trash.c.id.desc()).limit(limit)
     if before:
         query = query.where(trash.c.id < before)
     return [TrashRow(*row) for row in connection.execute(query)]
 
 
-def content(connection: Connection, number: int) -> bytes:
-    """What is stored of a study that is there."""
-    found: bytes = connection.execute(select(trash.c.content).where(trash.c.id == number)).scalar_one()
-    return found
+def content(connection: Connection, container: str) -> Iterator[bytes]:
+    """The parts of what is stored of a study, in order."""
+    query = select(parts.c.content).where(parts.c.container == container).order_by(parts.c.ordinal)
+    for (part,) in connection.execute(query.execution_options(yield_per=PARTS_AT_ONCE)):
+        yield part
 
 
-def remove(connection: Connection, number: int) -> bool:
-    """Delete a study for good; return whether it was there."""
-    return connection.execute(delete(trash).where(trash.c.id == number)).rowcount == 1
+def remove(connection: Connection, row: TrashRow) -> bool:
+    """Delete a study for good; return whether it was there. Any server may remove its content then."""
+    removed = connection.execute(delete(trash).where(trash.c.id == row.id)).rowcount == 1
+    if removed:
+        containers.abandon(connection, [row.container])
+    return removed
 
 
 def oldest(connection: Connection) -> datetime | None:
@@ -59,6 +96,10 @@ def oldest(connection: Connection) -> datetime | None:
     return connection.execute(select(func.min(trash.c.deleted_at))).scalar_one_or_none()
 
 
-def forget(connection: Connection, before: datetime) -> None:
-    """Delete for good what was deleted before a time."""
-    connection.execute(delete(trash).where(trash.c.deleted_at < before))
+def forget(connection: Connection, before: datetime, limit: int) -> int:
+    """Delete for good at most ``limit`` of those that were deleted before a time; return how many there were."""
+    query = select(trash.c.id, trash.c.container).where(trash.c.deleted_at < before).order_by(trash.c.deleted_at)
+    found = connection.execute(query.limit(limit)).all()
+    connection.execute(delete(trash).where(trash.c.id.in_([row.id for row in found])))
+    containers.abandon(connection, [row.container for row in found])
+    return len(found)

@@ -33,9 +33,7 @@ _OWNED = (
     .join_from(grants, studies, grants.c.study_id == studies.c.id)
     .where(grants.c.user == bindparam("its_user"), grants.c.right == "own")
 )
-_DELETED = select(func.coalesce(func.sum(func.length(trash.c.content)), 0)).where(
-    trash.c.owner == bindparam("its_user")
-)
+_DELETED = select(func.coalesce(func.sum(trash.c.bytes), 0)).where(trash.c.owner == bindparam("its_user"))
 
 
 def of_user(connection: Connection, user: str) -> Usage:

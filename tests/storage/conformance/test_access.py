@@ -8,12 +8,13 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import audit, grants, studies, tokens, trash
+from adabkb_service.storage import audit, containers, grants, studies, tokens, trash
 from adabkb_service.storage.audit import AuditRow
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import studies as table
 from adabkb_service.storage.tables import trash as deleted
 from tests.storage.rows import NOW, TICK, deletion, study, token
+from tests.storage.writes import add_to_trash
 
 A, B, C = ("a" * 12, "b" * 12, "c" * 12)
 
@@ -82,16 +83,18 @@ def test_studies_are_found_by_who_sees_them_and_by_how_their_ids_begin(connectio
 
 def test_the_trash_numbers_studies_and_forgets_them_by_time(connection: sa.Connection) -> None:
     for name, days in (("s", 0), ("t", 1), ("s", 2)):
-        trash.add(connection, deletion(name, deleted_at=NOW + timedelta(days=days)), name.encode())
+        add_to_trash(connection, deletion(name, deleted_at=NOW + timedelta(days=days)), name.encode())
     last, middle, first = trash.page(connection, 0, 10)
     assert [row.study_id for row in (first, middle, last)] == ["s", "t", "s"]
     assert trash.page(connection, last.id or 0, 10, deleted.c.study_id == "s") == [first]
-    assert trash.content(connection, middle.id or 0) == b"t"
+    assert list(trash.content(connection, middle.container)) == [b"t"]
     assert trash.oldest(connection) == NOW
-    trash.forget(connection, NOW + TICK)
-    assert trash.remove(connection, middle.id or 0)
-    assert not trash.remove(connection, middle.id or 0)
+    assert trash.forget(connection, NOW + timedelta(days=3), 1) == 1
+    assert trash.forget(connection, NOW + TICK, 1) == 0
+    assert trash.remove(connection, middle)
+    assert not trash.remove(connection, middle)
     assert trash.page(connection, 0, 10) == [last]
+    assert {*containers.removable(connection, NOW, 10)} == {first.container, middle.container}
 
 
 def test_the_audit_log_is_listed_newest_first(connection: sa.Connection) -> None:
@@ -103,5 +106,6 @@ def test_the_audit_log_is_listed_newest_first(connection: sa.Connection) -> None
     (last, second), (first, one) = audit.page(connection, 0, 10)
     assert [one, second] == entries
     assert [number for number, _ in audit.page(connection, last, 10)] == [first]
-    audit.forget(connection, NOW + TICK)
+    assert audit.forget(connection, NOW + 2 * TICK, 1) == 1
+    assert audit.forget(connection, NOW + TICK, 1) == 0
     assert audit.page(connection, 0, 10) == [(last, second)]

@@ -28,6 +28,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.conftest import BACKENDS
 from tests.storage.rows import NOW, deletion, event, key, observation, study, token, trial
+from tests.storage.writes import add_to_trash, delete_study
 
 
 @pytest.fixture(params=BACKENDS)
@@ -53,7 +54,7 @@ def fill(database: Database) -> None:
         horizons.move(connection, "idempotency keys", NOW)
         grants.replace(connection, "t", {"ann": "own", "*": "read"})
         tokens.add(connection, token("0" * 12, studies=["a*"], expires_at=NOW))
-        trash.add(connection, deletion("u"), b"\x00\xff")
+        add_to_trash(connection, deletion("u"), b"\x00\xff")
         audit.add(connection, [AuditRow(NOW, "refused", "missing", None, None, "192.0.2.1", {"a": None}, 7)])
 
 
@@ -75,7 +76,7 @@ def test_a_copy_has_everything_as_it_was(database: Database, target: Database) -
 
 def test_a_copy_of_nothing_has_nothing(database: Database, target: Database) -> None:
     with database.writing() as connection:
-        studies.remove(connection, "s")
+        delete_study(connection, "s")
     assert copy(database, target) == dict.fromkeys(metadata.tables, 0)
     assert row_counts(target) == {}
 
@@ -99,7 +100,7 @@ def test_new_deletions_come_after_those_copied(database: Database, target: Datab
     fill(database)
     copy(database, target)
     with target.writing() as connection:
-        trash.add(connection, deletion("v"), b"")
+        add_to_trash(connection, deletion("v"), b"")
         assert [row.study_id for row in trash.page(connection, 0, 10)] == ["v", "u"]
 
 
@@ -148,8 +149,8 @@ def test_a_database_is_empty_without_tables_and_without_rows(database_url: str) 
     assert row_counts(database) == {}
     with database.writing() as connection:
         studies.create(connection, study("s"))
-    assert row_counts(database) == {"studies": 1}
+    assert row_counts(database) == {"containers": 1, "studies": 1}
     with database.writing() as connection:
-        studies.remove(connection, "s")
+        delete_study(connection, "s")
     assert row_counts(database) == {}
     database.close()

@@ -159,3 +159,10 @@ def test_keys_stored_together_are_all_stored_or_none(database: Database) -> None
         idempotency.add(connection, [key("a"), key("b"), key("c")])
     with database.reading() as connection:
         assert names(connection) == ["b"]
+
+
+def test_the_keys_of_a_study_are_not_found_from_its_deletion_on(connection: sa.Connection) -> None:
+    """Though they are removed later, and one of them is in the scope of no study."""
+    idempotency.add(connection, [key("k"), key("k", scope="")])
+    studies.remove(connection, "s", "w", NOW)
+    assert [idempotency.find(connection, scope, "k") for scope in ("s", "")] == [None, None]

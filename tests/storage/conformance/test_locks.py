@@ -18,7 +18,7 @@ from adabkb_service.errors import Busy, Contention
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from tests.storage.rows import INCARNATION, event, study
-from tests.storage.writes import change, lock
+from tests.storage.writes import change, delete_study, lock
 from tests.waiting import PATIENCE
 
 LOCK_SECONDS = 0.3
@@ -26,7 +26,7 @@ LOCK_SECONDS = 0.3
 WAITERS: dict[str, Callable[[sa.Connection], Any]] = {
     "compare and swap": lambda connection: studies.commit_if_unchanged(connection, study("s"), budget=7),
     "store the model": lambda connection: studies.lock_folded(connection, "s", INCARNATION),
-    "delete": lambda connection: studies.remove(connection, "s"),
+    "delete": lambda connection: delete_study(connection, "s"),
 }
 """What waits for whoever has locked the study "s"."""
 

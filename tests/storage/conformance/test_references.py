@@ -13,6 +13,7 @@ from adabkb_service.storage import events, grants, horizons, idempotency, model,
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.storage.rows import NOW, event, key, observation, report, study, trial
+from tests.storage.writes import delete_study
 
 BELOW: dict[str, Callable[[sa.Connection, str], Any]] = {
     "trials": lambda connection, name: trials.add(connection, [trial(1, name)]),
@@ -41,7 +42,7 @@ def rows(connection: sa.Connection) -> dict[str, int]:
 
 
 def test_these_are_all_tables() -> None:
-    assert {*BELOW, "studies", "horizons", "tokens", "trash", "audit"} == set(metadata.tables)
+    assert {*BELOW, "containers", "studies", "horizons", "tokens", "trash", "parts", "audit"} == set(metadata.tables)
 
 
 def test_nothing_can_be_written_below_a_study_that_is_not_there(database: Database) -> None:
@@ -73,7 +74,7 @@ def test_a_trial_that_has_results_cannot_be_deleted(database: Database) -> None:
 
 def test_deleting_a_study_deletes_everything_below_it(connection: sa.Connection) -> None:
     fill(connection, "s")
-    studies.remove(connection, "s")
+    delete_study(connection, "s")
     assert rows(connection) == dict.fromkeys(metadata.tables, 0)
 
 
@@ -83,7 +84,7 @@ def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connecti
     for name in ("s.b", "S", "t"):
         studies.create(connection, study(name))
         fill(connection, name)
-        studies.remove(connection, name)
+        delete_study(connection, name)
     assert studies.ids(connection) == ["s"]
     assert rows(connection) == before
 
@@ -91,27 +92,27 @@ def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connecti
 def test_deleting_studies_forgets_no_horizon(connection: sa.Connection) -> None:
     """Which is that of the keys of all studies."""
     horizons.move(connection, "idempotency keys", NOW)
-    studies.remove(connection, "s")
+    delete_study(connection, "s")
     assert horizons.find(connection, "idempotency keys") == NOW
 
 
 def test_deleting_a_study_deletes_the_key_it_was_created_with(connection: sa.Connection) -> None:
     """Which is in the scope of no study."""
     idempotency.add(connection, [key("k", scope="")])
-    studies.remove(connection, "s")
+    delete_study(connection, "s")
     assert idempotency.find(connection, "", "k") is None
 
 
 def test_deleting_what_is_not_there_changes_nothing(connection: sa.Connection) -> None:
     fill(connection, "s")
     before = rows(connection)
-    studies.remove(connection, "nobody")
+    delete_study(connection, "nobody")
     assert rows(connection) == before
 
 
 def test_an_id_can_be_given_again_after_its_study_is_gone(connection: sa.Connection) -> None:
     fill(connection, "s")
-    studies.remove(connection, "s")
+    delete_study(connection, "s")
     studies.create(connection, study("s", seed=7))
     fill(connection, "s")
     assert studies.get(connection, "s").seed == 7

@@ -11,6 +11,7 @@ from adabkb_service.errors import StudyNotFound
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import ENGINE_REVISION, StudyRow
 from tests.storage.rows import INCARNATION, LIMITS, NOW, TICK, study
+from tests.storage.writes import delete_study
 
 SIMILAR = ["S", "s.b", "s-b", "ss"]
 """Ids that are not "s"."""
@@ -86,7 +87,7 @@ def test_a_study_is_current_until_it_is_written_to(connection: sa.Connection) ->
 def test_a_study_that_was_made_anew_under_the_same_id_is_another(connection: sa.Connection) -> None:
     """Though it has the same version."""
     before = studies.get(connection, "s")
-    studies.remove(connection, "s")
+    delete_study(connection, "s")
     assert not studies.is_current(connection, before)
     assert not studies.commit_if_unchanged(connection, before, budget=5)
     anew = study("s", incarnation="f" * 32)
@@ -134,12 +135,12 @@ def test_locking_tells_what_the_stored_model_includes(connection: sa.Connection)
 def test_removing_concerns_one_study(connection: sa.Connection) -> None:
     for name in SIMILAR:
         studies.create(connection, study(name))
-    studies.remove(connection, "s")
+    delete_study(connection, "s")
     assert sorted(studies.ids(connection)) == sorted(SIMILAR)
 
 
 def test_there_may_be_no_study(connection: sa.Connection) -> None:
-    studies.remove(connection, "s")
+    delete_study(connection, "s")
     assert studies.ids(connection) == []
     assert studies.portion(connection, None, 10).rows == []
 
@@ -168,7 +169,7 @@ def test_a_page_begins_after_the_study_named(connection: sa.Connection) -> None:
 
 def test_a_page_may_begin_after_a_study_that_is_gone(connection: sa.Connection) -> None:
     studies.create(connection, study("t"))
-    studies.remove(connection, "t")
+    delete_study(connection, "t")
     assert [row.id for row in studies.portion(connection, (NOW, "t"), 10).rows] == ["s"]
 
 

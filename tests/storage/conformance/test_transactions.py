@@ -12,7 +12,7 @@ from adabkb_service.storage import events, idempotency, observations, studies, t
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from tests.storage.rows import event, key, observation, study, trial
-from tests.storage.writes import change, lock, write_when_current
+from tests.storage.writes import change, delete_study, lock, write_when_current
 
 
 class Interrupted(Exception):
@@ -115,7 +115,7 @@ def test_a_snapshot_outlives_the_study_it_shows(database: Database) -> None:
     with database.reading() as connection:
         before = studies.get(connection, "s")
         with database.writing() as other:
-            studies.remove(other, "s")
+            delete_study(other, "s")
         assert studies.get(connection, "s") == before
     with database.reading() as connection, pytest.raises(StudyNotFound):
         studies.get(connection, "s")

@@ -1,0 +1,97 @@
+"""Fills a container in short transactions, the last of which puts it into use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from adabkb_service.errors import Busy, Unavailable
+from adabkb_service.storage import containers
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.pace import Pace
+
+Row = TypeVar("Row")
+
+
+class Filling:
+    """A container, and the rows that are to be written into it next. What fits into one transaction takes one."""
+
+    def __init__(self, database: Database, container: str, clock: Callable[[], datetime], pace: Pace) -> None:
+        """Nothing is written yet."""
+        self._database = database
+        self._container = container
+        self._clock = clock
+        self._pace = pace
+        self._writer = containers.new_writer()
+        self._has_begun = False
+        self._waiting: list[tuple[Callable[[Connection, Any], Any], Sequence[Any]]] = []
+        self._room = pace.rows
+
+    def add(self, write: Callable[[Connection, Sequence[Row]], Any], rows: Iterable[Row]) -> None:
+        """Let some rows be written, by a function that writes any number of them.
+
+        Raises:
+            Contention: there is a container of this id, or another server has removed what was written.
+            Busy, Unavailable: as for ``Database.writing``.
+        """
+        batch: list[Row] = []
+        for row in rows:
+            if self._room == 0:
+                self._waiting.append((write, batch))
+                self._write_waiting()
+                batch = []
+            batch.append(row)
+            self._room -= 1
+        self._waiting.append((write, batch))
+
+    def _write_waiting(self) -> None:
+        with self._pace.transaction(self._database) as connection:
+            hold = containers.extend if self._has_begun else containers.begin
+            hold(connection, self._container, self._writer, self._clock())
+            self._write(connection)
+        self._has_begun = True
+        self._waiting, self._room = [], self._pace.rows
+
+    @contextmanager
+    def finishing(self) -> Iterator[Connection]:
+        """The last transaction, in which the caller inserts what refers to the container.
+
+        Raises:
+            Contention: there is a container of this id, or another server has removed what was written.
+            Busy, Unavailable: as for ``Database.writing``.
+        """
+        with self._database.writing() as connection:
+            if self._has_begun:
+                containers.put_into_use(connection, self._container, self._writer)
+            else:
+                containers.add(connection, self._container)
+            self._write(connection)
+            yield connection
+
+    def _write(self, connection: Connection) -> None:
+        for write, rows in self._waiting:
+            if rows:
+                write(connection, rows)
+
+    def give_up(self) -> None:
+        """Let any server remove what was written."""
+        if self._has_begun:
+            with suppress(Busy, Unavailable), self._database.writing() as connection:
+                containers.give_up(connection, self._container, self._writer)
+
+
+@contextmanager
+def filling(
+    database: Database, container: str, clock: Callable[[], datetime], pace: Pace | None = None
+) -> Iterator[Filling]:
+    """A container to be filled; if the block raises, nothing of it stays."""
+    begun = Filling(database, container, clock, pace or Pace())
+    try:
+        yield begun
+    except BaseException:
+        begun.give_up()
+        raise

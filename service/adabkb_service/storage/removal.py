@@ -1,0 +1,134 @@
+"""Deletes the content of containers in short transactions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Column, Connection, Table, delete, select, tuple_
+
+from adabkb_service.storage import containers
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.pace import Pace
+from adabkb_service.storage.tables import (
+    cells,
+    dictionary,
+    events,
+    grants,
+    idempotency_keys,
+    observations,
+    parts,
+    reports,
+    trials,
+)
+from adabkb_service.storage.tables import containers as containers_table
+
+
+class Place(NamedTuple):
+    """How far the removal of a container has come."""
+
+    table: int
+    """Index in ``CONTENT``."""
+    last: tuple[Any, ...] | None
+    """The key of its last row that was deleted, without the container's id. It spares PostgreSQL a second look at rows
+    that are deleted and not yet vacuumed."""
+
+
+START = Place(0, None)
+
+
+def _content(table: Table) -> tuple[Table, Column[Any], tuple[Column[Any], ...]]:
+    """A table, its reference to the container, and the order in which its rows are deleted. An index has both."""
+    (reference,) = (key.parent for key in table.foreign_keys if key.column.table is containers_table)
+    return table, reference, tuple(column for column in table.primary_key.columns if column is not reference)
+
+
+CONTENT = [
+    _content(table)
+    for table in (idempotency_keys, grants, observations, reports, trials, events, cells, dictionary, parts)
+]
+"""Rows come before those that they refer to."""
+
+
+def remove_some(connection: Connection, container: str, place: Place, limit: int) -> Place | None:
+    """Delete at most ``limit`` rows of a container's content from a place on, and the container once it has none.
+
+    Returns:
+        Where to go on, or None if nothing is left.
+    """
+    number, last = place
+    while number < len(CONTENT):
+        removed, last = _remove_rows(connection, *CONTENT[number], container, last, limit)
+        limit -= removed
+        if last is not None:
+            return Place(number, last)
+        number += 1
+    containers.remove(connection, container)
+    return None
+
+
+def _remove_rows(
+    connection: Connection,
+    table: Table,
+    reference: Column[Any],
+    order: tuple[Column[Any], ...],
+    container: str,
+    after: tuple[Any, ...] | None,
+    limit: int,
+) -> tuple[int, tuple[Any, ...] | None]:
+    """Delete at most ``limit`` rows of a table after a key; their number, and the last key unless they were fewer."""
+    key = tuple_(*order)
+    theirs = [reference == container, *([] if after is None else [key > after])]
+    last = connection.execute(select(*order).where(*theirs).order_by(*order).offset(limit - 1).limit(1)).one_or_none()
+    if last is not None:
+        theirs.append(key <= tuple(last))
+    removed = connection.execute(delete(table).where(*theirs)).rowcount
+    return removed, None if last is None else tuple(last)
+
+
+def remove(
+    database: Database, container: str, writer: str, clock: Callable[[], datetime], seconds: float, place: Place = START
+) -> bool:
+    """Delete the content of a container that the writer holds, for some seconds; others may write in between.
+
+    Args:
+        database: where it is.
+        container: which one.
+        writer: who holds it, up to the end of this call.
+        clock: the time.
+        seconds: after which this ends, whether all is deleted or not.
+        place: where to begin.
+
+    Returns:
+        Whether all is deleted, and the container with it. If not, any server may go on.
+
+    Raises:
+        Contention: another server removes it.
+        Busy, Unavailable: as for ``Database.writing``.
+    """
+    deadline, pace, left = time.monotonic() + seconds, Pace(), place
+    while time.monotonic() < deadline:
+        with pace.transaction(database) as connection:
+            containers.extend(connection, container, writer, clock())
+            going_on = remove_some(connection, container, left, pace.rows)
+        if going_on is None:
+            return True
+        left = going_on
+    with database.writing() as connection:
+        containers.give_up(connection, container, writer)
+    return False
+
+
+def remove_abandoned(database: Database, container: str, clock: Callable[[], datetime], seconds: float) -> None:
+    """Delete the content of a container that nobody uses and nobody holds, for some seconds.
+
+    Raises:
+        Contention, Busy, Unavailable: as for ``remove``.
+    """
+    writer = containers.new_writer()
+    with database.writing() as connection:
+        is_ours = containers.take_over(connection, container, writer, clock())
+    if is_ours:
+        remove(database, container, writer, clock, seconds)
