@@ -30,6 +30,7 @@ from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.quality import store as quality_store
 from benchmarks.service import lost as lost_benchmark
 from benchmarks.service import neighbours as neighbours_benchmark
+from benchmarks.service import removal as removal_benchmark
 from benchmarks.service import report as service_report
 from benchmarks.service import sizing as sizing_benchmark
 from tests.chaos import __main__ as chaos_run
@@ -218,6 +219,12 @@ def neighbours() -> str:
     return markdown(neighbours_benchmark.HEADER, neighbours_benchmark.rows(results["situations"]))
 
 
+def removal() -> str:
+    """What the deletion of a large study does to others."""
+    databases = json.loads((RESULTS / "removal.json").read_text())["databases"]
+    return markdown(removal_benchmark.HEADER, removal_benchmark.rows(databases))
+
+
 def sizing() -> str:
     """What a server costs."""
     measured = json.loads((RESULTS / "sizing.json").read_text())["measured"]
@@ -256,6 +263,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calls": ("benchmarks.md", calls),
     "processor": ("benchmarks.md", processor),
     "neighbours": ("benchmarks.md", neighbours),
+    "removal": ("benchmarks.md", removal),
     **{f"outcomes-{name}": ("outcomes.md", partial(outcomes, name)) for name in outcomes_report.MEASURED},
     "sizing": ("sizing.md", sizing),
     "laboratories": ("sizing.md", laboratories),
