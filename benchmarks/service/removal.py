@@ -119,9 +119,11 @@ def beside(worker: Worker, work: Callable[[], None]) -> Figures:
         while not pairs and not asking.done():
             time.sleep(EVALUATION)
         started = time.perf_counter()
-        work()
+        try:
+            work()
+        finally:
+            over.set()
         seconds = time.perf_counter() - started
-        over.set()
         asking.result()
     suggest = [1e3 * (pair.suggested - pair.asked) for pair in pairs]
     middle, high, longest = np.quantile(suggest, [0.5, 0.99, 1.0])
