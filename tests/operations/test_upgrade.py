@@ -27,7 +27,7 @@ KEPT = sorted((Path(__file__).parents[1] / "storage" / "kept").glob("*.db.gz"))
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
 def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None:
-    """Upgraded, it tells its model, and takes results until its budget is spent. It cannot be replayed, since other rules
+    """Upgraded, it tells its model, and takes results until its budget is spent; it is not replayed, since other rules
     made its suggestions."""
     path = tmp_path / "study.db"
     path.write_bytes(gzip.decompress(kept.read_bytes()))
