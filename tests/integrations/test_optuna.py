@@ -5,6 +5,7 @@ Uniform sampling reaches what is asserted of the best value in fewer than one of
 
 from __future__ import annotations
 
+import math
 import pickle
 import shutil
 import subprocess
@@ -221,9 +222,10 @@ def test_pruned_trials_teach_the_model(pruner: optuna.pruners.BasePruner) -> Non
         return final
 
     study = run(objective, 60, pruner=pruner, study_name="s")  # whose hash chooses the brackets of Hyperband
+    at_random = 1.0 / (60 * math.pi)  # the best of as many random points, on average
     states = [trial.state for trial in study.trials]
     assert states.count(TrialState.PRUNED) > 10
-    assert study.best_value < 1e-4
+    assert study.best_value < at_random / 20
 
 
 def test_a_pruned_trial_is_never_worth_more_than_the_median_of_complete_ones() -> None:

@@ -95,7 +95,8 @@ def test_what_fits_into_one_transaction_is_never_seen_half(database: Database) -
             container.add(trials.add, [trial(number, name) for number in range(1, 6)])
             with database.reading() as connection:
                 written = [row.number for row in trials.page(connection, name, state=None, after=0, limit=9)]
-            assert written == ([] if name == "small" else [1, 2, 3, 4])
+            assert written == list(range(1, len(written) + 1))
+            assert len(written) in ({0} if name == "small" else {2, 3, 4})  # fewer in a transaction if it took long
             with container.finishing() as connection:
                 studies.add(connection, study(name))
         with database.reading() as connection:

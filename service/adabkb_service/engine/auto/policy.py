@@ -234,11 +234,11 @@ def _step(state: State, out: HandedOut) -> int:
 
 
 def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:
-    """Which positions, (k, d), have a choice that no point has so far; None if all are tried, or it is too late for
-    that to matter."""
-    domain = state.problem.domain
+    """Which positions, (k, d), have a choice that no point has so far; None if all are tried or none is, or it is too
+    late for that to matter."""
+    domain, step = state.problem.domain, _step(state, out)
     last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * domain.most_choices)
-    if state.problem.has_several or not domain.most_choices or _step(state, out) >= last:
+    if state.problem.has_several or not domain.most_choices or not 0 < step < last:
         return None
     return domain.untried_choices(np.concatenate([state.record.positions, out.positions]))
 
