@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,37 +12,26 @@ import httpx
 import pytest
 
 from tests.api.conftest import DEFINITION
-from tests.servers import server_process
+from tests.loading import loading_server
 
 SECONDS = 6
 """That loading goes on after a suggestion was asked for: more than it waits for a model that is at work."""
 
-SLOW_START = """
-import pathlib, sys, time
-if "multiprocessing.forkserver" in " ".join(sys.orig_argv):
-    while not pathlib.Path({may_start!r}).exists():
-        time.sleep(0.05)
-"""
-
 
 @pytest.fixture
-def may_start(tmp_path: Path) -> Iterator[Path]:
-    """A file that the fork server waits for; it is there at the end, so that no process waits for ever."""
-    path = tmp_path / "may-start"
-    yield path
-    path.touch()
+def may_start(tmp_path: Path) -> Path:
+    """A file that loading waits for."""
+    return tmp_path / "may-start"
 
 
 @pytest.fixture
 def loading(
     other_sqlite: str, tmp_path: Path, may_start: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[httpx.Client]:
-    """A server whose fork server takes long to start, as on a busy machine or a slow disk."""
-    (tmp_path / "sitecustomize.py").write_text(SLOW_START.format(may_start=str(may_start)))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    """A client of a server that is loading the engine."""
     with (
-        server_process(other_sqlite, model_processes=1) as server,
-        httpx.Client(base_url=server.address, timeout=60) as client,
+        loading_server(other_sqlite, tmp_path, may_start, monkeypatch) as address,
+        httpx.Client(base_url=address, timeout=60) as client,
     ):
         yield client
 

@@ -5,7 +5,6 @@ The model folds the whole log before it answers; nothing here changes a study.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -77,7 +76,7 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
 
 def _out_of_order(service: Service, study: StudyRow, error: Unavailable) -> answers.Shortcoming:
     """Why the model does not answer."""
-    if service.inference.loaded_at == math.inf:
+    if service.is_loading:
         return "model_loading"
     return "model_failed" if study.model_error or isinstance(error, ModelCannotFollow) else "model_busy"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 
@@ -38,7 +37,7 @@ def _troubles(service: Service) -> Iterator[tuple[str, str]]:
     late = 0.0 if service.sweep_due_at is None else time.monotonic() - service.sweep_due_at
     if late > LATE_SECONDS:
         yield "sweeper", f"leases should have been looked at {late:.0f} s ago; the log of the server says why"
-    if service.inference.loaded_at == math.inf:
+    if service.is_loading:
         yield "models", "the server has started and is loading the engine; suggestions wait for it"
     elif away := service.inference.load.away:
         yield "models", f"{away} of the model processes ended and cannot be started; the log of the server says why"

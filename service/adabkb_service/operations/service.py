@@ -151,9 +151,14 @@ class Service:
                 owner = self._owner(study_id)
             owner.withdraw(asking)
             cause = "The server has started and is still loading the engine"
-            if self.inference.loaded_at < math.inf:
+            if not self.is_loading:
                 cause = f"The model of study {study_id!r} takes long"
             raise Unavailable(f"{cause}; try again later.") from error
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the server has just started, and suggestions wait until the engine is loaded."""
+        return self.inference.loaded_at == math.inf
 
     @contextmanager
     def closed(self, study_id: str) -> Iterator[None]:

@@ -101,7 +101,16 @@ def get_study(
     cursor = encoded(max(study.revision - FEED, 0))
     may = sharing.right(service, caller, study_id)
     has_curves = overview.has_curves(study_id)
-    return page(request, "study.html", study=study, active=active, cursor=cursor, may=may, has_curves=has_curves)
+    return page(
+        request,
+        "study.html",
+        study=study,
+        active=active,
+        cursor=cursor,
+        may=may,
+        has_curves=has_curves,
+        is_loading=service.is_loading,
+    )
 
 
 @pages.get("/studies/{study_id}/sharing")
