@@ -57,6 +57,8 @@ def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser,
         pasted(page, "pasting", "minutes;solvent;strength;value\n30,5;1,4-dioxane;2,5;6\n40;water;0.5;8,25\n")
         expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
         page.reload()  # which ends the message with its Undo
+        in_definition = page.get_by_role("row", name="solvent choice")
+        expect(in_definition).to_contain_text('“1,4-dioxane”, “tube 1/2"; wide”, “water”')
         page.locator("#results-own").click()
         expect(page.locator("#observations tbody tr")).to_have_count(2)
         expect(page.locator("#observations tbody tr").last).to_contain_text("1,4-dioxane")

@@ -43,13 +43,18 @@ def values(parameter: Parameter) -> str:
             scale = ", log scale" if parameter.scale == "log" else ""
             return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}"
         case CategoricalParameter():
-            return ", ".join(map(shown, parameter.choices))
+            return ", ".join(map(_quoted, parameter.choices))
         case OrdinalParameter():
-            return ", ".join(map(shown, parameter.values))
+            return ", ".join(map(_quoted, parameter.values))
         case BoolParameter():
             return "false, true"
         case FixedParameter():
             return shown(parameter.value)
+
+
+def _quoted(choice: object) -> str:
+    """As the form for a new study shows it: texts in quotation marks, as they may contain commas."""
+    return f"“{choice}”" if isinstance(choice, str) else shown(choice)
 
 
 def belief(known: Belief | None) -> str:
