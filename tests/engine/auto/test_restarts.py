@@ -198,7 +198,7 @@ def test_a_restored_state_goes_on_alike_while_restarts_run(space: Space, objecti
 
 
 def test_a_restored_state_goes_on_alike_where_axes_do_not_matter() -> None:
-    lived = run(unit_space(12), of_two_axes, 80)
+    lived = run(unit_space(12), of_two_axes, 100)
     assert lived.state.restarted_at is not None
     assert not lived.state.relevant_axes.all()
     restored = lived.restored()

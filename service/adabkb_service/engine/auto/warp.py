@@ -82,9 +82,11 @@ class Warp:
 
 
 def fit(values: Array, powers: Array = POWERS) -> Warp:
-    """The warp of these results, (n,), with one of these powers; without any, none."""
+    """The warp of these results, (n,), with one of these powers; without any, none. Equal results count as one: where
+    the objective has steps, the search stays on one for a while, and that says nothing about the others."""
     if not len(values):
         return Warp()
+    values = np.unique(values)
     quarters = -values / 4.0  # of the costs: no difference of two can overflow
     low, middle, high = np.quantile(quarters, [0.25, 0.5, 0.75])
     spread = (high - low) / 1.349
