@@ -224,8 +224,8 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
 
 @contextmanager
 def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settings) -> Iterator[None]:
-    """Expire leases, notice the first token, forget what is old, remove the rows of what was deleted and
-    correct the clock, in a thread of its own."""
+    """In a thread of its own: expire leases, notice the first token, forget what is old, remove the rows of deleted
+    studies, and correct the clock."""
     stop = threading.Event()
 
     def loop() -> None:

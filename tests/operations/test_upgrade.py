@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.engine.auto.checkpoint import REVISION
 from adabkb_service.errors import Invalid
 from adabkb_service.operations import predict
 from adabkb_service.operations.doctor import examine
@@ -51,6 +52,11 @@ def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None
     assert get(running, study).reason == "budget"
     assert list(examine(opened)) == []
     opened.close()
+
+
+def test_new_studies_have_the_revision_of_the_engine() -> None:
+    """The database and the engine know nothing of each other's code, so each has the number."""
+    assert ENGINE_REVISION == REVISION
 
 
 def test_a_stored_study_of_more_integers_than_are_allowed_by_now_can_be_read() -> None:

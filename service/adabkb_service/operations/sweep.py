@@ -1,5 +1,6 @@
-"""What the server does by itself, over and over: expire leases, forget old idempotency keys, empty the trash, remove
-the rows of what was deleted.
+"""What the server does by itself, over and over.
+
+It expires leases, forgets old idempotency keys, empties the trash, and removes the rows of deleted studies.
 
 Any number of servers may do so at once: whoever comes second finds nothing left to do.
 """

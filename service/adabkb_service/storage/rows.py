@@ -41,8 +41,8 @@ EventKind = Literal[
 
 
 ENGINE_REVISION = 7
-"""Of the engine (``engine/auto/checkpoint.py``) when a study is created. Of a study with an earlier one it is known
-that a replay of its log gives other suggestions."""
+"""Stored with a new study: the number of the engine's rules (``engine/auto/checkpoint.py``). The log of a study with
+another number would replay to other suggestions."""
 
 
 @dataclass(frozen=True, slots=True)

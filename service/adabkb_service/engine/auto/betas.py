@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 EARLY_STEPS = 20
-"""First steps, in which ..."""
+"""Number of first steps."""
 EARLY_BETAS = (1.5, 1.5, 1.5, 2.5)
-"""... these are the widths, in turn: exploitation needs a model."""
+"""Widths of these, one after the other. There is too little known to exploit."""
 BETAS = (0.5, 1.5, 1.5, 3.0)
 """Widths of the later steps, one after the other."""
 UNTRIED = 3.0
-"""Width while a choice is untried: of it the results of others say little."""
+"""Width while a choice is untried: the results of other choices say little about it."""
 STEPS_PER_CHOICE = 4
-"""Steps in which an untried choice makes the width ``UNTRIED``, at most: so many times the largest number of choices of
-a parameter, but at least ``EARLY_STEPS``."""
+"""For how long an untried choice makes the width ``UNTRIED``: so many steps for each choice of the parameter that has
+the most, or ``EARLY_STEPS`` if that is more."""
 CHOICES_EVERY = 2
-"""One of so many of these steps looks at points with an untried choice only."""
+"""One of so many of these steps looks only at points with an untried choice."""
 EXPLORING = 2.0
 """From this width on a suggestion counts as exploration."""
 OF_SEVERAL = 0.5

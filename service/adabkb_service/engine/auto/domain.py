@@ -51,10 +51,12 @@ class Domain:
     @cached_property
     def choices(self) -> dict[int, int]:
         """Number of choices of each categorical axis that is active everywhere."""
-        everywhere = np.flatnonzero(
-            self.categorical & ~np.isin(np.arange(self.dimension), [*self.activity.conditional])
-        )
-        return {int(axis): self.space.axes[axis].count or 0 for axis in everywhere}
+        is_choice = self.categorical
+        return {
+            axis: size
+            for axis, size in enumerate(self.sizes)
+            if size is not None and is_choice[axis] and axis not in self.activity.conditional
+        }
 
     @cached_property
     def most_choices(self) -> int:

@@ -1,9 +1,9 @@
 """When and how hyperparameters are learned, and when they take effect.
 
-A search for hyperparameters with all that follows (dictionary, certificate) takes long beside a
-decision, so no answer waits for one: what is learned from the first n results takes effect with result n + 1. It can be
-computed at any time between the two (``prepare``), and is computed with result n + 1 otherwise; that makes no
-difference to any number, because it depends on the record and on the tree as of result n alone.
+A search for hyperparameters with all that follows (dictionary, certificate) takes long beside a decision, so no answer
+waits for one: what is learned from the first n results takes effect with result n + 1. It can be computed at any time
+between the two (``prepare``), and is computed with result n + 1 otherwise; that makes no difference to any number,
+because it depends on the record and on the tree as of result n alone.
 
 Up to ``SMALL`` results everything is learned at once. After a result far from all others (an outlier), warp and
 posterior are fitted anew at once, under the hyperparameters known so far, and a search is due.
@@ -41,7 +41,8 @@ REFIT = 10
 OUTLIER = 5.0
 """... or when a model output is beyond this many standard deviations."""
 NOISY_STARTS = (0.01, 0.1)
-"""Noise ratios from which a search starts as well: few results are explained as well by short lengthscales."""
+"""Noise ratios from which a search starts as well. Noise and short lengthscales may explain a few results equally well,
+and a search that starts at small noise finds short lengthscales only."""
 SMALL = 20
 """Results up to which learning takes effect at once: it takes less than a millisecond there, and a late one costs
 evaluations."""

@@ -170,11 +170,12 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of the search."""
     step, record = _step(state, out), state.record
     view = for_step(view, state.problem.seed, step)
-    untried = None
-    if state.restarted_at is not None:
-        beta = betas.BETAS[step // PERIOD % len(betas.BETAS)]
-    elif (untried := _untried_choices(state, out)) is not None:
+    has_stalled = state.restarted_at is not None
+    untried = None if has_stalled else _untried_choices(state, out)
+    if untried is not None:
         beta = betas.UNTRIED
+    elif has_stalled:
+        beta = betas.BETAS[step // PERIOD % len(betas.BETAS)]
     else:
         beta = betas.beta(step, several=state.problem.has_several)
     best = best_row(state, view)
@@ -234,8 +235,8 @@ def _step(state: State, out: HandedOut) -> int:
 
 
 def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:
-    """Which positions, (k, d), have a choice that no point has so far; None if all are tried or none is, or it is too
-    late for that to matter."""
+    """Which positions, (k, d), have a choice that no point has so far. None before the first point, when all choices
+    are tried, and when the early steps are over."""
     domain, step = state.problem.domain, _step(state, out)
     last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * domain.most_choices)
     if state.problem.has_several or not domain.most_choices or not 0 < step < last:
@@ -252,10 +253,18 @@ def _largest(
     within: Slice | None = None,
     only: Callable[[Array], Bools] | None = None,
 ) -> Array:
-    """Where the upper confidence bound is largest, in a slice if there is one, excluding points that are taken; only
-    positions of some kind, unless their bounds are below the mean at the best point, which rules them out. In the
-    first ``EARLY_STEPS`` steps in the whole space, while a branch of conditions has no point yet, only points in such
-    branches are considered."""
+    """Where the upper confidence bound is largest, among points that are not taken.
+
+    In the first ``EARLY_STEPS`` steps, while a branch of conditions has no point yet, only points in such branches are
+    considered.
+
+    Args:
+        state, view, out: of the study.
+        beta: the confidence width.
+        around: (d,) the best point so far.
+        within: a slice to look in; the whole space without one.
+        only: which positions to look at, unless the largest bound among them is below the mean at the best point.
+    """
     problem, record = state.problem, state.record
     barred = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
     early = within is None and _step(state, out) < betas.EARLY_STEPS

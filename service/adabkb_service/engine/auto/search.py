@@ -75,7 +75,7 @@ class Search:
     taken: Callable[[Array], bool]
     """Whether a point is not to be suggested. This is ignored if all candidates are taken."""
     only: Callable[[Array], Bools] | None = None
-    """Which positions, (k, d), come into question, unless none of the candidates does; None for all."""
+    """Which positions, (k, d), to choose from, if there are such candidates; None for all."""
 
     def ucb(self, positions: Array) -> Array:
         """f~ at positions (k, d), shape (k,)."""
@@ -85,8 +85,8 @@ class Search:
         """The positions, (count, d) at most, of (k, d) with the largest f~, the best first."""
         return positions[np.argsort(-self.ucb(positions), kind="stable")[:count]]
 
-    def in_question(self, positions: Array) -> Array:
-        """Those positions, of (k, d), that come into question."""
+    def to_choose_from(self, positions: Array) -> Array:
+        """Those positions, of (k, d), to choose from."""
         if self.only is None or not (chosen := self.only(positions)).any():
             return positions
         return positions[chosen]
@@ -96,7 +96,7 @@ def maximize_ucb(search: Search) -> Array:
     """The position, (d,), with the largest f~ found."""
     domain, within, view, taken = search.domain, search.within, search.view, search.taken
     if within.size <= LISTED_POINTS:
-        points = search.in_question(within.points)
+        points = search.to_choose_from(within.points)
         values = search.ucb(points)
         free = _first_free(points, values, taken)
         return _best(points, values) if free is None else free
@@ -105,7 +105,7 @@ def maximize_ucb(search: Search) -> Array:
     found = within.put(_all_candidates(search))
     if domain.activity.conditional:  # many differ in inactive axes only
         found = distinct(found)
-    found = search.in_question(found)
+    found = search.to_choose_from(found)
     starts = search.best(found, STARTS)
     objective = None if isinstance(view, Constrained) else objective_of(view)
     if objective is not None and objective.kernel.additive:
@@ -126,7 +126,7 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     domain, within, view = search.domain, search.within, search.view
     assert not isinstance(view, Constrained | Scalarised), "a study has constraints on its parameters or on outcomes"
     scattered = within.put(_all_candidates(search))
-    found = search.in_question(feasible_candidates(feasible, scattered, search.around, search.draw))
+    found = search.to_choose_from(feasible_candidates(feasible, scattered, search.around, search.draw))
     starts = search.best(found, STARTS)
     objective = objective_of(view)
     assert objective is not None, "a study has constraints on its parameters or several objectives"
