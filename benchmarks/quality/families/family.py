@@ -17,7 +17,7 @@ from benchmarks.quality.problems import Outcome, generator
 RANGE_POINTS = 4096
 """Random points whose largest value is taken for the function's."""
 FLOOR = 1e-4
-"""Of the range: smaller regrets are alike, and so are those below the noise."""
+"""Of the range, where a family has no floor of its own: smaller regrets are alike, and so are those below the noise."""
 BORDER = 0.2
 """Of the cube's width, between a minimiser and its faces."""
 
@@ -47,6 +47,8 @@ class FamilyInstance:
     member: Member
     noise: float
     """Standard deviation, as a share of the range."""
+    floor: float = FLOOR
+    """Of the score."""
     range: float = field(init=False)
     """Largest value minus smallest, by random points."""
     space: Space = field(init=False)
@@ -68,7 +70,7 @@ class FamilyInstance:
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
         """The function's value, and its regret as a share of the range, but not below the floor."""
         value = self.member.evaluate(np.array([float(parameters[axis.name]) for axis in self.space.axes]))
-        return Outcome(value, max(value / self.range, self.noise, FLOOR))
+        return Outcome(value, max(value / self.range, self.noise, self.floor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Family:
     draw_member: Draw
     noise: float = 0.0
     """Standard deviation, as a share of the range."""
+    floor: float = FLOOR
+    """Of the score: smaller regrets are alike."""
     budget: int = 1000
     seeds: int = 10
     is_task: bool = False
@@ -91,7 +95,7 @@ class Family:
 
     def draw(self, seed: int) -> FamilyInstance:
         """The member of a seed."""
-        return FamilyInstance(self.draw_member(self.dimension, generator(self.name, seed)), self.noise)
+        return FamilyInstance(self.draw_member(self.dimension, generator(self.name, seed)), self.noise, self.floor)
 
 
 def _axis(index: int, choices: int | None) -> Axis:

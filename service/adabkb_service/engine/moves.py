@@ -14,8 +14,8 @@ S = TypeVar("S")
 
 Phase = Literal["start", "search", "polish", "explore", "restart"]
 """What a suggestion is for: ``start``, too little is known yet to learn from; ``search``, a better point; ``polish``,
-to improve on the best point in its neighbourhood; ``explore``, where the model knows little; ``restart``, to look
-elsewhere because the search has stalled."""
+to improve on the best point in its neighbourhood, by the search or by a local model; ``explore``, where the model knows
+little; ``restart``, to look elsewhere because the search has stalled."""
 Cells = dict[str, str]
 """The cells that a move created or changed: key -> "leaf" | "expanded" | "pruned", in order of creation."""
 

@@ -183,11 +183,11 @@ def test_what_another_revision_of_the_engine_learned_is_learned_anew() -> None:
 def test_the_numbers_of_a_certificate_are_those_of_the_tree_as_of_the_result() -> None:
     """A prepared certificate is the one that a study without suggestions since would have, though later cuts would
     have made another one."""
-    result = run(unit_space(3), wave, 21)
+    result = run(unit_space(1), wave, 56)
     before = result.state
     pending: list[Array] = []
     for _ in range(8):
-        pending.append(result.ask(np.array(pending).reshape(-1, 3)))
+        pending.append(result.ask(np.array(pending).reshape(-1, 1)))
     assert result.state.tree.size > before.tree.size
     early, late = (auto.prepare(state).prepared for state in (before, result.state))
     assert early is not None

@@ -14,7 +14,6 @@ from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.likelihood import Hyperparameters, prior
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.restarts import (
-    PERIOD,
     STALL,
     is_nearest_to_failed,
     is_outside_neighbourhood,
@@ -22,6 +21,7 @@ from adabkb_service.engine.auto.restarts import (
     restart,
     start_after,
 )
+from adabkb_service.engine.auto.turns import is_restarts
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
@@ -108,7 +108,7 @@ def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> N
     assert result.state.restarted_at is not None
     far = np.linalg.norm(np.array(result.points[60:]) - 0.4, axis=1) > 0.1
     assert far.sum() >= 15
-    assert (~far[[step % PERIOD == 0 for step in range(60, 90)]]).mean() > 0.7
+    assert (~far[[not is_restarts(60, step) for step in range(60, 90)]]).mean() > 0.7
     assert np.ptp(np.array(result.points[60:]), axis=0).min() > 0.7
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.likelihood import Hyperparameters
+from adabkb_service.engine.auto.turns import NEW, Turns
 
-REVISION = 7
+REVISION = 8
 """Of the rules by which results become suggestions. What was learned by other rules is learned anew (``restore``)."""
 
 
@@ -43,7 +44,8 @@ class Checkpoint:
     dictionary: tuple[int, ...] | None = None
     """Rows of the record that are inducing points; None for all of them."""
     restarted_at: int | None = None
-    """As in ``State``."""
+    turns: Turns = NEW
+    """Both as in ``State``."""
     beta: float = 0.0
     """Confidence width of the certificate, per posterior standard deviation."""
     effective_dimension: float = 0.0
@@ -67,6 +69,7 @@ class Checkpoint:
             "learned_from": self.learned_from,
             **_hyperparameters_as_json(self.hyperparameters),
             "restarted_at": self.restarted_at,
+            "turns": asdict(self.turns),
             "dictionary": None if self.dictionary is None else list(self.dictionary),
             "beta": self.beta,
             "effective_dimension": self.effective_dimension,
@@ -85,6 +88,7 @@ def from_json(kept: Mapping[str, Any]) -> Checkpoint | None:
         kept["learned_from"],
         None if rows is None else tuple(rows),
         kept["restarted_at"],
+        Turns(**{**kept["turns"], "gains": tuple(kept["turns"]["gains"])}),
         kept["beta"],
         kept["effective_dimension"],
         math.inf if upper is None else upper,

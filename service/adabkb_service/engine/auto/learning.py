@@ -21,7 +21,15 @@ from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.likelihood import Evidence
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit, to_learn_from
-from adabkb_service.engine.auto.state import Prepared, State, fitted, mean_and_std, restarted_at, with_result
+from adabkb_service.engine.auto.state import (
+    Prepared,
+    State,
+    fitted,
+    mean_and_std,
+    restarted_at,
+    turns_after,
+    with_result,
+)
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
 
@@ -57,7 +65,8 @@ def learn(state: State, record: Record) -> State:
     state = _adopted(_prepared(state))
     if not _is_outlier(state, record):
         return with_result(state, record)
-    checkpoint = replace(state.checkpoint, count=record.size, restarted_at=restarted_at(state, record))
+    restart, turns = restarted_at(state, record), turns_after(state, record)
+    checkpoint = replace(state.checkpoint, count=record.size, restarted_at=restart, turns=turns)
     return _checked(fitted(state.problem, record, state.tree, checkpoint, metrics=state.metrics))
 
 
@@ -100,7 +109,8 @@ def with_prepared_of(state: State, prepared: State) -> State:
 
 def relearned(state: State, record: Record) -> State:
     """A state with another record, everything learned from it, starting from the present hyperparameters."""
-    learned = _with_learned_hyperparameters(replace(state, restarted_at=restarted_at(state, record)), record)
+    seen = replace(state, restarted_at=restarted_at(state, record), turns=turns_after(state, record))
+    learned = _with_learned_hyperparameters(seen, record)
     certificate = certify(learned)
     checkpoint = learned.checkpoint.certified(certificate)
     return _checked(replace(learned, tree=pruned(learned, certificate), checkpoint=checkpoint))
@@ -163,7 +173,8 @@ def _with_learned_hyperparameters(state: State, record: Record) -> State:
             unwarped = _evidence(state, record, rows, warp.LINEAR)
             hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
-    checkpoint = Checkpoint(record.size, hyperparameters, dictionary=dictionary, restarted_at=state.restarted_at)
+    restart, turns = state.restarted_at, state.turns
+    checkpoint = Checkpoint(record.size, hyperparameters, dictionary=dictionary, restarted_at=restart, turns=turns)
     return fitted(problem, record, state.tree, checkpoint, metrics=state.metrics)
 
 

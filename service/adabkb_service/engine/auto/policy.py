@@ -14,9 +14,12 @@ is called.
     learned from the first n results takes effect with result n + 1; up to 20 results it does at once.
 ``prepare``: compute a due checkpoint before that result arrives, while a worker evaluates. It changes no answer.
 
-The search has stalled when it brought no gain for max(20, 5 d) results. Then one suggestion in three is its own. The
-other two belong to a *restart*: the same tree, under a posterior that is given only the results since the restart began
-and away from the best point (``restarts``). Slices and studies with several objectives have no restarts.
+Some suggestions are those of a quadratic model of the best results, which finds the last digits of an optimum
+(``quadratic``, ``turns``).
+
+The search has stalled when it brought no gain for max(20, 5 d) results. Then two suggestions in three belong to a
+*restart*: the same tree, under a posterior that is given only the results since the restart began and away from the
+best point (``restarts``). Slices and studies with several objectives have neither.
 
 No point is suggested twice, except as a replicate where results are declared to be noisy. docs/algorithm.md describes
 the parts, docs/decisions/0005 says how the constants were chosen.
@@ -31,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox
-from adabkb_service.engine.auto import betas, restarts
+from adabkb_service.engine.auto import betas, quadratic, restarts
 from adabkb_service.engine.auto import report as reports
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
@@ -47,9 +50,8 @@ from adabkb_service.engine.auto.learning import learn, learns_next, prepare, wit
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.objectives import best_row, best_within
 from adabkb_service.engine.auto.outcomes import IndexBound, View, for_step, trust_of
-from adabkb_service.engine.auto.refine import TOLERANCE, UpperBound, cells_changed, refine
+from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, cells_changed, refine
 from adabkb_service.engine.auto.restarts import (
-    PERIOD,
     RANDOM_POINTS,
     Restart,
     is_nearest_to_failed,
@@ -60,6 +62,7 @@ from adabkb_service.engine.auto.search import Search, maximize_ucb, scattered
 from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import box_of
+from adabkb_service.engine.auto.turns import RESTARTS_PERIOD, is_restarts
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
@@ -88,10 +91,14 @@ def suggestions(
     search: SearchView | None = None
     restart: tuple[Restart, SearchView] | None = None
     while not exhausted(state, out.positions):
-        if state.restarted_at is None or _step(state, out) % PERIOD == 0:
+        found = quadratic.proposal(state, out)
+        if found is not None:
+            suggestion = _at(state, found)
+        elif not is_restarts(state.restarted_at, _step(state, out)):
             search = search or search_view(state, state.surrogate, state.warp, state.record.values, out)
             suggestion = _decide(state, search.view, out)
         else:
+            assert state.restarted_at is not None
             restart = restart or _restart(state, state.restarted_at, out)
             suggestion = _decide_restart(state, restart[0], restart[1].view, out)
         yield suggestion
@@ -175,7 +182,7 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     if untried is not None:
         beta = betas.UNTRIED
     elif has_stalled:
-        beta = betas.BETAS[step // PERIOD % len(betas.BETAS)]
+        beta = betas.BETAS[step // RESTARTS_PERIOD % len(betas.BETAS)]
     else:
         beta = betas.beta(step, several=state.problem.has_several)
     best = best_row(state, view)
@@ -217,6 +224,13 @@ def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, SearchV
     best, known = state.record.positions[incumbent(state)], state.checkpoint.hyperparameters
     restart = restarts.restart(state.problem, state.record, start, best, known)
     return restart, search_view(state, restart.posterior, restart.warp, state.record.values[restart.rows], out)
+
+
+def _at(state: State, point: Array) -> Suggestion[State]:
+    """A point, (d,), itself, in the leaf that holds it."""
+    cell, _ = state.tree.find(state.problem.root, point)
+    tree, key, cells = cells_changed(Refined(state.tree, cell, point, [], capped=False))
+    return Suggestion(replace(state, tree=tree), point, key, key.count("."), cells, capped=False, phase="polish")
 
 
 def _random(state: State, out: HandedOut) -> Array | None:

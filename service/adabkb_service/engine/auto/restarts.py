@@ -34,8 +34,6 @@ STALL, STALL_PER_AXIS = 20, 5
 """Results without a gain after which the search has stalled: 20, or 5 per relevant axis if that is more."""
 GAIN = 0.05
 """A smaller improvement, as a share of the distance from the median result to the best one, is no gain."""
-PERIOD = 3
-"""While the search has stalled, one of so many suggestions is its own; the others belong to restarts."""
 RANDOM_POINTS = 8
 """Random points that a restart begins with."""
 RESULTS, RESULTS_PER_AXIS = 12, 6

@@ -22,6 +22,7 @@ from adabkb_service.engine.auto.restarts import relevant_axes, start_after
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
+from adabkb_service.engine.auto.turns import NEW, Turns, axes_of_model, fewest_results, is_restarts
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 
@@ -60,6 +61,8 @@ class State:
     """Cells of the tree as of the last result: what a checkpoint learns from it does not see later suggestions."""
     restarted_at: int | None = None
     """Number of results before the present restart (``restarts``); None unless the search has stalled."""
+    turns: Turns = NEW
+    """What the steps so far say about whose the next one is."""
     prepared: Prepared | None = None
     """A cache: the checkpoint that the next result will bring."""
     metrics: tuple[State, ...] = ()
@@ -113,8 +116,8 @@ def fitted(
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
         posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
     settled, before = tree.size if settled is None else settled, record.first(checkpoint.count)
-    restart = checkpoint.restarted_at
-    state = State(problem, before, tree, checkpoint, warped, posterior, settled, restart, metrics=metrics)
+    restart, turns = checkpoint.restarted_at, checkpoint.turns
+    state = State(problem, before, tree, checkpoint, warped, posterior, settled, restart, turns, metrics=metrics)
     for count in range(checkpoint.count + 1, record.size + 1):
         state = _conditioned(state, record.first(count))
     return state
@@ -127,6 +130,17 @@ def restarted_at(state: State, record: Record) -> int | None:
         return None
     relevant = int(state.relevant_axes.sum())
     return start_after(state.restarted_at, ranked(config.metrics, record), min(together or relevant, relevant))
+
+
+def turns_after(state: State, record: Record) -> Turns:
+    """``State.turns`` as of a record of one more result; those of a new study as of any other one."""
+    step, axes = state.record.size, len(axes_of_model(state.problem, state.relevant_axes))
+    if record.size != step + 1:
+        return NEW
+    if not axes or step < fewest_results(axes):
+        return state.turns
+    gained = bool(record.values[-1] > state.record.values.max())
+    return state.turns.after(axes, is_restarts=is_restarts(state.restarted_at, step), gained=gained)
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
@@ -160,4 +174,5 @@ def _conditioned(state: State, record: Record) -> State:
     values = record.values[last]
     noises = noise_ratios(state.problem, state.checkpoint.hyperparameters, state.warp, values, record.errors[last])
     posterior = state.surrogate.condition(record.positions[last], state.warp.forward(values), noises)
-    return replace(state, record=record, surrogate=posterior, restarted_at=restarted_at(state, record))
+    restart, turns = restarted_at(state, record), turns_after(state, record)
+    return replace(state, record=record, surrogate=posterior, restarted_at=restart, turns=turns)

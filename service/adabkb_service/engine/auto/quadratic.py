@@ -1,0 +1,163 @@
+"""The end game: a quadratic model of the results around the best point chooses a part of the points.
+
+A posterior of the whole box finds the valley of an optimum, but not its last digits, and there a smooth objective is
+all but quadratic. So some steps go to the minimum of a quadratic model in a ball around the best point: a trust region,
+as in Powell (2006), with a metric of its own, in which a narrow valley is round.
+
+Which steps are the model's, and how large the ball is, follows from the gains that it brings (``turns``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lstsq
+from scipy.special import ndtri
+
+from adabkb_service.engine.auto.handed_out import HandedOut, is_taken
+from adabkb_service.engine.auto.restarts import is_nearest_to_failed
+from adabkb_service.engine.auto.state import State
+from adabkb_service.engine.auto.turns import axes_of_model, fewest_results, is_restarts
+from adabkb_service.engine.randomness import uniforms
+
+Array = NDArray[np.float64]
+
+RESULTS = 1.4
+"""Results that a model is fitted to, per coefficient, and two more."""
+CANDIDATES = 10
+"""The best results, in multiples of these, among which they are chosen."""
+REACH = 0.25
+"""Distance from the best point, or the ball's radius if that is more, at which a result weighs a quarter."""
+SEPARATE = 0.1
+"""Of the radius: a pending point within this distance stands for the minimum."""
+DIRECTIONS = 20
+"""Random directions of which the one that leads farthest from all results is taken where the model sees no gain."""
+LAST_DIGITS = 1e-10
+"""Spread of a model's results below which nothing is left to gain, as a share of the way from the median result to the
+best one."""
+NO_GAIN = 1e-12
+"""In units of the spread of a model's results."""
+SINGULAR, FLAT = 1e-10, 1e-14
+"""Singular values of the model, and second moments of its results, below this share of the largest one are rounding."""
+BISECTIONS = 80
+"""Of the interval of the trust region's multiplier."""
+
+
+def proposal(state: State, out: HandedOut) -> Array | None:
+    """The position, (d,), that the model proposes for the next step; None if the step is not the model's.
+
+    The model is one of the continuous axes that matter. Along all others its point is the best one's, as are those of
+    the results that it is fitted to.
+    """
+    domain, record = state.problem.domain, state.record
+    axes = axes_of_model(state.problem, state.relevant_axes)
+    fewest = fewest_results(len(axes))
+    if not len(axes) or record.size < fewest or record.errors.any():
+        return None
+    step, turns = record.size + len(out.pending) + len(out.failed), state.turns
+    for each in range(record.size, step):
+        turns = turns.after(len(axes), is_restarts=is_restarts(state.restarted_at, each), gained=None)
+    if is_restarts(state.restarted_at, step) or not turns.is_models(len(axes)):
+        return None
+    best = record.positions[int(np.argmax(record.values))]
+    others = np.setdiff1d(np.arange(domain.dimension), np.flatnonzero([size is None for size in domain.sizes]))
+    alike = np.flatnonzero((record.positions[:, others] == best[others]).all(axis=1))
+    if len(alike) < fewest:
+        return None
+    positions, values = record.positions[np.ix_(alike, axes)], record.values[alike]
+    spread = LAST_DIGITS * float(values.max() - np.median(record.values))
+    found = minimum(positions, values, out.pending[:, axes], turns.radius, spread, (state.problem.seed, step))
+    if found is None:
+        return None
+    point = best.copy()
+    point[axes] = found
+    point = domain.exact(point)
+    taken = is_taken(record.positions, out.positions)(point)
+    return None if taken or is_nearest_to_failed(point, record.positions, out.failed) else point
+
+
+def minimum(
+    positions: Array, values: Array, pending: Array, radius: float, spread: float, draw: tuple[int, int]
+) -> Array | None:
+    """Where the model's losses are smallest within its ball, (d,); a point of its surface far from all others where it
+    sees no gain, or that point is pending; None if there is nothing left to gain.
+
+    Args:
+        positions: (n, d) in the cube, more than the model has coefficients.
+        values: (n,) their results, larger is better.
+        pending: (k, d) points without a result.
+        radius: of the ball.
+        spread: of the model's results, at least.
+        draw: (seed, step) of random numbers.
+    """
+    d, best = positions.shape[1], int(np.argmax(values))
+    count = min(len(values), int(RESULTS * (fewest_results(d) - 1)) + 2)
+    nearby = np.argsort(-values, kind="stable")[: CANDIDATES * count]
+    offsets, losses = positions[nearby] - positions[best], values[best] - values[nearby]
+    scale = float(losses[count // 2])
+    if not scale > spread:
+        return None
+    weights = 1.0 / (1.0 + losses / scale)
+    to_cube = _axes(offsets[:count], weights[:count])
+    to_ball = np.linalg.pinv(to_cube.T)
+    known = offsets @ to_ball
+    weights /= (1.0 + (known**2).sum(axis=1) / max(radius, REACH) ** 2) ** 2
+    rows = np.argsort(-weights, kind="stable")[:count]
+    gradient, hessian = _fitted(known[rows], losses[rows] / scale, weights[rows])
+    move = smallest_in_ball(gradient, hessian, radius)
+    gain = -float(gradient @ move + 0.5 * move @ hessian @ move)
+    waiting = (pending - positions[best]) @ to_ball
+    if not gain > NO_GAIN or (((waiting - move) ** 2).sum(axis=1) < (SEPARATE * radius) ** 2).any():
+        known = np.concatenate([known, waiting])
+        moves = ndtri(uniforms(*draw, DIRECTIONS * d).reshape(DIRECTIONS, d))
+        moves *= radius / np.linalg.norm(moves, axis=1)[:, None]
+        move = moves[np.argmax(((moves[:, None] - known) ** 2).sum(axis=2).min(axis=1))]
+    found: Array = np.clip(positions[best] + to_cube @ move, 0.0, 1.0)
+    return found
+
+
+def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
+    """Where in a ball around 0 the function g'z + z'Hz / 2 is smallest, (d,), by bisection of the multiplier (More and
+    Sorensen 1983)."""
+    curvatures, axes = np.linalg.eigh(hessian)
+    slopes = axes.T @ gradient
+
+    def move(multiplier: float) -> Array:
+        found: Array = -slopes / (curvatures + multiplier)
+        return found
+
+    if curvatures[0] > 0.0 and np.linalg.norm(move(0.0)) <= radius:
+        return np.asarray(axes @ move(0.0))
+    largest = float(np.abs(curvatures).max())
+    low = max(0.0, -float(curvatures[0])) + NO_GAIN * max(1.0, largest)
+    inside = move(low)
+    if inside @ inside < radius**2:  # the hard case: on to the surface along the least curvature
+        inside[0] = np.copysign(np.sqrt(radius**2 - inside[1:] @ inside[1:]), inside[0])
+        return np.asarray(axes @ inside)
+    high = low + float(np.linalg.norm(slopes)) / radius + largest
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.linalg.norm(move(middle)) > radius else (low, middle)
+    return np.asarray(axes @ move(high))
+
+
+def _axes(offsets: Array, weights: Array) -> Array:
+    """The principal axes, (d, d) columns, of weighted offsets (n, d), as long as their weighted deviations."""
+    moments = (offsets * weights[:, None]).T @ offsets / weights.sum()
+    squares, axes = np.linalg.eigh(moments)
+    scaled: Array = axes * np.sqrt(np.maximum(squares, FLAT * squares[-1]))
+    return scaled
+
+
+def _fitted(positions: Array, losses: Array, weights: Array) -> tuple[Array, Array]:
+    """Gradient, (d,), and second derivatives, (d, d), at 0 of the quadratic function with the least weighted squares of
+    residuals at positions (n, d)."""
+    d = positions.shape[1]
+    i, j = np.triu_indices(d)
+    products = positions[:, i] * positions[:, j] * np.where(i == j, 0.5, 1.0)
+    root = np.sqrt(weights)
+    features = np.hstack([np.ones((len(positions), 1)), positions, products]) * root[:, None]
+    found = lstsq(features, losses * root, cond=SINGULAR)[0]
+    hessian = np.zeros((d, d))
+    hessian[i, j] = hessian[j, i] = found[d + 1 :]
+    return found[1 : d + 1], hessian
