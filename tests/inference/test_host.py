@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from adabkb_service.inference import messages
 from adabkb_service.inference.host import ModelHost
-from adabkb_service.inference.messages import Advance
+from adabkb_service.inference.messages import Advance, Answered
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import ModelStore
+from adabkb_service.inference.turns import FOLDS
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
@@ -72,3 +74,22 @@ def test_events_that_another_server_wrote_between_two_messages_are_folded(runnin
     assert folded.seq == log[-1].seq
     assert len(folded.dataset.results) == study.observations
     assert folded.diverged == []
+
+
+def test_the_answer_of_a_restored_model_is_a_step_of_its_own(running: Service, database: Database) -> None:
+    """A model is restored in the quick lane, where a long answer would hold up every study."""
+    create(running, definition())
+    rounds(running, "s", 6)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    replies: list[Any] = []
+    host = ModelHost(ModelStore(database, 2**20), lambda _, reply: replies.append(reply))
+    host.post(1, messages.Ask("s", study.incarnation, study.head, "importance", (None,)))
+    kinds = []
+    while not replies:
+        kinds.append(host.kind_of_next("s"))
+        assert host.step("s")
+    assert kinds[-1] == "importance"
+    assert set(kinds[:-1]) == {FOLDS}
+    assert isinstance(replies[0], Answered)
+    assert replies[0].error is None

@@ -7,7 +7,17 @@ import threading
 import pytest
 
 from adabkb_service.inference import turns
-from adabkb_service.inference.turns import FOLDS, LEARNS, LONG_SECONDS, QUICK, SLOW, STRETCH, Turns
+from adabkb_service.inference.turns import (
+    FOLDS,
+    LEARNS,
+    LONG_SECONDS,
+    QUESTION_SECONDS,
+    QUICK,
+    READS,
+    SLOW,
+    STRETCH,
+    Turns,
+)
 
 
 class Clock:
@@ -34,8 +44,9 @@ def lane_of(asked: Turns, clock: Clock, study: str, kind: str = FOLDS) -> int:
     clock.seconds += 1000.0
     asked.wait("new", FOLDS)
     if asked.take(QUICK) == "new":
-        assert asked.take(SLOW) == study
-        return SLOW
+        lane = SLOW if kind in (FOLDS, LEARNS) else READS
+        assert asked.take(lane) == study
+        return lane
     assert asked.take(QUICK) == "new"
     return QUICK
 
@@ -67,12 +78,12 @@ def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> Non
 def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock) -> None:
     """And says nothing of the study's other steps, so that its suggestions do not wait for its readers."""
     asked = Turns()
-    assert lane_of(asked, clock, "s", "importance") == SLOW  # nobody knows yet how long it takes
+    assert lane_of(asked, clock, "s", "importance") == READS  # nobody knows yet how long it takes
     assert lane_of(asked, clock, "s", "figures") == QUICK
     asked.stepped("s", "importance", 10 * LONG_SECONDS)
     asked.stepped("s", "figures", LONG_SECONDS / 10)
     assert lane_of(asked, clock, "s") == QUICK
-    assert lane_of(asked, clock, "other", "importance") == SLOW
+    assert lane_of(asked, clock, "other", "importance") == READS
     assert lane_of(asked, clock, "other", "figures") == QUICK
     asked.stepped("small", "importance", LONG_SECONDS / 2)
     assert lane_of(asked, clock, "small", "importance") == QUICK
@@ -94,6 +105,18 @@ def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> No
     clock.seconds += 1.01 * STRETCH * 0.01
     asked.wait("new", FOLDS)
     assert asked.take(QUICK) == "large"
+
+
+def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> None:
+    """However short it is: many readers do not hold up those who wait for a suggestion."""
+    asked = Turns()
+    asked.wait("read", "figures")
+    clock.seconds += QUESTION_SECONDS / 2
+    asked.wait("new", FOLDS)
+    asked.wait("read too", "figures")
+    clock.seconds += 0.9 * QUESTION_SECONDS
+    asked.wait("newer", FOLDS)
+    assert [asked.take(QUICK) for _ in range(4)] == ["new", "read", "newer", "read too"]
 
 
 def test_a_lane_waits_until_a_study_does_and_stops_at_the_end() -> None:

@@ -106,7 +106,7 @@ class ModelHost:
             return self._give_up(study_id, f"{type(error).__name__}: {error}"[:500])
 
     def _step(self, study_id: str) -> bool:
-        taken = self._first(study_id)
+        kind, taken = self.kind_of_next(study_id), self._first(study_id)
         if taken is None:
             return self._work_ahead(study_id)
         number, message = taken
@@ -126,6 +126,9 @@ class ModelHost:
                     if isinstance(message, Advance):
                         self._tell(number, _behind(model, message.head - model.seq))
                     return True  # the message waits on
+                if isinstance(message, Ask) and kind != message.question and not message.is_followed:
+                    self._replace_first(replace(message, is_followed=True))
+                    return True  # the answer is a step of its own, which may be long
                 self._answer(number, message, model)
         self._done(study_id)
         return True
@@ -208,9 +211,13 @@ class ModelHost:
     def _keep_events(self, message: Advance | Ask, events: list[EventRow]) -> None:
         """Let a message that waits on hold these events, so that its next slice does not read them again."""
         if isinstance(message, Advance):
-            with self._guard:
-                waiting = self._waiting[message.study_id]
-                waiting[0] = (waiting[0][0], replace(message, events=events))
+            self._replace_first(replace(message, events=events))
+
+    def _replace_first(self, message: Advance | Ask) -> None:
+        """Let this message wait on instead of the first one of its study."""
+        with self._guard:
+            waiting = self._waiting[message.study_id]
+            waiting[0] = (waiting[0][0], message)
 
     def _answer(self, number: int, message: Advance | Ask, model: Model) -> None:
         if isinstance(message, Ask):

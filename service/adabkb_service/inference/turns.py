@@ -1,8 +1,9 @@
-"""Which study has its turn next in a model process, in each of two lanes.
+"""Which study has its turn next in a model process, in each of three lanes.
 
 A step cannot be interrupted. Those that are expected to be long wait in the slow lane, so that a short one waits for
-short ones only. In each lane the shortest goes first, unless it came much later: a study of few results does not queue
-behind many large ones.
+short ones only. Long questions have a lane of their own, so that no suggestion waits until one is answered. In each
+lane the shortest goes first, unless it came much later: a study of few results does not queue behind many large ones.
+Short questions go after the steps that suggestions and results wait for.
 
 A step is expected to take what the study's latest ones of its kind took in the mean. Steps that learn hyperparameters
 are a kind of their own: they are few, and up to a hundred times as long as the others. So is each question: what a
@@ -19,7 +20,7 @@ import time
 
 from cachetools import LRUCache
 
-QUICK, SLOW = range(2)
+QUICK, SLOW, READS = range(3)
 """The lanes."""
 FOLDS, LEARNS = "folds", "learns"
 """Kinds of steps; all others are questions."""
@@ -35,6 +36,8 @@ LONGEST_SECONDS = 1.0
 """Expected processor time that counts in the order of steps at most."""
 STRETCH = 100.0
 """A step that is shorter by a second goes before another one that came up to so many seconds earlier."""
+QUESTION_SECONDS = 1.0
+"""A question goes after any other step that came up to so many seconds later."""
 
 
 class Turns:
@@ -42,7 +45,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: tuple[list[tuple[float, int, str]], ...] = [], []
+        self._waiting: tuple[list[tuple[float, int, str]], ...] = [], [], []
         """By lane: heaps of rank, order of arrival and study."""
         self._arrivals = itertools.count()
         self._means: LRUCache[tuple[str, str], float] = LRUCache(KNOWN)
@@ -55,9 +58,13 @@ class Turns:
         The rank of a step that learns is that of the others: a result waits for what has to be learned before it.
         """
         with self._changed:
-            lane = SLOW if self._expected(study_id, kind) > LONG_SECONDS else QUICK
+            lane, is_question = QUICK, kind not in (FOLDS, LEARNS)
+            if self._expected(study_id, kind) > LONG_SECONDS:
+                lane = READS if is_question else SLOW
             seconds = self._expected(study_id, FOLDS if kind == LEARNS else kind)
             rank = time.monotonic() + STRETCH * min(seconds, LONGEST_SECONDS)
+            if is_question:
+                rank += QUESTION_SECONDS
             heapq.heappush(self._waiting[lane], (rank, next(self._arrivals), study_id))
             self._changed.notify_all()
 

@@ -1,7 +1,7 @@
-"""The main function of a model process: two threads that do the work of a ``ModelHost``.
+"""The main function of a model process: three threads that do the work of a ``ModelHost``.
 
-Most steps take a few milliseconds. Those that are expected to take long are done by the second thread, the slow one,
-which has a low priority: so the others do not wait for them.
+Most steps take a few milliseconds. Two threads of low priority do those that are expected to take long, so that the
+others do not wait for them: one learns and folds, the other answers questions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Message, Reply, Spent
 from adabkb_service.inference.store import ModelStore
-from adabkb_service.inference.turns import QUICK, SLOW, Turns
+from adabkb_service.inference.turns import QUICK, READS, SLOW, Turns
 from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     Pipe = Connection[Any, Any]
 
-LANES = {QUICK: "models-quick", SLOW: "models-slow"}
+LANES = {QUICK: "models-quick", SLOW: "models-slow", READS: "models-reads"}
 """Names of the threads."""
-SLOW_NICENESS = 10
-"""Of the slow thread, on Linux: its share of a busy core is a tenth of another thread's."""
+NICENESS = {QUICK: 0, SLOW: 10, READS: 15}
+"""Of each thread, on Linux: on a busy core 10 has a tenth of the share of 0, and 15 a third of the share of 10."""
 WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
 """How long one thread may keep the interpreter from the other."""
@@ -59,24 +59,23 @@ class Lane:
         return self._at_work
 
     def _work(self) -> None:
-        if self._kind == SLOW:
-            _lower_priority()
+        _lower_priority(NICENESS[self._kind])
         while (study_id := self._worker.turns.take(self._kind)) is not None:
             self._at_work, self.started = study_id, time.monotonic()
             self._worker.step(study_id)
             self._at_work = self.started = None
 
 
-def _lower_priority() -> None:
+def _lower_priority(niceness: int) -> None:
     """Of this thread, where it has a priority of its own and the system allows it."""
-    if sys.platform == "linux":
+    if niceness and sys.platform == "linux":
         thread = threading.get_native_id()
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + SLOW_NICENESS)
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + niceness)
 
 
 class Worker:
-    """A process' two lanes and its host."""
+    """A process' lanes and its host."""
 
     def __init__(
         self, pipe: Pipe, database: Database, capacity: int, decision_seconds: float, saving_seconds: float
@@ -89,7 +88,7 @@ class Worker:
         self._guard = threading.Lock()
         self._scheduled: set[str] = set()
         """Studies that wait for a step, or are at one."""
-        self._lanes = Lane(self, QUICK), Lane(self, SLOW)
+        self._lanes = [Lane(self, kind) for kind in LANES]
         self._spent: defaultdict[str, float] = defaultdict(float)
         """Processor time of each study that the server has not been told of."""
 
@@ -103,7 +102,8 @@ class Worker:
     def _save_all(self) -> None:
         """Store the models that no step is at work on: the others are in the middle of an event."""
         self.turns.end()
-        at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(self._saving_seconds / 2.0))}
+        patience = self._saving_seconds / len(self._lanes)
+        at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(patience))}
         saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)
         saving.start()
         saving.join(self._saving_seconds)
