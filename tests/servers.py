@@ -29,7 +29,7 @@ def serving(app: FastAPI, port: int = 0, grace_seconds: int = 1) -> Iterator[str
     """A uvicorn in a thread, on a free port unless one is given; yields its address once it answers. As it ends, it
     gives up requests that are not answered after some seconds."""
     listener = socket.create_server(("127.0.0.1", port))
-    server = _Prompt(config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=grace_seconds))
+    server = PromptServer(config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=grace_seconds))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -56,7 +56,7 @@ def server_on(database_url: str, **settings: Any) -> Iterator[str]:
         yield address
 
 
-class _Prompt(uvicorn.Server):
+class PromptServer(uvicorn.Server):
     """Starts and stops as soon as it can. uvicorn itself notices after 0.1 s that it is to stop, and then waits for
     another 0.1 s, also where no connection is open: in most tests that is longer than all the rest."""
 

@@ -76,10 +76,10 @@ def measure(fresh: Fresh, servers: int, share: float = 1.0) -> Figures:
         counts = {name: _counts(addresses[-1], name) for name in names}
     moved = [pairs[name] for name in names if home(name, servers) == 0]
     stayed = [pairs[name] for name in names if home(name, servers) != 0]
-    return {"studies of the lost server": len(moved), **_cost(moved, stayed, killed), **_kept(pairs, counts)}
+    return {"studies of the lost server": len(moved), **cost(moved, stayed, killed), **kept(pairs, counts)}
 
 
-def _cost(moved: Sequence[Sequence[Pair]], stayed: Sequence[Sequence[Pair]], killed: float) -> Figures:
+def cost(moved: Sequence[Sequence[Pair]], stayed: Sequence[Sequence[Pair]], killed: float) -> Figures:
     def wait(pairs: Sequence[Pair], *, of_the_model: bool) -> float:
         later = (pair for pair in pairs if pair.suggested > killed and not (of_the_model and pair.degraded))
         return next((pair.suggested for pair in later), pairs[-1].observed) - killed
@@ -98,7 +98,7 @@ def _cost(moved: Sequence[Sequence[Pair]], stayed: Sequence[Sequence[Pair]], kil
     }
 
 
-def _kept(pairs: Mapping[str, Sequence[Pair]], counts: Mapping[str, Mapping[str, int]]) -> Figures:
+def kept(pairs: Mapping[str, Sequence[Pair]], counts: Mapping[str, Mapping[str, int]]) -> Figures:
     """Each worker goes on until every result was taken."""
     told, stored = sum(map(len, pairs.values())), sum(found["observations"] for found in counts.values())
     trials = sum(found["trials"] for found in counts.values())

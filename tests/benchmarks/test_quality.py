@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -97,12 +98,14 @@ def test_ties_are_statistical() -> None:
 
 
 def test_direct_stops_when_the_run_does() -> None:
+    before = set(threading.enumerate())
     method = Direct(FUNCTIONS["Branin"].space, seed=0)
     for _ in range(5):
         parameters = method.ask()
         method.tell(parameters, FUNCTIONS["Branin"].evaluate(np.array(list(parameters.values()))))
+    assert set(threading.enumerate()) > before
     method.close()
-    assert not method._thread.is_alive()
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize("name", TASK_PROBLEMS)

@@ -11,14 +11,14 @@ def test_waits_count_from_the_kill_and_stand_ins_only_after_it() -> None:
         [Pair(0, 1, 2, 3, degraded=True), Pair(9, 12, 13, 14, degraded=True), Pair(15, 16, 17, 18)],
         [Pair(0, 1, 2, 11), Pair(11, 13, 14, 15)],
     ]
-    found = lost._cost(moved, [[Pair(0, 7, 8, 9), Pair(9, 11, 12, 17)]], killed=10)
+    found = lost.cost(moved, [[Pair(0, 7, 8, 9), Pair(9, 11, 12, 17)]], killed=10)
     assert (found["next suggestion, longest s"], found["next of the model, longest s"]) == (3, 6)
     assert (found["stand-ins"], found["longest call of the other studies, s"]) == (1, 5)
 
 
 def test_a_result_that_is_missing_or_stored_twice_is_counted() -> None:
     pairs = {"s": [Pair(0, 1, 2, 3)] * 4}
-    short = lost._kept(pairs, {"s": {"observations": 3, "trials": 4}})
-    twice = lost._kept(pairs, {"s": {"observations": 4, "trials": 5}})
+    short = lost.kept(pairs, {"s": {"observations": 3, "trials": 4}})
+    twice = lost.kept(pairs, {"s": {"observations": 4, "trials": 5}})
     assert (short["results lost"], short["results or trials too many"]) == (1, 0)
     assert (twice["results lost"], twice["results or trials too many"]) == (0, 1)

@@ -187,10 +187,9 @@ def go_on(pool: WorkerPool, pid: int) -> None:
 def never(pool: WorkerPool, pid: int) -> None:
     """It does not go on: the pool finds out that it has been silent for too long. A pool with such a short limit from
     the start would end processes that are only busy."""
-    [worker] = pool._workers
-    patience, worker._silent_seconds = worker._silent_seconds, 0.0
+    patience, pool.silent_seconds = pool.silent_seconds, 0.0
     wait_for(lambda: not is_alive(pid))
-    worker._silent_seconds = patience
+    pool.silent_seconds = patience
 
 
 @pytest.mark.parametrize("end", [go_on, never])

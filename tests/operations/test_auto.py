@@ -135,8 +135,7 @@ def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
     """After the answer, and not again for the state after a decision that was made ahead."""
     create(running, definition())
     searched, steps = list[int](), list[str]()
-    # Only this private function is one whole search: public ones make several, or parts of one.
-    search, decide = learning._with_learned_hyperparameters, Model.decide
+    search, decide = learning.with_learned_hyperparameters, Model.decide
 
     def noted_search(state: State, record: Record) -> State:
         searched.append(record.size)
@@ -147,7 +146,7 @@ def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
         steps.append("decide")
         decide(model, count, until=until)
 
-    monkeypatch.setattr(learning, "_with_learned_hyperparameters", noted_search)
+    monkeypatch.setattr(learning, "with_learned_hyperparameters", noted_search)
     monkeypatch.setattr(Model, "decide", noted_decide)
     for number in range(40):
         (trial,) = suggest(running, "s", Ask()).view.trials

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from adabkb_service.errors import Busy, Unavailable
 from adabkb_service.storage import group_commit
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.group_commit import Turns
 from tests.waiting import PATIENCE, wait_for
 
 Work = Callable[[sa.Connection], int]
@@ -68,13 +69,37 @@ def test_more_writers_than_one_transaction_takes_are_all_written(
     assert numbers(database) == list(range(11))
 
 
+class ToTheFourth:
+    """A lock that the fourth thread gets before the first three. Threads seldom get one out of their order."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self._arriving, self._lock, self._is_taken = threading.Lock(), threading.Lock(), threading.Event()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        with self._arriving:
+            self.waiting += 1
+            is_fourth = self.waiting == 4
+        if is_fourth:
+            assert self._lock.acquire(blocking, timeout)
+            self._is_taken.set()
+            return True
+        return self._is_taken.wait(timeout) and self._lock.acquire(blocking, timeout)
+
+    def release(self) -> None:
+        self._lock.release()
+
+
 def test_nobody_is_answered_before_its_own_part_is_written(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock may go to a writer behind more parts than a transaction takes. Threads seldom get it out of their order,
-    so the parts of the others are put into the queue here."""
+    """The lock may go to a writer behind more parts than a transaction takes."""
     monkeypatch.setattr(group_commit, "MOST_PARTS", 2)
-    assert database._turns is not None
-    database._turns._parts.extend(group_commit._Part(insert(number)) for number in range(3))
-    assert database.write(insert(3)) == 3
+    lock = ToTheFourth()
+    turns = Turns(PATIENCE, lock)
+    with ThreadPoolExecutor(4) as pool:
+        before = [pool.submit(turns.write, insert(number), database.writing) for number in range(3)]
+        wait_for(lambda: lock.waiting == 3)
+        assert pool.submit(turns.write, insert(3), database.writing).result() == 3
+        assert sorted(each.result() for each in before) == [0, 1, 2]
     assert numbers(database) == [0, 1, 2, 3]
 
 
@@ -114,8 +139,8 @@ class UntilBegun:
         self.begun, self.is_over = threading.Event(), threading.Event()
         self._lock = threading.Lock()
 
-    def acquire(self, timeout: float) -> bool:
-        del timeout  # the event tells when it is over
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        del blocking, timeout  # the event tells when it is over
         while not self._lock.acquire(timeout=0.01):
             if self.begun.is_set():
                 self.is_over.set()
@@ -126,13 +151,11 @@ class UntilBegun:
         self._lock.release()
 
 
-def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Database) -> None:
     """It has waited for longer than it may when somebody writes it: it must not say that nothing was written."""
     lock = UntilBegun()
-    # With the real lock and a short timeout, a busy machine would refuse the writer before its part is under way.
-    monkeypatch.setattr(database._turns, "_lock", lock)
+    # With a short timeout, a busy machine would refuse the writer before its part is under way.
+    turns = Turns(PATIENCE, lock)
 
     def slow(connection: sa.Connection) -> int:
         lock.begun.set()
@@ -140,8 +163,8 @@ def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(
         return insert(1)(connection)
 
     with ThreadPoolExecutor(2) as pool:
-        with database.writing():
-            both = [pool.submit(database.write, work) for work in (slow, insert(2))]
-            wait_for(lambda: database.waiting_writers == 2)
+        with turns:
+            both = [pool.submit(turns.write, work, database.writing) for work in (slow, insert(2))]
+            wait_for(lambda: turns.waiting == 2)
         assert [outcome.result() for outcome in both] == [1, 2]
     assert numbers(database) == [1, 2]

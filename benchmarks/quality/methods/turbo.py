@@ -59,11 +59,11 @@ class Fit:
             found: Array = amplitude * np.cos(x @ frequencies.T + phases) @ weights
             return found
 
-        gram = _matern(self.points, self.points, self.lengthscales, self.signal)
+        gram = matern(self.points, self.points, self.lengthscales, self.signal)
         factor = cho_factor(gram + self.noise * np.eye(len(gram)))
         disturbed = prior(self.points) + math.sqrt(self.noise) * rng.normal(size=len(gram))
         update = cho_solve(factor, self.values - disturbed)
-        found: Array = prior(at) + _matern(at, self.points, self.lengthscales, self.signal) @ update
+        found: Array = prior(at) + matern(at, self.points, self.lengthscales, self.signal) @ update
         return found
 
 
@@ -74,6 +74,8 @@ class Turbo(Method):
         self._space = space
         self._rng = np.random.default_rng(seed)
         self._failures = math.ceil(max(4.0, space.dimension))
+        self.begun = 0
+        """How often a search has begun: once, and again whenever its trust region was too small."""
         self._begin()
 
     def ask(self) -> Parameters:
@@ -94,6 +96,7 @@ class Turbo(Method):
 
     def _begin(self) -> None:
         d = self._space.dimension
+        self.begun += 1
         self._initial = qmc.Sobol(d, rng=self._rng).random(2 ** math.ceil(math.log2(2 * d)))[: 2 * d]
         self._points: list[Array] = []
         self._values: list[float] = []
@@ -133,19 +136,20 @@ class Turbo(Method):
     def _fitted(self, points: Array, values: Array) -> Fit:
         d = points.shape[1]
         bounds = np.log([LENGTHSCALES] * d + [SIGNALS, NOISES])
-        found = minimize(_loss, self._start, (points, values), "L-BFGS-B", jac=True, bounds=bounds)
+        found = minimize(negative_log_likelihood, self._start, (points, values), "L-BFGS-B", jac=True, bounds=bounds)
         self._start = found.x
         *lengthscales, signal, noise = np.exp(found.x)
         return Fit(np.array(lengthscales), float(signal), float(noise), points, values)
 
 
-def _matern(a: Array, b: Array, lengthscales: Array, signal: float) -> Array:
+def matern(a: Array, b: Array, lengthscales: Array, signal: float) -> Array:
+    """The Matern 5/2 kernel between points (n, d) and (m, d): (n, m)."""
     r = math.sqrt(5.0) * cdist(a / lengthscales, b / lengthscales)
     found: Array = signal * (1.0 + r + r**2 / 3.0) * np.exp(-r)
     return found
 
 
-def _loss(logs: Array, points: Array, values: Array) -> tuple[float, Array]:
+def negative_log_likelihood(logs: Array, points: Array, values: Array) -> tuple[float, Array]:
     """Negative log marginal likelihood, and its gradient in the logarithms of the hyperparameters."""
     n, d = points.shape
     lengthscales, signal, noise = np.exp(logs[:d]), math.exp(logs[d]), math.exp(logs[d + 1])

@@ -114,7 +114,9 @@ class WorkerPool:
             decision_seconds,
             stop_seconds * SAVING_SHARE,
         )
-        self._workers = [_WorkerProcess(arguments, silent_seconds, charge, stop_seconds) for _ in range(count)]
+        self.silent_seconds = silent_seconds
+        """For which a process that has messages to reply to may say nothing; it may be changed at any time."""
+        self._workers = [_WorkerProcess(arguments, self._is_silent, charge, stop_seconds) for _ in range(count)]
 
     def open(self) -> None:
         """Start the processes; they are ready some seconds later, and take messages at once."""
@@ -131,6 +133,10 @@ class WorkerPool:
             each.stop()
         for each in self._workers:
             each.close()
+
+    def _is_silent(self, since: float) -> bool:
+        """Whether a process that last said something then, by ``time.monotonic``, has stopped."""
+        return time.monotonic() - since > self.silent_seconds
 
     @property
     def pids(self) -> list[int]:
@@ -153,10 +159,12 @@ class WorkerPool:
 class _WorkerProcess:
     """A process and its successors. One thread sends, another receives: nobody else ever waits for the process."""
 
-    def __init__(self, arguments: tuple[Any, ...], silent_seconds: float, charge: Charge, stop_seconds: float) -> None:
+    def __init__(
+        self, arguments: tuple[Any, ...], is_silent: Callable[[float], bool], charge: Charge, stop_seconds: float
+    ) -> None:
         self._arguments = arguments
         self._charge = charge
-        self._silent_seconds = silent_seconds
+        self._is_silent = is_silent
         self._stop_seconds = stop_seconds
         self._numbers = itertools.count()
         self._guard = threading.Lock()
@@ -279,7 +287,7 @@ class _WorkerProcess:
                 self._away_since = None
             if not self._receivers:
                 self._heard = time.monotonic()
-            elif time.monotonic() - self._heard > self._silent_seconds and self._process is not None:
+            elif self._is_silent(self._heard) and self._process is not None:
                 self._process.kill()
 
     def _send(self, pipe: Pipe, process: Any) -> None:

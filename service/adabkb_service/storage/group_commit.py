@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
@@ -20,6 +20,16 @@ from adabkb_service.errors import Busy
 
 MOST_PARTS = 32
 """Largest number of parts of a transaction."""
+
+
+class Lock(Protocol):
+    """What ``threading.Lock`` is."""
+
+    def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool:
+        """Wait for it; whether it came in time."""
+
+    def release(self) -> None:
+        """Let another thread have it."""
 
 
 @dataclass(eq=False)
@@ -36,9 +46,10 @@ class Turns:
     """The lock of the writers of a process, and the parts that wait for it. ``Busy`` is raised if it is not free in
     time."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, lock: Lock | None = None) -> None:
+        """How long a writer waits for the lock, and which one it is; by default one of its own."""
         self._seconds = seconds
-        self._lock = threading.Lock()
+        self._lock = lock or threading.Lock()
         self._parts: deque[_Part] = deque()
 
     @property

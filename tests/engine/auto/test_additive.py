@@ -100,7 +100,7 @@ def test_the_part_has_to_raise_the_likelihood_a_thousandfold() -> None:
         if known.additive:
             blank = auto.start(unit_space(6), Config(), 0)
             unwarped, warped = (
-                learning._evidence(blank, found.record, rows, powers)
+                learning.evidence_of(blank, found.record, rows, powers)
                 for powers in (known.powers, replace(known, additive=None).powers)
             )
             plain = likelihood.learn(warped, [likelihood.prior(6)])

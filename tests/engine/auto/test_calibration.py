@@ -79,7 +79,7 @@ def test_each_result_is_judged_by_the_others() -> None:
     for x in rng.random((12, 2)):
         result.tell(x, float(np.sin(5 * x[0]) + x[1] + 0.1 * rng.standard_normal()))
     state, noise = result.state, result.state.checkpoint.hyperparameters.noise_ratio
-    errors, variances = calibration._left_out(state.surrogate)
+    errors, variances = calibration.left_out(state.surrogate)
     outputs = state.warp.forward(state.record.values)
     for row in range(12):
         others = np.arange(12) != row

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import certificate
 from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.certificate import certify, pruned
+from adabkb_service.engine.auto.certificate import bounds_between, certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.kernel import Kernel
@@ -239,7 +239,7 @@ def test_bounds_of_boxes_bound_the_posterior_mean_over_them(space: Space, seed: 
         inside = np.vstack([np.clip(inside, low, high), low, high])
         categorical = kernel.categorical & (high > low)
         inside[:, categorical] = np.array([box.centroid()])[:, categorical]  # its choices are in the middles of bins
-        assert (view.mean(inside) <= certificate._bounds(view, 0.0, norm, [box])[0] + 1e-9).all()
+        assert (view.mean(inside) <= bounds_between(view, 0.0, norm, low[None], high[None])[0] + 1e-9).all()
         axes = np.flatnonzero(box.can_be_cut())
         if not len(axes):
             break

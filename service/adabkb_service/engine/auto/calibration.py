@@ -67,7 +67,7 @@ def calibrate(state: State) -> Calibration:
     small = math.exp(AMOUNT / max(len(values), FEWEST_MEASURED) ** POWER)
     if len(values) < MIN_RESULTS or values.min() == values.max():
         return Calibration(small)
-    errors, variances = _left_out(_exact(state))
+    errors, variances = left_out(_exact(state))
     number = variances.sum() ** 2 / (variances**2).sum()
     ratio = (number * (errors**2).sum() / variances.sum() + 1.0) / (number + 1.0)
     return Calibration(small, min(max(float(ratio), LEAST), MOST), float(variances.mean()))
@@ -85,7 +85,7 @@ def _exact(state: State) -> Surrogate:
     return surrogate.exact(kernel, hyperparameters.variance, record.positions[rows], outputs, noises)
 
 
-def _left_out(view: Surrogate) -> tuple[Array, Array]:
+def left_out(view: Surrogate) -> tuple[Array, Array]:
     """What an exact posterior says of each of its n rows by the others: errors and variances (of results), (n,) each.
 
     With P = W'W = (K + N)^-1 they are a_i / P_ii and sigma_f^2 / P_ii.

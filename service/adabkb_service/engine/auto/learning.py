@@ -89,7 +89,7 @@ def _prepared(state: State) -> State:
         return state
     seen = replace(state, tree=state.tree.as_of(state.settled))
     try:
-        learned = _checked(_with_learned_hyperparameters(seen, seen.record))
+        learned = _checked(with_learned_hyperparameters(seen, seen.record))
     except FloatingPointError:  # the hyperparameters known so far stay, until more results make another search due
         learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size))
     certificate = certify(learned)
@@ -110,7 +110,7 @@ def with_prepared_of(state: State, prepared: State) -> State:
 def relearned(state: State, record: Record) -> State:
     """A state with another record, everything learned from it, starting from the present hyperparameters."""
     seen = replace(state, restarted_at=restarted_at(state, record), turns=turns_after(state, record))
-    learned = _with_learned_hyperparameters(seen, record)
+    learned = with_learned_hyperparameters(seen, record)
     certificate = certify(learned)
     checkpoint = learned.checkpoint.certified(certificate)
     return _checked(replace(learned, tree=pruned(learned, certificate), checkpoint=checkpoint))
@@ -156,13 +156,13 @@ def _checked(state: State) -> State:
     return state
 
 
-def _with_learned_hyperparameters(state: State, record: Record) -> State:
+def with_learned_hyperparameters(state: State, record: Record) -> State:
     """A state with another record and hyperparameters learned from it, starting from the present ones, and whenever the
     count of results passes a power of two also from the prior's; the certificate is that of before."""
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.MIN_RESULTS:
-        evidence = _evidence(state, record, rows, warp.POWERS)
+        evidence = evidence_of(state, record, rows, warp.POWERS)
         known = hyperparameters
         starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
@@ -170,7 +170,7 @@ def _with_learned_hyperparameters(state: State, record: Record) -> State:
         starts += [replace(starts[0], noise_ratio=ratio) for ratio in NOISY_STARTS]
         hyperparameters = likelihood.learn(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
-            unwarped = _evidence(state, record, rows, warp.LINEAR)
+            unwarped = evidence_of(state, record, rows, warp.LINEAR)
             hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
     restart, turns = state.restarted_at, state.turns
@@ -178,7 +178,7 @@ def _with_learned_hyperparameters(state: State, record: Record) -> State:
     return fitted(problem, record, state.tree, checkpoint, metrics=state.metrics)
 
 
-def _evidence(state: State, record: Record, rows: Ints, powers: Array) -> Evidence:
+def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evidence:
     """Some rows, under the warp of the whole record with one of these powers."""
     problem, known = state.problem, state.checkpoint.hyperparameters
     warped, values = warp.fit(record.values, powers), record.values[rows]
