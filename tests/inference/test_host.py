@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
-from adabkb_service.inference import messages
 from adabkb_service.inference.host import ModelHost
-from adabkb_service.inference.messages import Advance, Answered
+from adabkb_service.inference.messages import Advance, Reply, Superseded, Withdraw
+from adabkb_service.inference.messages import Ask as Question
 from adabkb_service.inference.model import Model
+from adabkb_service.inference.questions import QUESTIONS
+from adabkb_service.inference.reads import Reads
 from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.inference.turns import FOLDS
@@ -21,8 +25,20 @@ from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from tests.conftest import on_either
 from tests.inference.rounds import rounds
-from tests.operations.conftest import definition
+from tests.operations.conftest import SYSTEMS, definition
 from tests.operations.verbs import Ask, Value, observe, suggest
+
+ASKED: dict[str, tuple[Any, ...]] = {
+    "figures": (),
+    "recommended": (0.9,),
+    "predicted": (np.full((1, 2), 0.5),),
+    "importance": (None,),
+    "slice_through": ([0], 3, {}),
+    "boxes": (0, 10),
+    "partition": (0, 10, None, None),
+    "members": (-1, 10),
+}
+"""Questions to a study with one objective, and arguments of them."""
 
 
 class Mistake(Exception):
@@ -76,20 +92,95 @@ def test_events_that_another_server_wrote_between_two_messages_are_folded(runnin
     assert folded.diverged == []
 
 
-def test_the_answer_of_a_restored_model_is_a_step_of_its_own(running: Service, database: Database) -> None:
-    """A model is restored in the quick lane, where a long answer would hold up every study."""
+@on_either("kind", [*SYSTEMS])
+def test_a_snapshot_answers_as_before_whatever_the_model_folds_later(
+    running: Service, database: Database, kind: str
+) -> None:
+    create(running, definition(algorithm=SYSTEMS[kind]))
+    rounds(running, "s", 12)
+    with database.reading() as connection:
+        study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
+    model, half = start(study), len(log) // 2
+    model.fold(log[:half])
+    snapshot = model.snapshot()
+
+    def answers(of: Model) -> list[str]:
+        return [repr(QUESTIONS[name](of, *arguments)) for name, arguments in ASKED.items()]
+
+    before = answers(snapshot)
+    assert before == answers(model)
+    model.fold(log[half:])
+    model.decide(2, until=math.inf)
+    assert answers(snapshot) == before
+    assert answers(model) != before
+    assert {name for name in QUESTIONS if name not in ASKED} == {"front", "stored"}
+
+
+def test_a_long_question_leaves_its_study_free_and_can_be_withdrawn(running: Service, database: Database) -> None:
     create(running, definition())
-    rounds(running, "s", 6)
+    rounds(running, "s", 3)
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    replies: list[Any] = []
-    host = ModelHost(ModelStore(database, 2**20), lambda _, reply: replies.append(reply))
-    host.post(1, messages.Ask("s", study.incarnation, study.head, "importance", (None,)))
-    kinds = []
-    while not replies:
-        kinds.append(host.kind_of_next("s"))
+    told: dict[int, Reply] = {}
+    reads = Reads(lambda _, question: question == "importance")
+    host = ModelHost(ModelStore(database, 2**20), told.__setitem__, reads=reads)
+    for number, question in enumerate([("importance", (None,)), ("figures", ()), ("importance", (None,))]):
+        host.post(number, Question("s", study.incarnation, study.head, *question, number=number))
+    while host.step("s"):
+        pass
+    assert list(told) == [1]
+    host.post(3, Withdraw("s", 2))
+    assert told[2] == told[3] == Superseded()
+    read = reads.take()
+    assert read is not None
+    assert read.number == 0
+    results, _ = read.answered().value
+    assert results == study.observations
+    reads.end()
+    assert reads.take() is None
+
+
+def test_a_suggestion_passes_the_questions_before_it_and_each_lets_one_of_them_be_answered(
+    running: Service, database: Database
+) -> None:
+    """Also where a further suggestion always waits: questions are answered in the end."""
+    create(running, definition())
+    rounds(running, "s", 3)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    told: list[int] = []
+    host = ModelHost(ModelStore(database, 2**20), lambda number, _: told.append(number))
+    for number in (1, 2, 3):
+        host.post(number, Question("s", study.incarnation, study.head, "figures", number=number))
+    for number in (11, 12, 13):
+        host.post(number, Advance("s", study.incarnation, study.head, decide=1))
+        assert host.kind_of_next("s") == FOLDS
         assert host.step("s")
-    assert kinds[-1] == "importance"
-    assert set(kinds[:-1]) == {FOLDS}
-    assert isinstance(replies[0], Answered)
-    assert replies[0].error is None
+    assert told == [11, 1, 12, 2, 13, 3]
+
+
+def test_readers_of_the_same_are_answered_together(running: Service, database: Database) -> None:
+    """Unless one wants a later state of the study, or asks for something else."""
+    create(running, definition())
+    rounds(running, "s", 3)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    reads = Reads(lambda *_: True)
+    host = ModelHost(ModelStore(database, 2**20), lambda *_: None, reads=reads)
+    importance: tuple[str, tuple[Any, ...]] = ("importance", (None,))
+    asked = [importance, importance, ("slice_through", ([0], 3, {})), importance]
+    for number, question in enumerate(asked):
+        host.post(number, Question("s", study.incarnation, study.head, *question, number=number))
+    while host.step("s"):
+        pass
+    rounds(running, "s", 1)
+    with database.reading() as connection:
+        study = studies.get(connection, "s")
+    host.post(9, Question("s", study.incarnation, study.head, *importance, number=9))
+    while host.step("s"):
+        pass
+    first = reads.take()
+    assert first is not None
+    assert first.number == 0
+    assert reads.same(first) == [1, 3]
+    assert [each.number for each in (reads.take(), reads.take()) if each] == [2, 9]

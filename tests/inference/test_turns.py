@@ -13,7 +13,6 @@ from adabkb_service.inference.turns import (
     LONG_SECONDS,
     QUESTION_SECONDS,
     QUICK,
-    READS,
     SLOW,
     STRETCH,
     Turns,
@@ -44,9 +43,8 @@ def lane_of(asked: Turns, clock: Clock, study: str, kind: str = FOLDS) -> int:
     clock.seconds += 1000.0
     asked.wait("new", FOLDS)
     if asked.take(QUICK) == "new":
-        lane = SLOW if kind in (FOLDS, LEARNS) else READS
-        assert asked.take(lane) == study
-        return lane
+        assert asked.take(SLOW) == study
+        return SLOW
     assert asked.take(QUICK) == "new"
     return QUICK
 
@@ -78,15 +76,37 @@ def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> Non
 def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock) -> None:
     """And says nothing of the study's other steps, so that its suggestions do not wait for its readers."""
     asked = Turns()
-    assert lane_of(asked, clock, "s", "importance") == READS  # nobody knows yet how long it takes
-    assert lane_of(asked, clock, "s", "figures") == QUICK
+    assert asked.is_long_question("s", "importance")  # nobody knows yet how long it takes
+    assert not asked.is_long_question("s", "figures")
     asked.stepped("s", "importance", 10 * LONG_SECONDS)
     asked.stepped("s", "figures", LONG_SECONDS / 10)
     assert lane_of(asked, clock, "s") == QUICK
-    assert lane_of(asked, clock, "other", "importance") == READS
-    assert lane_of(asked, clock, "other", "figures") == QUICK
+    assert asked.is_long_question("other", "importance")
+    assert not asked.is_long_question("other", "figures")
     asked.stepped("small", "importance", LONG_SECONDS / 2)
-    assert lane_of(asked, clock, "small", "importance") == QUICK
+    assert not asked.is_long_question("small", "importance")
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_same_study() -> None:
+    asked = Turns()
+    asked.wait("s", "figures")
+    asked.wait("other", FOLDS)
+    asked.hasten("s", "figures")
+    asked.wait("another", FOLDS)
+    asked.hasten("s", FOLDS)
+    asked.wait("last", FOLDS)
+    assert [asked.take(QUICK) for _ in range(4)] == ["other", "another", "s", "last"]
+
+
+def test_a_study_keeps_its_place_and_its_lane_when_more_comes_for_it(clock: Clock) -> None:
+    asked = Turns()
+    asked.stepped("s", LEARNS, 10 * LONG_SECONDS)
+    asked.wait("s", LEARNS)
+    asked.hasten("s", FOLDS)
+    clock.seconds += 1000.0
+    asked.wait("other", FOLDS)
+    assert (asked.take(QUICK), asked.take(SLOW)) == ("other", "s")
 
 
 @pytest.mark.usefixtures("clock")

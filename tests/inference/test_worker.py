@@ -61,23 +61,21 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     wait_for(lambda: not threads())
 
 
-def test_long_steps_give_way_and_questions_among_them_most(database: Database) -> None:
+def test_long_steps_and_questions_give_way_to_short_steps(database: Database) -> None:
     process = Worker(Pipe()[1], database, CACHE_BYTES, UNHURRIED, UNHURRIED)
     own = os.getpriority(os.PRIO_PROCESS, 0)
     quick, reads, slow = threads()
     if sys.platform == "linux":
         wait_for(lambda: priority(slow) == min(own + 10, 19))  # the thread sets it when it starts
-        wait_for(lambda: priority(reads) == min(own + 15, 19))
+        wait_for(lambda: priority(reads) == min(own + 10, 19))
     assert priority(quick) == own
-    process.turns.end()
+    process.end()
     wait_for(lambda: not threads())
 
 
 def threads() -> list[threading.Thread]:
     """Of the lanes of this process."""
-    return sorted(
-        (each for each in threading.enumerate() if each.name in worker.LANES.values()), key=lambda each: each.name
-    )
+    return sorted((each for each in threading.enumerate() if each.name in worker.NICENESS), key=lambda each: each.name)
 
 
 def priority(thread: threading.Thread) -> int:

@@ -72,6 +72,17 @@ class Dataset:
     known: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     """Position -> the parameters it was encoded from: a user's own may be finer than what decoding gives."""
 
+    def copy(self) -> Dataset:
+        """The events so far, whatever is applied to this one later."""
+        return replace(
+            self,
+            results=dict(self.results),
+            awaited=dict(self.awaited),
+            failed=set(self.failed),
+            moved=dict(self.moved),
+            known=dict(self.known),
+        )
+
     def apply(self, event: EventRow) -> None:
         """Take one event in; taking it in twice changes nothing."""
         payload = event.payload

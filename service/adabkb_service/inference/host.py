@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -31,7 +31,7 @@ from adabkb_service.inference.messages import (
     Work,
 )
 from adabkb_service.inference.model import Model
-from adabkb_service.inference.questions import QUESTIONS
+from adabkb_service.inference.reads import Read, Reads, answered
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
 from adabkb_service.inference.turns import FOLDS, LEARNS
 from adabkb_service.storage.rows import EventRow
@@ -56,28 +56,42 @@ Tell = Callable[[int, Reply], None]
 class ModelHost:
     """Models, and the messages that wait for each."""
 
-    def __init__(self, store: ModelStore, tell: Tell, decision_seconds: float = UNHURRIED) -> None:
+    def __init__(
+        self, store: ModelStore, tell: Tell, decision_seconds: float = UNHURRIED, reads: Reads | None = None
+    ) -> None:
+        """Long questions are left to ``reads``; without, they are answered in their steps."""
         self._decision_seconds = decision_seconds
+        self._reads = reads
         self.store = store
         self._tell = tell
         self._guard = threading.Lock()
         self._waiting: dict[str, deque[tuple[int, Work]]] = {}
+        self._at_work: set[str] = set()
+        """Studies whose step has begun; their first message stays the first."""
         self._failures: dict[str, tuple[str, int, str]] = {}
         """Study -> incarnation and event at which its log could not be followed, and why."""
 
     def post(self, number: int, message: Message) -> None:
-        """Let a message wait for the next step of its study. A question that is withdrawn waits no longer, unless its
-        step has begun."""
+        """Let a message wait for the next step of its study. Suggestions do not wait for the questions before them. A
+        question that is withdrawn waits no longer, unless its step has begun."""
         with self._guard:
             waiting = self._waiting.setdefault(message.study_id, deque())
             if not isinstance(message, Withdraw):
-                waiting.append((number, message))
+                waiting.insert(self._place(message, waiting), (number, message))
                 return
             withdrawn = [entry for entry in islice(waiting, 1, None) if _is(entry[1], message)]
             for entry in withdrawn:
                 waiting.remove(entry)
-        for each in (number, *(each for each, _ in withdrawn)):
+        read = [] if self._reads is None else self._reads.withdraw(message.study_id, message.number)
+        for each in (number, *(each for each, _ in withdrawn), *read):
             self._tell(each, Superseded())
+
+    def _place(self, message: Work, waiting: Sequence[tuple[int, Work]]) -> int:
+        """Of a message among those that wait."""
+        place, first = len(waiting), int(message.study_id in self._at_work)
+        while isinstance(message, Advance) and place > first and isinstance(waiting[place - 1][1], Ask):
+            place -= 1
+        return place
 
     def has_messages(self, study_id: str) -> bool:
         """Whether a message waits for the study."""
@@ -98,15 +112,20 @@ class ModelHost:
 
     def step(self, study_id: str) -> bool:
         """Do a part of what waits for a study; whether there is more to do."""
+        with self._guard:
+            self._at_work.add(study_id)
         try:
             return self._step(study_id)
         except Exception as error:  # nothing that one study meets may end the thread that serves them all
             logger.exception("study %s: a step of its model failed", study_id)
             self.store.drop(study_id)
             return self._give_up(study_id, f"{type(error).__name__}: {error}"[:500])
+        finally:
+            with self._guard:
+                self._at_work.discard(study_id)
 
     def _step(self, study_id: str) -> bool:
-        kind, taken = self.kind_of_next(study_id), self._first(study_id)
+        taken = self._first(study_id)
         if taken is None:
             return self._work_ahead(study_id)
         number, message = taken
@@ -126,12 +145,21 @@ class ModelHost:
                     if isinstance(message, Advance):
                         self._tell(number, _behind(model, message.head - model.seq))
                     return True  # the message waits on
-                if isinstance(message, Ask) and kind != message.question and not message.is_followed:
-                    self._replace_first(replace(message, is_followed=True))
-                    return True  # the answer is a step of its own, which may be long
                 self._answer(number, message, model)
+                if isinstance(message, Advance):
+                    self._answer_a_question(message, model)
         self._done(study_id)
         return True
+
+    def _answer_a_question(self, behind: Advance, model: Model) -> None:
+        """Answer the first one that waits, if the model has come so far: there may always be an ``Advance`` before."""
+        with self._guard:
+            waiting = self._waiting[behind.study_id]
+            number, question = next((each for each in waiting if isinstance(each[1], Ask)), (0, None))
+            if not isinstance(question, Ask) or question.incarnation != model.incarnation or question.head > model.seq:
+                return
+            waiting.remove((number, question))
+        self._ask(number, question, model)
 
     def _first(self, study_id: str) -> tuple[int, Work] | None:
         """The first message; of several to advance in a row, the last one, which includes the others."""
@@ -211,17 +239,13 @@ class ModelHost:
     def _keep_events(self, message: Advance | Ask, events: list[EventRow]) -> None:
         """Let a message that waits on hold these events, so that its next slice does not read them again."""
         if isinstance(message, Advance):
-            self._replace_first(replace(message, events=events))
-
-    def _replace_first(self, message: Advance | Ask) -> None:
-        """Let this message wait on instead of the first one of its study."""
-        with self._guard:
-            waiting = self._waiting[message.study_id]
-            waiting[0] = (waiting[0][0], message)
+            with self._guard:
+                waiting = self._waiting[message.study_id]
+                waiting[0] = (waiting[0][0], replace(message, events=events))
 
     def _answer(self, number: int, message: Advance | Ask, model: Model) -> None:
         if isinstance(message, Ask):
-            self._tell(number, self._asked(message, model))
+            self._ask(number, message, model)
             return
         error = None
         try:
@@ -235,13 +259,17 @@ class ModelHost:
             error = f"{type(failure).__name__}: {failure}"[:500]
         self._tell(number, replace(_advanced(model, error), asked=message.decide, cache_bytes=self.store.bytes))
 
-    def _asked(self, message: Ask, model: Model) -> Answered:
+    def _ask(self, number: int, message: Ask, model: Model) -> None:
+        if self._reads is not None and self._reads.takes(message):
+            self._reads.put(Read(number, message, model.snapshot()))
+            return
         try:
             if message.question == "stored" and model.seq > model.saved_seq:
                 self.store.save(message.study_id, model)
-            return Answered(QUESTIONS[message.question](model, *message.arguments))
         except Exception as error:
-            return Answered(error=error)
+            self._tell(number, Answered(error=error))
+        else:
+            self._tell(number, answered(message, model))
 
     def _reply_out_of_order(self, number: int, message: Advance | Ask, reason: str) -> None:
         if isinstance(message, Ask):

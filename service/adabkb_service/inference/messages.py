@@ -69,8 +69,6 @@ class Ask:
     arguments: tuple[Any, ...] = ()
     number: int = 0
     """By which it can be withdrawn."""
-    is_followed: bool = False
-    """Whether the model has folded the log for it, so that the answer is all that is left to do."""
 
 
 @dataclass(frozen=True, slots=True)

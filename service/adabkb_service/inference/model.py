@@ -82,6 +82,11 @@ class Model:
         """What restoring it needs beyond the results, the cells and the dictionary, as JSON."""
         return self.policy.learned(self.state)
 
+    def snapshot(self) -> Model:
+        """The model as it is now, whatever this one folds later: for questions, on any thread. States and definitions
+        are immutable, so only what holds them is copied."""
+        return replace(self, dataset=self.dataset.copy(), cells=dict(self.cells), decided=list(self.decided))
+
     def fold(self, log: Sequence[EventRow], *, until: float = math.inf) -> None:
         """Fold the next events in.
 

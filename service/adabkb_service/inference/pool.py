@@ -41,7 +41,7 @@ SLOW_SECONDS = 5.0
 """Of loading, from which on the log says that it took long."""
 WATCH_SECONDS = 1.0
 SAVING_SHARE = 0.4
-"""Of the time in which a process is to end: for storing its models. Before, it waits as long for the steps at work."""
+"""Of the time in which a process is to end: for storing its models. It ends the steps at work in half as long."""
 SILENT_SECONDS = 150.0
 """A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
 

@@ -1,9 +1,8 @@
-"""Which study has its turn next in a model process, in each of three lanes.
+"""Which study has its turn next in a model process, in each of two lanes.
 
 A step cannot be interrupted. Those that are expected to be long wait in the slow lane, so that a short one waits for
-short ones only. Long questions have a lane of their own, so that no suggestion waits until one is answered. In each
-lane the shortest goes first, unless it came much later: a study of few results does not queue behind many large ones.
-Short questions go after the steps that suggestions and results wait for.
+short ones only. In each lane the shortest goes first, unless it came much later: a study of few results does not queue
+behind many large ones. Questions go after the steps that suggestions and results wait for; ``reads`` answers long ones.
 
 A step is expected to take what the study's latest ones of its kind took in the mean. Steps that learn hyperparameters
 are a kind of their own: they are few, and up to a hundred times as long as the others. So is each question: what a
@@ -20,7 +19,7 @@ import time
 
 from cachetools import LRUCache
 
-QUICK, SLOW, READS = range(3)
+QUICK, SLOW = range(2)
 """The lanes."""
 FOLDS, LEARNS = "folds", "learns"
 """Kinds of steps; all others are questions."""
@@ -45,8 +44,12 @@ class Turns:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: tuple[list[tuple[float, int, str]], ...] = [], [], []
+        self._waiting: tuple[list[tuple[float, int, str]], ...] = [], []
         """By lane: heaps of rank, order of arrival and study."""
+        self._places: dict[str, tuple[float, int, str]] = {}
+        """Study -> where it waits; it has left its other places."""
+        self._asked: set[str] = set()
+        """Studies whose last place is that of a question."""
         self._arrivals = itertools.count()
         self._means: LRUCache[tuple[str, str], float] = LRUCache(KNOWN)
         """Study and kind of its steps -> their mean processor time in seconds; of each kind in all studies under ""."""
@@ -55,18 +58,34 @@ class Turns:
     def wait(self, study_id: str, kind: str) -> None:
         """Let a study wait for a step of a kind.
 
-        The rank of a step that learns is that of the others: a result waits for what has to be learned before it.
+        The rank of a step that learns is that of the others: a result waits for what has to be learned before it. A
+        long question takes no time here.
         """
         with self._changed:
-            lane, is_question = QUICK, kind not in (FOLDS, LEARNS)
-            if self._expected(study_id, kind) > LONG_SECONDS:
-                lane = READS if is_question else SLOW
-            seconds = self._expected(study_id, FOLDS if kind == LEARNS else kind)
-            rank = time.monotonic() + STRETCH * min(seconds, LONGEST_SECONDS)
-            if is_question:
-                rank += QUESTION_SECONDS
-            heapq.heappush(self._waiting[lane], (rank, next(self._arrivals), study_id))
+            lane, seconds, handicap = QUICK, self._expected(study_id, FOLDS if kind == LEARNS else kind), 0.0
+            if kind not in (FOLDS, LEARNS):
+                seconds, handicap = 0.0 if self._is_long(study_id, kind) else seconds, QUESTION_SECONDS
+            elif self._is_long(study_id, kind):
+                lane = SLOW
+            rank = time.monotonic() + STRETCH * min(seconds, LONGEST_SECONDS) + handicap
+            (self._asked.add if handicap else self._asked.discard)(study_id)
+            place = self._places[study_id] = (rank, next(self._arrivals), study_id)
+            heapq.heappush(self._waiting[lane], place)
             self._changed.notify_all()
+
+    def hasten(self, study_id: str, kind: str) -> None:
+        """Let a study that waits with a question wait for a step of another kind instead."""
+        with self._changed:
+            if study_id in self._places and study_id in self._asked and kind in (FOLDS, LEARNS):
+                self.wait(study_id, kind)
+
+    def is_long_question(self, study_id: str, kind: str) -> bool:
+        """Whether steps of this kind are answers, which take long."""
+        with self._changed:
+            return kind not in (FOLDS, LEARNS) and self._is_long(study_id, kind)
+
+    def _is_long(self, study_id: str, kind: str) -> bool:
+        return self._expected(study_id, kind) > LONG_SECONDS
 
     def _expected(self, study_id: str, kind: str) -> float:
         at_first = math.inf if kind in LONG_AT_FIRST else 0.0
@@ -78,8 +97,14 @@ class Turns:
         """The study whose turn it is, as soon as one waits; None after the end."""
         waiting = self._waiting[lane]
         with self._changed:
-            self._changed.wait_for(lambda: waiting or self._is_over)
-            return None if self._is_over else heapq.heappop(waiting)[-1]
+            while True:
+                self._changed.wait_for(lambda: waiting or self._is_over)
+                if self._is_over:
+                    return None
+                place = heapq.heappop(waiting)
+                if self._places.get(place[-1]) == place:
+                    self._asked.discard(place[-1])
+                    return self._places.pop(place[-1])[-1]
 
     def stepped(self, study_id: str, kind: str, seconds: float) -> None:
         """Note the processor time that a step took."""

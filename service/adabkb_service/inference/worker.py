@@ -1,7 +1,8 @@
 """The main function of a model process: three threads that do the work of a ``ModelHost``.
 
-Most steps take a few milliseconds. Two threads of low priority do those that are expected to take long, so that the
-others do not wait for them: one learns and folds, the other answers questions.
+Most steps take a few milliseconds. Those that are expected to take long are done by the second thread, the slow one,
+which has a low priority: so the others do not wait for them. The third one answers long questions, which no step waits
+for.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Message, Reply, Spent
+from adabkb_service.inference.reads import Read, Reads
 from adabkb_service.inference.store import ModelStore
-from adabkb_service.inference.turns import QUICK, READS, SLOW, Turns
+from adabkb_service.inference.turns import QUICK, SLOW, Turns
 from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
@@ -28,10 +32,11 @@ if TYPE_CHECKING:
 
     Pipe = Connection[Any, Any]
 
-LANES = {QUICK: "models-quick", SLOW: "models-slow", READS: "models-reads"}
+LANES = {QUICK: "models-quick", SLOW: "models-slow"}
+READS = "models-reads"
 """Names of the threads."""
-NICENESS = {QUICK: 0, SLOW: 10, READS: 15}
-"""Of each thread, on Linux: on a busy core 10 has a tenth of the share of 0, and 15 a third of the share of 10."""
+NICENESS = {LANES[QUICK]: 0, LANES[SLOW]: 10, READS: 10}
+"""Of the threads, on Linux: with 10 the share of a busy core is a tenth of that of another thread."""
 WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
 """How long one thread may keep the interpreter from the other."""
@@ -42,15 +47,14 @@ UNASKED = -1
 
 
 class Lane:
-    """A thread that does the steps of the studies whose turn it is."""
+    """A thread that does one step after the other, each given with its study."""
 
-    def __init__(self, worker: Worker, kind: int) -> None:
+    def __init__(self, name: str, steps: Iterator[tuple[str, Callable[[], None]]]) -> None:
         self.started: float | None = None
         """When the present step began."""
-        self._worker = worker
-        self._kind = kind
+        self._steps = steps
         self._at_work: str | None = None
-        self._thread = threading.Thread(target=self._work, daemon=True, name=LANES[kind])
+        self._thread = threading.Thread(target=self._work, daemon=True, name=name)
         self._thread.start()
 
     def still_at_work(self, seconds: float) -> str | None:
@@ -59,10 +63,10 @@ class Lane:
         return self._at_work
 
     def _work(self) -> None:
-        _lower_priority(NICENESS[self._kind])
-        while (study_id := self._worker.turns.take(self._kind)) is not None:
+        _lower_priority(NICENESS[self._thread.name])
+        for study_id, step in self._steps:
             self._at_work, self.started = study_id, time.monotonic()
-            self._worker.step(study_id)
+            step()
             self._at_work = self.started = None
 
 
@@ -75,20 +79,22 @@ def _lower_priority(niceness: int) -> None:
 
 
 class Worker:
-    """A process' lanes and its host."""
+    """A process' threads and its host."""
 
     def __init__(
         self, pipe: Pipe, database: Database, capacity: int, decision_seconds: float, saving_seconds: float
     ) -> None:
-        self.host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds)
-        self._saving_seconds = saving_seconds
         self.turns = Turns()
+        self._reads = Reads(self.turns.is_long_question)
+        self.host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds, self._reads)
+        self._saving_seconds = saving_seconds
         self._pipe = pipe
         self._sending = threading.Lock()
         self._guard = threading.Lock()
         self._scheduled: set[str] = set()
         """Studies that wait for a step, or are at one."""
-        self._lanes = [Lane(self, kind) for kind in LANES]
+        self._lanes = [Lane(name, self._steps(kind)) for kind, name in LANES.items()]
+        self._answering = Lane(READS, self._answers())
         self._spent: defaultdict[str, float] = defaultdict(float)
         """Processor time of each study that the server has not been told of."""
 
@@ -99,11 +105,15 @@ class Worker:
                 self.take(*entry)
         self._save_all()
 
+    def end(self) -> None:
+        """Let the threads end after their present steps."""
+        self.turns.end()
+        self._reads.end()
+
     def _save_all(self) -> None:
         """Store the models that no step is at work on: the others are in the middle of an event."""
-        self.turns.end()
-        patience = self._saving_seconds / len(self._lanes)
-        at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(patience))}
+        self.end()
+        at_work = {study_id for lane in self._lanes if (study_id := lane.still_at_work(self._saving_seconds / 2.0))}
         saving = threading.Thread(target=self.host.save_all, args=(at_work,), daemon=True)
         saving.start()
         saving.join(self._saving_seconds)
@@ -115,16 +125,37 @@ class Worker:
 
     def _schedule(self, study_id: str) -> None:
         with self._guard:
-            if study_id not in self._scheduled:
+            if study_id in self._scheduled:
+                self.turns.hasten(study_id, self.host.kind_of_next(study_id))
+            else:
                 self._scheduled.add(study_id)
                 self.turns.wait(study_id, self.host.kind_of_next(study_id))
+
+    def _steps(self, lane: int) -> Iterator[tuple[str, Callable[[], None]]]:
+        while (study_id := self.turns.take(lane)) is not None:
+            yield study_id, partial(self.step, study_id)
+
+    def _answers(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        while (read := self._reads.take()) is not None:
+            yield read.message.study_id, partial(self._answer, read)
+
+    def _answer(self, read: Read) -> None:
+        before = time.thread_time()
+        reply = read.answered()
+        seconds = time.thread_time() - before
+        self.turns.stepped(read.message.study_id, read.message.question, seconds)
+        with self._guard:
+            self._spent[read.message.study_id] += seconds
+        for number in (read.number, *self._reads.same(read)):
+            self._tell(number, reply)
 
     def step(self, study_id: str) -> None:
         """Do a part of what waits for a study, and let it wait for the next part."""
         kind, before = self.host.kind_of_next(study_id), time.thread_time()
         has_more = self.host.step(study_id)
         seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
-        if has_more:  # the last step finds nothing to do, and says nothing of the study
+        # The last step finds nothing to do, and says nothing of the study. A long question was only passed on.
+        if has_more and not self.turns.is_long_question(study_id, kind):
             self.turns.stepped(study_id, kind, seconds)
         with self._guard:
             self._spent[study_id] += seconds
@@ -140,7 +171,7 @@ class Worker:
             for study_id in self.host.idle():
                 self._schedule(study_id)
             self.tell_spent()
-            for lane in self._lanes:
+            for lane in (*self._lanes, self._answering):
                 started = lane.started
                 if started is not None and time.monotonic() - started > HANG_SECONDS:
                     os._exit(1)
