@@ -10,14 +10,12 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from adabkb_service.errors import ModelCannotFollow, Unavailable
 from adabkb_service.inference import pool as pools
-from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Answered, Ask, Forget, Lost, Reply, Superseded
 from adabkb_service.inference.store import SAVE_EVENTS
 from adabkb_service.operations.doctor import examine
@@ -28,18 +26,22 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import Timeouts
 from tests.api.conftest import DEFINITION
+from tests.inference.refusals import Refusals
 from tests.inference.test_pool import pool_on, post, process_of
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask as Asking
 from tests.operations.verbs import Value, observe, suggest
 from tests.processes import is_alive
-from tests.servers import server_process
+from tests.servers import ADABKB, server_process
 from tests.waiting import PATIENCE, wait_for
 
 DESCRIPTORS = 8
 """More than the start of a model process needs."""
 MANY = 2_000
 """Values along each axis of a slice that takes more memory than a process has left."""
+RESULT = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
+MORE_DESCRIPTORS = 4
+"""That a server may have open beside those of before: other connections to its database. An attempt opens seven."""
 ATTEMPT_SECONDS = 1.2
 """In which the server tries to start a process at least once."""
 
@@ -104,29 +106,70 @@ def test_a_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlit
         assert model_process(pid) != first
 
 
-@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOMEM, errno.ENOSPC], ids=errno.errorcode.get)
-@pytest.mark.parametrize("step", ["Pipe", "Process"])
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory: pytest.TempPathFactory) -> Refusals:
+    return Refusals(tmp_path_factory.mktemp("refusals"))
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("socketpair", errno.EMFILE),  # the pipe to a model process
+        ("socketpair", errno.ENOMEM),
+        ("pipe2", errno.EMFILE),  # the pipes by which the fork server is asked for it
+        ("pipe2", errno.ENOMEM),
+        ("fork", errno.EAGAIN),  # in the fork server
+        ("fork", errno.ENOMEM),
+        ("pthread_create", errno.EAGAIN),  # in the server, and in the model process
+        ("bind", errno.ENOSPC),  # the socket of the fork server
+        ("bind", errno.ENOMEM),
+    ],
+    ids=lambda each: each if isinstance(each, str) else errno.errorcode[each],
+)
 def test_a_process_is_started_once_the_system_no_longer_refuses(
-    step: str, code: int, other_sqlite: str, monkeypatch: pytest.MonkeyPatch
+    call: str, code: int, other_sqlite: str, refusals: Refusals
 ) -> None:
-    """Descriptors, memory, or room for the socket of the fork server. Nothing is left of the attempts."""
-    refused, make = list[int](), getattr(PROCESSES, step)
+    """The model process and the fork server end, and nothing replaces them for a while. Results are taken meanwhile;
+    nothing is left of the attempts."""
+    with (
+        server_process(other_sqlite, refusals.program(*ADABKB), model_processes=1) as server,
+        httpx.Client(base_url=server.address, timeout=60) as api,
+    ):
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        wait_for(lambda: model_answers(api))
+        first, pid = model_process(server.process.pid), server.process.pid
+        [fork_server] = [each for each in children(pid) if first in children(each)]
+        before, refused = len(os.listdir(f"/proc/{pid}/fd")), refusals.count(call)
+        with refusals.of(call, code):
+            if call == "bind":
+                os.kill(fork_server, signal.SIGKILL)
+            os.kill(first, signal.SIGKILL)
+            wait_for(lambda: refusals.count(call) >= refused + 3)
+            assert api.post("/v1/studies/s/observe", json=RESULT).status_code == 200
+            wait_for(lambda: models_are_away(api))
+        wait_for(lambda: api.get("/readyz").status_code == 200)
+        wait_for(lambda: model_answers(api))
+        assert api.get("/v1/studies/s").json()["counts"]["observations"] == 1
+        wait_for(lambda: len(model_processes(pid)) == 1)
+        assert model_process(pid) != first
+        wait_for(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before + MORE_DESCRIPTORS)
 
-    def refuse(*given: Any, **named: Any) -> Any:
-        if len(refused) < 3:
-            refused.append(len(os.listdir("/proc/self/fd")))
-            raise OSError(code, os.strerror(code))
-        return make(*given, **named)
 
-    monkeypatch.setattr(pools, "RESTART_SECONDS", 0.01)
-    monkeypatch.setattr(PROCESSES, step, refuse)
-    with pool_on(other_sqlite) as pool:
-        waiting = post(pool, Ask("s", "", 0, "figures"))
-        assert isinstance(waiting.get(timeout=PATIENCE), Answered | Lost)
-        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)
-        assert is_alive(process_of(pool))
-    assert len(refused) == 3
-    assert refused[2] <= refused[1], "descriptors of an attempt are closed"
+def test_a_server_starts_without_room_for_the_socket_of_its_fork_server(other_sqlite: str, refusals: Refusals) -> None:
+    """The folder of the socket cannot be made. The server takes results, and has models as soon as there is room."""
+    refused = refusals.count("mkdir")
+    with (
+        refusals.of("mkdir", errno.ENOSPC),
+        server_process(other_sqlite, refusals.program(*ADABKB), model_processes=1) as server,
+        httpx.Client(base_url=server.address, timeout=60) as api,
+    ):
+        wait_for(lambda: refusals.count("mkdir") >= refused + 3)
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        assert api.post("/v1/studies/s/observe", json=RESULT).status_code == 200
+        wait_for(lambda: models_are_away(api))
+        refusals.end("mkdir")
+        wait_for(lambda: api.get("/readyz").status_code == 200)
+        wait_for(lambda: model_answers(api))
 
 
 @pytest.mark.parametrize("name", ["models-send", "models-receive"])
