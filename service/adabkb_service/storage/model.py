@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, Integer, String, bindparam, delete, func, insert, select
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -17,18 +18,27 @@ def _upsert(insert: Any) -> Any:
     return query.on_conflict_do_update(index_elements=["study_id", "key"], set_={"status": query.excluded.status})
 
 
-_UPSERT = {"sqlite": _upsert(sqlite_insert), "postgresql": _upsert(postgresql_insert)}
+_COLUMNS = ["study_id", "key", "depth", "status"]
+_TYPES: dict[str, Any] = {"keys": String, "depths": Integer, "statuses": String}
+_ARRAYS = [bindparam(name, type_=ARRAY(kind)) for name, kind in _TYPES.items()]
+_GIVEN = func.unnest(*_ARRAYS).table_valued(*_COLUMNS[1:], with_ordinality="number", name="given").render_derived()
+_ROWS = select(bindparam("study", type_=String), *_GIVEN.c[:3]).order_by(_GIVEN.c.number)
+_UPSERT_EACH = _upsert(sqlite_insert)
+_UPSERT_ALL = _upsert(lambda table: postgresql_insert(table).from_select(_COLUMNS, _ROWS))
 
 
 def write_cells(connection: Connection, study_id: str, statuses: Mapping[str, str]) -> None:
-    """Insert new cells in the given order, and update the status of existing ones."""
+    """Insert new cells in the given order, and update the status of existing ones. On PostgreSQL in one statement: a
+    space with many choices has thousands of them, and requests to the study wait for the transaction."""
     if not statuses:
         return
-    rows = [
-        {"study_id": study_id, "key": key, "depth": key.count("."), "status": status}
-        for key, status in statuses.items()
-    ]
-    connection.execute(_UPSERT[connection.dialect.name], rows)
+    keys, depths = list(statuses), [key.count(".") for key in statuses]
+    if connection.dialect.name == "postgresql":
+        given = {"study": study_id, "keys": keys, "depths": depths, "statuses": list(statuses.values())}
+        connection.execute(_UPSERT_ALL, given)
+        return
+    each = zip(keys, depths, statuses.values(), strict=True)
+    connection.execute(_UPSERT_EACH, [dict(zip(_COLUMNS, (study_id, *values), strict=True)) for values in each])
 
 
 def write_dictionary(connection: Connection, study_id: str, *, added: Iterable[int], removed: Iterable[int]) -> None:
