@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.conftest import DEFINITION, PARAMETERS, pointers
 
+SOLVENT = {"name": "c", "kind": "categorical", "choices": ["a", "b"]}
 LOG = {"name": "x", "kind": "float", "scale": "log"}
 JSON = {"content-type": "application/json"}
 
@@ -27,6 +28,14 @@ BAD_STUDIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"parameters": []}, ["/parameters"]),
     ({"parameters": [{"name": "c", "kind": "categorical", "choices": []}]}, ["/parameters/0/choices"]),
     ({"parameters": [{"name": "c", "kind": "categorical", "choices": ["a", "a"]}]}, ["/parameters/0/choices"]),
+    ({"parameters": [{**SOLVENT, "descriptors": {"polarity": [1]}}]}, ["/parameters/0/descriptors"]),
+    ({"parameters": [{**SOLVENT, "descriptors": {"polarity": [1, None]}}]}, ["/parameters/0/descriptors/polarity/1"]),
+    ({"parameters": [{**SOLVENT, "descriptors": {"polarity": 1}}]}, ["/parameters/0/descriptors/polarity"]),
+    (
+        {"parameters": [{**SOLVENT, "descriptors": {f"d{i}": [1, 2] for i in range(2001)}}]},
+        ["/parameters/0/descriptors"],
+    ),
+    ({"parameters": [{"name": "b", "kind": "bool", "descriptors": {"a": [1, 2]}}]}, ["/parameters/0/descriptors"]),
     ({"parameters": [{"name": "c", "kind": "colour"}]}, ["/parameters/0"]),
     ({"parameters": [{**PARAMETERS[0], "log": True}]}, ["/parameters/0/log"]),
     ({"parameters": [{"name": "x", "kind": "float", "low": "0", "high": 1}]}, ["/parameters/0/low"]),

@@ -87,6 +87,7 @@ class _Learned(_Constants):
     """The checkpoint, from which ``auto`` is restored."""
 
     additive: _Additive | None = None
+    components: list[Positive] = []
 
     count: Count
     dictionary: list[Count] | None

@@ -13,6 +13,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    FailFast,
     Field,
     ModelWrapValidatorHandler,
     StringConstraints,
@@ -35,6 +36,8 @@ MAX_COUNT = 2**31 - 1
 MOST_PARAMETERS = 100
 MOST_CHOICES = 1000
 """Largest number of values of a parameter."""
+MOST_DESCRIPTORS = 2000
+"""Largest number of descriptors of a parameter's choices."""
 FEWEST_ULPS = 16
 """Least step of a float, in units in the last place of its bounds: with smaller ones values would fall together."""
 LONGEST_TEXT = 1000
@@ -93,6 +96,16 @@ When = Annotated[
     ),
 ]
 """Conditions, which ``contract/conditions.py`` checks against the other parameters."""
+Described = Annotated[list[Number], FailFast(), Field(max_length=MOST_CHOICES), SPARING]
+"""One number for each choice. Only the first fault is reported: there may be thousands of descriptors."""
+Descriptors = Annotated[
+    Annotated[dict[Name, Described], Field(max_length=MOST_DESCRIPTORS), SPARING],
+    Field(
+        description="numbers that describe the choices, by name: one for each choice, in the order of the choices; "
+        "choices that are alike in them are expected to give similar results",
+        exclude_if=lambda descriptors: not descriptors,
+    ),
+]
 
 
 class Body(BaseModel):
@@ -223,11 +236,12 @@ class OrdinalParameter(Body):
 
 
 class CategoricalParameter(Body):
-    """Choices that have no order."""
+    """Choices that have no order. Numbers may describe them."""
 
     name: Name
     kind: Literal["categorical"]
     choices: Choices
+    descriptors: Descriptors = Field(default_factory=dict)
     when: When = None
 
     @field_validator("choices")
@@ -235,9 +249,22 @@ class CategoricalParameter(Body):
     def _distinct(cls, choices: Choices) -> Choices:
         return _checked_distinct(choices)
 
+    @field_validator("descriptors")
+    @classmethod
+    def _of_each_choice(cls, descriptors: Descriptors, info: ValidationInfo) -> Descriptors:
+        choices = info.data.get("choices")
+        if choices is None:
+            return descriptors
+        for name, numbers in descriptors.items():
+            if len(numbers) != len(choices):
+                counts = {"name": repr(name), "numbers": len(numbers), "choices": len(choices)}
+                sentence = "has {numbers} numbers in {name}, and there are {choices} choices; give one for each choice"
+                raise PydanticCustomError("descriptors", sentence, counts)
+        return descriptors
+
     def axis(self) -> Axis:
         """The engine's axis."""
-        return ChoiceAxis(self.name, tuple(self.choices))
+        return ChoiceAxis(self.name, tuple(self.choices), descriptors=tuple(map(tuple, self.descriptors.values())))
 
 
 class BoolParameter(Body):

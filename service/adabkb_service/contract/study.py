@@ -30,6 +30,7 @@ from adabkb_service.contract.parameters import (
     MAX_SAFE_INTEGER,
     MOST_PARAMETERS,
     Body,
+    CategoricalParameter,
     Count,
     LeaseSeconds,
     Name,
@@ -174,6 +175,9 @@ class StudyDefinition(Body):
             raise misfit("kind", "has one objective; leave the algorithm out: auto takes several")
         if space.conditions and not isinstance(algorithm, AutoProfile):
             raise misfit("kind", "has no parameters with conditions (when); leave the algorithm out: auto has them")
+        is_described = any(isinstance(each, CategoricalParameter) and each.descriptors for each in parameters)
+        if is_described and not isinstance(algorithm, AutoProfile):
+            raise misfit("kind", "makes no use of descriptors; leave the algorithm out: auto does")
         return algorithm.resolved(space)
 
     @field_validator("constraints")

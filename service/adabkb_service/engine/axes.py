@@ -237,6 +237,8 @@ class ChoiceAxis:
     name: str
     choices: tuple[Value, ...] = field(hash=False)  # lists cannot be hashed
     ordered: bool = False
+    descriptors: tuple[tuple[float, ...], ...] = ()
+    """What describes the choices, in the same order each; choices without an order only."""
 
     @property
     def count(self) -> int:

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
-from adabkb_service.engine.auto.likelihood import NOISE_PRIOR, SMALLEST_VARIANCE, Evidence, prior_centre
+from adabkb_service.engine.auto.likelihood import (
+    COMPONENT_PRIOR,
+    NAME_PRIOR,
+    NOISE_PRIOR,
+    SMALLEST_VARIANCE,
+    Evidence,
+    prior_centre,
+)
 from adabkb_service.engine.auto.search import EVALUATIONS, FAILURES, FIRST_STEP, SMALL_GAIN
 from adabkb_service.engine.auto.surrogate import PRIOR_VARIANCE, Surrogate
 
@@ -20,7 +27,7 @@ Bools = NDArray[np.bool_]
 
 def kernel_and_radial(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]:
     """k and exp(-r - q), (n, m) each, between scaled points."""
-    smooth = ~kernel.categorical
+    smooth = np.append(~kernel.categorical, np.ones(len(kernel.components), dtype=np.bool_))
     r = np.sqrt(3.0) * cdist(X[:, smooth], Y[:, smooth]) if smooth.any() else np.zeros((len(X), len(Y)))
     q = np.zeros_like(r)
     for axis in np.flatnonzero(kernel.categorical):
@@ -32,7 +39,8 @@ def kernel_and_radial(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]
 def distances_along(kernel: Kernel, X: Array, Y: Array) -> Array:
     """sqrt(5) (x_k - y_k) / a with its sign, (d, n, m), between scaled points; of choices that differ sqrt(5) / a."""
     assert kernel.additive is not None
-    away = (X[:, None] - Y[None]) * kernel.units
+    d = len(kernel.lengthscales)
+    away = (X[:, None, :d] - Y[None, :, :d]) * kernel.units
     away[:, :, kernel.categorical] = away[:, :, kernel.categorical] != 0.0
     r: Array = np.moveaxis(np.sqrt(5.0) * away / kernel.additive.lengthscale, 2, 0)
     return r
@@ -67,7 +75,8 @@ def ucb_and_gradient(view: Surrogate, positions: Array, beta: float) -> tuple[Ar
     deviation = mean_and_std(view, positions)[1]
     pulls = view.weights - (beta * view.variance / np.maximum(deviation, 1e-12))[:, None] * (V @ view.factor)
     G, part = E * pulls, view.kernel.additive
-    gradient = -3.0 * (scaled * G.sum(axis=1)[:, None] - G @ view.inducing) / view.kernel.lengthscales
+    d = len(view.kernel.lengthscales)
+    gradient = -3.0 * (scaled * G.sum(axis=1)[:, None] - G @ view.inducing)[:, :d] / view.kernel.lengthscales
     if part is not None:
         r = distances_along(view.kernel, scaled, view.inducing)
         slope = -r * (1.0 + np.abs(r)) * np.exp(-np.abs(r)) / 3.0 * np.sqrt(5.0) / part.lengthscale
@@ -140,8 +149,10 @@ class AnyBound:
 
 def negative_log_posterior(evidence: Evidence, parameters: Array) -> tuple[float, Array]:
     n, d = evidence.positions.shape
-    lengthscales, noise_ratio = np.exp(parameters[:d]), np.exp(parameters[d])
-    kernel = Kernel(lengthscales, evidence.categorical)
+    columns = d + len(evidence.components)
+    lengthscales, noise_ratio = np.exp(parameters[:columns]), np.exp(parameters[columns])
+    described = evidence.components, lengthscales[d:]
+    kernel = Kernel(lengthscales[:d], evidence.categorical, None, *described)
     scaled = kernel.scaled(evidence.positions)
     k, E = kernel_and_radial(kernel, scaled, scaled)
     K = k + MEAN_VARIANCE + np.diag(noise_ratio + evidence.extra)
@@ -151,15 +162,17 @@ def negative_log_posterior(evidence: Evidence, parameters: Array) -> tuple[float
     fit_weight = 1.0 / variance if variance > SMALLEST_VARIANCE else 0.0
     variance = max(variance, SMALLEST_VARIANCE)
     G = 0.5 * (inverse - fit_weight * np.outer(alpha, alpha))
-    along = np.zeros(d)
-    for axis in range(d):
+    along = np.zeros(columns)
+    for axis in range(columns):
         x = scaled[:, axis]
-        if evidence.categorical[axis]:
+        if axis < d and evidence.categorical[axis]:
             along[axis] = (G * k * (x[:, None] != x[None])).sum() / lengthscales[axis]
         else:
             along[axis] = 3.0 * (G * E * (x[:, None] - x[None]) ** 2).sum()
-    from_centre = parameters[:d] - prior_centre(d)
-    from_noise = (parameters[d] - NOISE_PRIOR[0]) / NOISE_PRIOR[1]
+    centres = np.append(np.full(d, prior_centre(d)), np.full(columns - d, COMPONENT_PRIOR))
+    centres[evidence.components.axes] = NAME_PRIOR
+    from_centre = parameters[:columns] - centres
+    from_noise = (parameters[columns] - NOISE_PRIOR[0]) / NOISE_PRIOR[1]
     value = n * np.log(variance) + np.linalg.slogdet(K)[1] + float(from_centre @ from_centre) + from_noise**2
     gradient = np.append(along + from_centre, noise_ratio * np.trace(G) + from_noise / NOISE_PRIOR[1])
     return 0.5 * float(value), gradient

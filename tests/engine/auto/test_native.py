@@ -18,7 +18,7 @@ from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import LENGTHSCALES, NOISES, Evidence
 from adabkb_service.engine.auto.search import ascend
 from adabkb_service.engine.auto.surrogate import Surrogate, compressed, empty, exact
-from adabkb_service.engine.axes import ChoiceAxis
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.native.library import (
     AVX2,
     COUNT,
@@ -37,7 +37,21 @@ from tests.engine.strategies import unit_space
 Array = NDArray[np.float64]
 
 CATEGORIES = Space(tuple(ChoiceAxis(f"c{i}", tuple("abc")) for i in range(3)))
-SPACES = {"1-d": unit_space(1), "6-d": unit_space(6), "mixed": MIXED, "categories": CATEGORIES}
+DESCRIBED = Space(
+    (
+        ChoiceAxis("solvent", tuple("abcde"), descriptors=((0.1, 0.9, 0.4, 0.7, 0.2), (3.0, 1.0, 7.0, 2.0, 9.0))),
+        ChoiceAxis("plain", tuple("abc")),
+        FloatAxis("x", 0.0, 1.0),
+        ChoiceAxis("base", tuple("abc"), descriptors=((1.0, 2.0, 4.0),)),
+    )
+)
+SPACES = {
+    "1-d": unit_space(1),
+    "6-d": unit_space(6),
+    "mixed": MIXED,
+    "categories": CATEGORIES,
+    "descriptors": DESCRIBED,
+}
 
 
 @pytest.fixture(params=SPACES)
@@ -48,8 +62,8 @@ def space(request: pytest.FixtureRequest) -> Space:
 @pytest.fixture(params=["prior", "exact", "compressed", "additive"])
 def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
     """A posterior of 40 noisy results, as it is at different times of a study."""
-    rng, domain = np.random.default_rng(0), Domain(space)
-    kernel = Kernel(np.exp(rng.uniform(-1.5, 1.0, space.dimension)), domain.categorical)
+    rng = np.random.default_rng(0)
+    kernel = kernel_of(space, np.exp(rng.uniform(-1.5, 1.0, space.dimension)))
     if request.param == "additive":
         kernel = replace(kernel, additive=Additive(rng.dirichlet(np.ones(space.dimension + 1))[1:], 0.15))
     if request.param == "prior":
@@ -62,6 +76,18 @@ def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
     return base.condition(X[:2], z[:2], noise_ratios[:2])
 
 
+def kernel_of(space: Space, lengthscales: Array) -> Kernel:
+    """With these lengthscales, (d,), and others along components."""
+    domain = Domain(space)
+    along = lengthscales[0] * np.linspace(0.5, 2.0, len(domain.components))
+    return Kernel(lengthscales, domain.categorical, None, domain.components, along)
+
+
+def evidence_of(space: Space, X: Array, outputs: Array, extra: Array) -> Evidence:
+    domain = Domain(space)
+    return Evidence(X, outputs, extra, domain.categorical, components=domain.components)
+
+
 def points(space: Space, count: int, seed: int) -> Array:
     return Domain(space).snap(np.random.default_rng(seed).random((count, space.dimension)))
 
@@ -69,7 +95,7 @@ def points(space: Space, count: int, seed: int) -> Array:
 def test_the_kernel(space: Space) -> None:
     """To 1e-14, from distances of 0 to those beyond which it is 0."""
     for shift in np.linspace(-6.0, 2.0, 9):
-        kernel = Kernel(np.full(space.dimension, math.exp(shift)), Domain(space).categorical)
+        kernel = kernel_of(space, np.full(space.dimension, math.exp(shift)))
         X, Y = (kernel.scaled(points(space, count, count)) for count in (31, 70))
         X[0] = Y[0]
         expected = reference.kernel_and_radial(kernel, X, Y)[0] + 10.0
@@ -119,9 +145,9 @@ def test_snapping_and_the_axis_to_cut(view: Surrogate, space: Space) -> None:
 
 def test_the_negative_log_posterior_and_its_gradient(space: Space) -> None:
     """At 20 parameter vectors within the bounds, with declared noises."""
-    rng, d = np.random.default_rng(7), space.dimension
-    data = Evidence(points(space, 30, 8), rng.normal(size=30), 0.2 * rng.random(30), Domain(space).categorical)
-    low, high = np.log([*[LENGTHSCALES] * d, NOISES]).T
+    rng = np.random.default_rng(7)
+    data = evidence_of(space, points(space, 30, 8), rng.normal(size=30), 0.2 * rng.random(30))
+    low, high = np.log([*[LENGTHSCALES] * (space.dimension + len(data.components)), NOISES]).T
     for _ in range(20):
         at = rng.uniform(low, high)
         (value, gradient), (expected, slopes) = (
@@ -134,29 +160,37 @@ def test_the_negative_log_posterior_and_its_gradient(space: Space) -> None:
 
 def test_the_minimum_that_is_found_is_one(space: Space) -> None:
     """From the prior: no component of the gradient that a bound does not hold is worth a step of a tenth."""
-    rng, d = np.random.default_rng(9), space.dimension
+    rng, columns = np.random.default_rng(9), space.dimension + len(Domain(space).components)
     for seed in range(5):
         X = points(space, 25, seed)
         z = np.sin(4 * X[:, 0]) + 0.3 * rng.standard_normal(25)
-        data = Evidence(X, (z - z.mean()) / z.std(), np.zeros(25), Domain(space).categorical)
-        value, at, variance = data.maximum(np.append(np.full(d, -0.5), math.log(1e-4)))
+        data = evidence_of(space, X, (z - z.mean()) / z.std(), np.zeros(25))
+        value, at, variance = data.maximum(np.append(np.full(columns, -0.5), math.log(1e-4)))
         assert variance == data.variance(at)
-        for k in range(d + 1):
+        for k in range(columns + 1):
             for step in (-0.1, 0.1):
-                low, high = np.log(NOISES if k == d else LENGTHSCALES)
+                low, high = np.log(NOISES if k == columns else LENGTHSCALES)
                 moved = at.copy()
                 moved[k] = np.clip(at[k] + step, low, high)
                 assert data.negative_log_posterior(moved)[0] >= value - 1e-2
 
 
 def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
-    """f~ at the middle plus norm times the kernel's distance to the farthest corner, box by box."""
+    """f~ at the middle plus norm times the kernel's distance to the farthest corner, box by box; of components the
+    farthest choice of the box counts."""
     first, second = points(space, 20, 11), points(space, 20, 12)
     lows, highs, kernel = np.minimum(first, second), np.maximum(first, second), view.kernel
     found = certificate.bounds_between(view, 1.5, 2.0, lows, highs)
     for low, high, bound in zip(lows, highs, found, strict=True):
         centre = np.where(kernel.categorical, low, (low + high) / 2)
-        corner = kernel.scaled(np.array([centre, high]))
+        corner, components = kernel.scaled(np.array([centre, high])), kernel.components
+        for column, axis in enumerate(components.axes, space.dimension):
+            values = (np.arange(len(space.axes[axis].choices)) + 0.5) / len(space.axes[axis].choices)
+            inside = np.tile(low, (len(values), 1))
+            inside[:, axis] = np.clip(values, low[axis], high[axis])
+            places = kernel.scaled(inside)[:, column]
+            corner[1, column] = places[0] + np.abs(places - places[0]).max()
+            corner[0, column] = places[0]
         k = reference.full_kernel(kernel, corner[:1], corner[1:])[0, 0]
         distance = math.sqrt(max(2.0 - 2.0 * k, 0.0))
         assert bound == pytest.approx(reference.ucb(view, centre[None], 1.5)[0] + 2.0 * distance, rel=1e-7)

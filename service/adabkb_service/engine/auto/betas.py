@@ -10,6 +10,11 @@ BETAS = (0.5, 1.5, 1.5, 3.0)
 """Widths of the later steps, one after the other."""
 UNTRIED = 3.0
 """Width while a choice is untried: the results of other choices say little about it."""
+DESCRIBED = 5.0
+"""The same of a choice with descriptors, in a space so small that a search looks at all of it: the point that is least
+like all others so far says the most."""
+RELYING = 20
+"""Number of first steps in which no step is only for untried choices with descriptors."""
 STEPS_PER_CHOICE = 4
 """For how long an untried choice makes the width ``UNTRIED``: so many steps for each choice of the parameter that has
 the most, or ``EARLY_STEPS`` if that is more."""

@@ -101,6 +101,7 @@ def _hyperparameters_as_json(hyperparameters: Hyperparameters) -> dict[str, Any]
         "lengthscales": hyperparameters.lengthscales.tolist(),
         "noise": hyperparameters.noise_ratio,
         "variance": hyperparameters.variance,
+        **({"components": hyperparameters.components.tolist()} if len(hyperparameters.components) else {}),
         **({} if part is None else {"additive": {"shares": part.shares.tolist(), "lengthscale": part.lengthscale}}),
     }
 
@@ -108,4 +109,5 @@ def _hyperparameters_as_json(hyperparameters: Hyperparameters) -> dict[str, Any]
 def _hyperparameters(kept: Mapping[str, Any]) -> Hyperparameters:
     part = kept.get("additive")
     additive = None if part is None else Additive(np.array(part["shares"], dtype=float), part["lengthscale"])
-    return Hyperparameters(np.array(kept["lengthscales"], dtype=float), kept["noise"], kept["variance"], additive)
+    lengthscales, components = np.array(kept["lengthscales"], dtype=float), np.array(kept.get("components", []))
+    return Hyperparameters(lengthscales, kept["noise"], kept["variance"], additive, components)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto.components import Components, components
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.cells import LONGEST_KEY
 from adabkb_service.engine.conditions import Activity
@@ -20,6 +21,8 @@ Bools = NDArray[np.bool_]
 
 # Discrete axes of more values than this are searched as if continuous; the tree still knows every value.
 LISTED = 4096
+LISTED_POINTS = 4096
+"""Finite spaces up to this size are looked at as a whole."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,16 @@ class Domain:
         return np.array([isinstance(axis, ChoiceAxis) and not axis.ordered for axis in self.space.axes])
 
     @cached_property
+    def components(self) -> Components:
+        """Where choices lie by their descriptors."""
+        described = [
+            (number, np.array(axis.descriptors).T)
+            for number, axis in enumerate(self.space.axes)
+            if isinstance(axis, ChoiceAxis) and axis.descriptors
+        ]
+        return components(described)
+
+    @cached_property
     def choices(self) -> dict[int, int]:
         """Number of choices of each categorical axis that is active everywhere."""
         is_choice = self.categorical
@@ -63,11 +76,16 @@ class Domain:
         """The largest of these numbers; 0 if there is no such axis."""
         return max(self.choices.values(), default=0)
 
-    def untried_choices(self, positions: Array) -> Callable[[Array], Bools] | None:
+    @cached_property
+    def described(self) -> frozenset[int]:
+        """These axes, as far as descriptors say how their choices differ."""
+        return frozenset(self.choices.keys() & set(self.components.axes.tolist()))
+
+    def untried_choices(self, positions: Array, axes: Iterable[int] | None = None) -> Callable[[Array], Bools] | None:
         """Which positions, (m, d), have a choice of such an axis that none of some positions, (k, d), has; None if all
-        choices are tried."""
-        tried = {axis: np.unique(positions[:, axis]) for axis in self.choices}
-        open_axes = [axis for axis, count in self.choices.items() if len(tried[axis]) < count]
+        choices are tried. With ``axes`` only these of them count."""
+        tried = {axis: np.unique(positions[:, axis]) for axis in (self.choices if axes is None else axes)}
+        open_axes = [axis for axis, found in tried.items() if len(found) < self.choices[axis]]
         if not open_axes:
             return None
         return lambda others: np.any([~np.isin(others[:, axis], tried[axis]) for axis in open_axes], axis=0)
@@ -84,6 +102,11 @@ class Domain:
     def whole(self) -> Slice:
         """The whole space, in which no parameter is fixed."""
         return Slice(self.space, {})
+
+    @cached_property
+    def is_listed(self) -> bool:
+        """Whether the space has so few points that a search looks at all of them."""
+        return self.whole.size <= LISTED_POINTS
 
     @property
     def activity(self) -> Activity:

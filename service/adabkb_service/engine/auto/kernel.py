@@ -2,6 +2,7 @@
 
     k(x, x') = (1 + r) exp(-r) * exp(-q)
     r^2 = 3 sum over ordered axes ((x_k - x'_k) / l_k)^2     Matern 3/2 with a lengthscale per axis
+        + 3 sum over components ((z_j - z'_j) / m_j)^2       of the descriptors of choices (``components``)
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
 Where the results speak for one, an additive part joins it (``additive``).
@@ -13,13 +14,14 @@ of that variance, so what is not known about the mean widens the posterior as it
 from __future__ import annotations
 
 from ctypes import byref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.additive import Additive
+from adabkb_service.engine.auto.components import NONE, Components
 from adabkb_service.engine.native import structures
 from adabkb_service.engine.native.library import COUNT, POINTER, reals, routine
 
@@ -38,6 +40,9 @@ class Kernel:
     lengthscales: Array
     categorical: Bools
     additive: Additive | None = None
+    components: Components = NONE
+    along_components: Array = field(default_factory=lambda: np.zeros(0))
+    """(p,) lengthscales m."""
 
     @cached_property
     def units(self) -> Array:
@@ -45,12 +50,14 @@ class Kernel:
         return np.where(self.categorical, 1.0, self.lengthscales)
 
     def scaled(self, positions: Array) -> Array:
-        """Positions (k, d) in lengthscales."""
+        """Positions (k, d) in lengthscales, with their components: (k, d + p)."""
         scaled: Array = positions / self.units
-        return scaled
+        if not len(self.components):
+            return scaled
+        return np.concatenate([scaled, self.components.of(positions) / self.along_components], axis=1)
 
     def gram(self, X: Array, Y: Array) -> Array:
-        """k + MEAN_VARIANCE, (n, m), between scaled points (n, d) and (m, d)."""
+        """k + MEAN_VARIANCE, (n, m), between scaled points (n, d + p) and (m, d + p)."""
         left, right, K = np.ascontiguousarray(X), np.ascontiguousarray(Y.T), np.empty((len(X), len(Y)))
         _gram(byref(self.native), len(X), reals(left), len(Y), reals(right), reals(K))
         return K
@@ -59,7 +66,14 @@ class Kernel:
     def native(self) -> structures.Kernel:
         """Its numbers, for C functions."""
         shares, reach = (self.additive.shares, self.additive.lengthscale) if self.additive else (None, 1.0)
-        return structures.Kernel(self.lengthscales, self.categorical, MEAN_VARIANCE, shares, reach)
+        lengthscales = np.append(self.lengthscales, self.along_components)
+        described = of_components(self.components)
+        return structures.Kernel(lengthscales, self.categorical, described, MEAN_VARIANCE, shares, reach)
+
+
+def of_components(components: Components) -> structures.Components:
+    """Their numbers, for C functions."""
+    return structures.Components(components.axes, components.counts, components.places)
 
 
 def add_to_diagonal(matrix: Array, values: Array | float) -> None:

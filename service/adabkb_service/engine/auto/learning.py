@@ -170,7 +170,7 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
         has_doubled = record.size.bit_length() > state.checkpoint.learned_from.bit_length()
         if not starts or has_doubled:  # or the search is in a poor optimum
-            starts.append(likelihood.prior(problem.domain.dimension, problem.domain.together))
+            starts.append(likelihood.prior_of(problem.domain))
         if record.size <= NOISY_UNTIL or has_doubled:
             starts += [replace(starts[0], noise_ratio=ratio) for ratio in NOISY_STARTS]
         hyperparameters = likelihood.learn(evidence, starts)
@@ -190,7 +190,8 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
     declared = noise_ratios(problem, known, warped, values, record.errors[rows]) - known.noise_ratio
     log_slopes = float(warped.log_slope(values).sum())
     domain, outputs = problem.domain, warped.forward(values)
-    return Evidence(record.positions[rows], outputs, declared, domain.categorical, log_slopes, domain.together)
+    positions, components = record.positions[rows], domain.components
+    return Evidence(positions, outputs, declared, domain.categorical, log_slopes, domain.together, components)
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:

@@ -3,9 +3,13 @@
 Minimised over the logarithms of the lengthscales l and of the noise ratio nu = noise variance / output variance:
 
     (n / 2) log sigma_f^2 + (1 / 2) log |K| + sum (log l_k - mu0)^2 / 2 + (log nu - log 1e-4)^2 / (2 * 3^2)
+    + sum (log m_j - mu1)^2 / 2
 
 with K = k + MEAN_VARIANCE + diag(nu + extra), sigma_f^2 = z' K^-1 z / n (the output scale, profiled), and the
 prior's centre mu0 = log 0.5 + log(d / 3) / 2, d at most the axes that are active together: longer in more dimensions.
+The lengthscales m of components of descriptors have a centre mu1 of their own, and a category with components has a
+longer one for its l: descriptors are expected to say how its choices differ. Where they do not, results make m long and
+l short.
 
 With an additive part k is k_w, and its d + 2 parameters follow (``additive``), if it is worth it (``EVIDENCE``).
 """
@@ -15,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from ctypes import byref, c_double
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +27,9 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import additive
 from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE
+from adabkb_service.engine.auto.components import NONE, Components
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel, of_components
 from adabkb_service.engine.auto.warp import LINEAR, POWERS
 from adabkb_service.engine.native.library import COUNT, POINTER, reals, routine
 from adabkb_service.engine.native.structures import Minimization, Priors, Results
@@ -32,6 +38,8 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LENGTHSCALES = (0.02, 20.0)
+COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
+"""mu1, and mu0 of the categories that have components."""
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
 SMALLEST_VARIANCE = 1e-4
@@ -63,6 +71,25 @@ class Hyperparameters:
     noise_ratio: float
     variance: float
     additive: Additive | None = None
+    components: Array = field(default_factory=lambda: np.zeros(0))
+    """(p,) lengthscales along the components of descriptors."""
+
+    def kernel(self, categorical: Bools, components: Components) -> Kernel:
+        """That of a space with these categorical axes, (d,), and components.
+
+        Raises:
+            ValueError: the number of components is another one.
+        """
+        if len(components) != len(self.components):
+            raise ValueError(f"the descriptors have {len(components)} components, not {len(self.components)}")
+        return Kernel(self.lengthscales, categorical, self.additive, components, self.components)
+
+    def shortest(self, components: Components) -> Array:
+        """Per axis, (d,), its lengthscale or, of a category with components, the shortest one along these if that is
+        shorter."""
+        found = self.lengthscales.copy()
+        np.minimum.at(found, components.axes, self.components)
+        return found
 
     @property
     def powers(self) -> Array:
@@ -70,8 +97,8 @@ class Hyperparameters:
         return POWERS if self.additive is None else LINEAR
 
     def parameters(self) -> Array:
-        """What the objective is minimised over: (d + 1,), or (2 d + 3,) with an additive part."""
-        plain: Array = np.log(np.append(self.lengthscales, self.noise_ratio))
+        """What the objective is minimised over: (d + p + 1,), or (2 d + p + 3,) with an additive part."""
+        plain: Array = np.log(np.concatenate([self.lengthscales, self.components, [self.noise_ratio]]))
         if self.additive is None:
             return plain
         both: Array = np.append(plain, self.additive.parameters())
@@ -83,10 +110,23 @@ def prior_centre(dimension: int) -> float:
     return math.log(0.5) + 0.5 * math.log(dimension / 3.0)
 
 
-def prior(dimension: int, together: int | None = None) -> Hyperparameters:
+def prior_centres(dimension: int, together: int | None = None, components: Components = NONE) -> Array:
+    """Of the logarithms of all lengthscales, (d + p,)."""
+    centres = np.full(dimension, prior_centre(together or dimension))
+    centres[components.axes] = NAME_PRIOR
+    return np.append(centres, np.full(len(components), COMPONENT_PRIOR))
+
+
+def prior(dimension: int, together: int | None = None, components: Components = NONE) -> Hyperparameters:
     """Before there is enough to learn from; with the number of axes that are active together, unless all are."""
-    lengthscales = np.full(dimension, math.exp(prior_centre(together or dimension)))
-    return Hyperparameters(lengthscales, math.exp(NOISE_PRIOR[0]), 1.0)
+    lengthscales = np.exp(prior_centres(dimension, together, components))
+    noise_ratio = math.exp(NOISE_PRIOR[0])
+    return Hyperparameters(lengthscales[:dimension], noise_ratio, 1.0, components=lengthscales[dimension:])
+
+
+def prior_of(domain: Domain) -> Hyperparameters:
+    """That of a space."""
+    return prior(domain.dimension, domain.together, domain.components)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +140,11 @@ class Evidence:
     log_slopes: float = 0.0
     """Sum over the results of the logarithm of the warp's slope: with it, likelihoods under different warps compare."""
     together: int | None = None  # axes active at once, at most; None for all
+    components: Components = NONE
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
-        """The objective at log (l_1 .. l_d, nu), with an additive part also its parameters, and its gradient, of the
-        same length; huge where K is not definite."""
+        """The objective at log (l_1 .. l_d, m_1 .. m_p, nu), with an additive part also its parameters, and its
+        gradient, of the same length; huge where K is not definite."""
         value, gradient, _ = self._at(parameters)
         return value, gradient
 
@@ -127,7 +168,7 @@ class Evidence:
     @property
     def _data(self) -> tuple[Any, Any]:
         priors = Priors(
-            lengthscale=prior_centre(self.together or self.positions.shape[1]),
+            prior_centres(self.positions.shape[1], self.together, self.components),
             noise=NOISE_PRIOR[0],
             noise_deviation=NOISE_PRIOR[1],
             share_deviation=additive.SHARE_PRIOR,
@@ -140,7 +181,9 @@ class Evidence:
             mean_variance=MEAN_VARIANCE,
             smallest_variance=SMALLEST_VARIANCE,
         )
-        return byref(priors), byref(Results(self.positions, self.outputs, self.extra, self.categorical))
+        described = of_components(self.components)
+        results = Results(self.positions, self.outputs, self.extra, self.categorical, described)
+        return byref(priors), byref(results)
 
 
 def _logarithms(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -169,7 +212,8 @@ def with_additive_part(
         known: as of before, with the part or without.
     """
     d = len(plain.lengthscales)
-    value, found = _best(unwarped, [known if known.additive else replace(prior(d), additive=additive.first(d))])
+    start = replace(prior(d, components=unwarped.components), additive=additive.first(d))
+    value, found = _best(unwarped, [known if known.additive else start])
     alone = warped.negative_log_posterior(plain.parameters())[0]
     gain = (alone - warped.log_slopes) - (value - unwarped.log_slopes)
     if gain < math.log(EVIDENCE):
@@ -180,8 +224,9 @@ def with_additive_part(
 
 def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float, Hyperparameters]:
     """The smallest of the optima found from these starts, and its value."""
-    d = evidence.positions.shape[1]
+    d, p = evidence.positions.shape[1], len(evidence.components)
     found = [evidence.maximum(start.parameters()) for start in starts]
     value, parameters, variance = min(found, key=lambda candidate: candidate[0])
-    part = additive.of(parameters[d + 1 :]) if len(parameters) > d + 1 else None
-    return value, Hyperparameters(np.exp(parameters[:d]), math.exp(parameters[d]), variance, part)
+    lengthscales, noise, part = np.exp(parameters[: d + p]), math.exp(parameters[d + p]), parameters[d + p + 1 :]
+    mixed = additive.of(part) if len(part) else None
+    return value, Hyperparameters(lengthscales[:d], noise, variance, mixed, lengthscales[d:])

@@ -178,8 +178,11 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     step, record = _step(state, out), state.record
     view = for_step(view, state.problem.seed, step)
     has_stalled = state.restarted_at is not None
-    untried = None if has_stalled else _untried_choices(state, out)
-    if untried is not None:
+    untried, tolerance = None if has_stalled else _untried_choices(state, out), TOLERANCE
+    if not has_stalled and _has_untried_described(state, out):
+        is_listed = state.problem.domain.is_listed
+        beta, tolerance = (betas.DESCRIBED, 0.0) if is_listed else (betas.UNTRIED, TOLERANCE)
+    elif untried is not None:
         beta = betas.UNTRIED
     elif has_stalled:
         beta = betas.BETAS[step // RESTARTS_PERIOD % len(betas.BETAS)]
@@ -188,7 +191,7 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
     target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
-    found = _refined(state, view, beta, target, out)
+    found = _refined(state, view, beta, target, out, tolerance)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
 
@@ -250,12 +253,31 @@ def _step(state: State, out: HandedOut) -> int:
 
 def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:
     """Which positions, (k, d), have a choice that no point has so far. None before the first point, when all choices
-    are tried, and when the early steps are over."""
+    are tried, and when the early steps are over.
+
+    In the first ``RELYING`` steps choices with descriptors do not count: these say which of them are worth a try.
+    """
     domain, step = state.problem.domain, _step(state, out)
-    last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * domain.most_choices)
-    if state.problem.has_several or not domain.most_choices or not 0 < step < last:
+    if not _looks_for_choices(state, step):
         return None
-    return domain.untried_choices(np.concatenate([state.record.positions, out.positions]))
+    axes = [axis for axis in domain.choices if step >= betas.RELYING or axis not in domain.described]
+    return domain.untried_choices(np.concatenate([state.record.positions, out.positions]), axes)
+
+
+def _has_untried_described(state: State, out: HandedOut) -> bool:
+    """Whether, in these steps, a choice with descriptors is untried."""
+    domain = state.problem.domain
+    if not (domain.described and _looks_for_choices(state, _step(state, out))):
+        return False
+    known = np.concatenate([state.record.positions, out.positions])
+    return domain.untried_choices(known, domain.described) is not None
+
+
+def _looks_for_choices(state: State, step: int) -> bool:
+    """Whether a step is one of those that look for untried choices."""
+    most = state.problem.domain.most_choices
+    last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * most)
+    return most > 0 and not state.problem.has_several and 0 < step < last
 
 
 def _largest(

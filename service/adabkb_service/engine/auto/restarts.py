@@ -86,7 +86,10 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
     rows: Ints = start + np.flatnonzero(apart)
     learned, lengthscales = subset.learn(problem, record, rows, relevant), known.lengthscales.copy()
     lengthscales[relevant] = learned.lengthscales
-    posterior, warp = subset.fit(problem, record, rows, replace(learned, lengthscales=lengthscales))
+    components = known.components.copy()
+    components[relevant[problem.domain.components.axes]] = learned.components
+    learned = replace(learned, lengthscales=lengthscales, components=components)
+    posterior, warp = subset.fit(problem, record, rows, learned)
     best = record.positions[rows[np.argmax(posterior.mean(record.positions[rows]))]] if len(rows) else None
     return Restart(rows, avoided, relevant, best, posterior, warp)
 
@@ -119,7 +122,8 @@ def is_outside_neighbourhood(positions: Array, best: Array, categorical: Bools, 
 def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
     """Along which axes, (d,), the objective changes, or may change for all that is known. Metrics, and the means of
     older studies, may change along others."""
-    lengthscales = hyperparameters.lengthscales  # beside an additive part they are no plain ones
+    # Beside an additive part they are no plain ones.
+    lengthscales = hyperparameters.shortest(problem.domain.components)
     if problem.config.metrics or problem.config.older or hyperparameters.additive is not None:
         return np.ones(len(lengthscales), dtype=bool)
     prior = math.exp(likelihood.prior_centre(problem.domain.together or len(lengthscales)))

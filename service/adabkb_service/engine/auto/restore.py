@@ -103,7 +103,7 @@ def changed_marks(before: Tree, after: Tree) -> Cells:
 
 def _blank(problem: Problem, tree: Tree) -> State:
     nothing = records.empty(problem.space.dimension)
-    checkpoint = Checkpoint(0, likelihood.prior(problem.space.dimension, problem.domain.together))
+    checkpoint = Checkpoint(0, likelihood.prior_of(problem.domain))
     metrics = tuple(fitted(problem.of_metric, nothing, root(), checkpoint) for _ in problem.config.metrics)
     record = nothing.with_metrics((nothing.values, nothing.errors) for _ in metrics)
     return fitted(problem, record, tree, checkpoint, metrics=metrics)

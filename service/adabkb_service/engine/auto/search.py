@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted, spread
-from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.domain import LISTED_POINTS, Domain
 from adabkb_service.engine.auto.outcomes import Constrained, View, favoured, objective_of
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -48,8 +48,6 @@ POSITIONS = 24
 """Positions along an axis in the search axis by axis."""
 ATTEMPTS = 20
 """Attempts to find a free point, each among as many random ones."""
-LISTED_POINTS = 4096
-"""Finite spaces up to this size are looked at as a whole."""
 
 _ascend = routine("ascend", POINTER, POINTER, COUNT, POINTER, NUMBER, POINTER)
 _ASCENT = Ascent(EVALUATIONS, SMALL_GAIN, FIRST_STEP, FAILURES)

@@ -17,7 +17,6 @@ from adabkb_service.engine.auto import surrogate, warp
 from adabkb_service.engine.auto.checkpoint import Certificate, Checkpoint
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, ranked
-from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.restarts import relevant_axes, start_after
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -106,7 +105,7 @@ def fitted(
     row by row. The states of metrics are those of the whole record."""
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
-    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical, hyperparameters.additive)
+    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components)
     positions, values = record.positions[rows], record.values[rows]
     noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
     outputs = warped.forward(values)

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import likelihood, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.rows import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -24,18 +23,21 @@ def learn(problem: Problem, record: Record, rows: Ints, axes: Bools) -> Hyperpar
     prior's if they are too few."""
     domain, count = problem.domain, int(axes.sum())
     together = min(domain.together or count, count)
-    start = likelihood.prior(count, together)
+    components = domain.components.along(np.flatnonzero(axes))
+    start = likelihood.prior(count, together, components)
     if len(rows) < likelihood.MIN_RESULTS:
         return start
     _, outputs, noises = _warped(problem, record, rows, start)
     positions, extra = np.ascontiguousarray(record.positions[rows][:, axes]), noises - start.noise_ratio
-    return likelihood.learn(Evidence(positions, outputs, extra, domain.categorical[axes], together=together), [start])
+    categorical = domain.categorical[axes]
+    evidence = Evidence(positions, outputs, extra, categorical, together=together, components=components)
+    return likelihood.learn(evidence, [start])
 
 
 def fit(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Surrogate, Warp]:
     """The exact posterior given these rows, and their warp."""
     warped, outputs, noises = _warped(problem, record, rows, hyperparameters)
-    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical)
+    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components)
     return surrogate.exact(kernel, hyperparameters.variance, record.positions[rows], outputs, noises), warped
 
 

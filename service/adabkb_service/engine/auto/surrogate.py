@@ -49,7 +49,7 @@ class Surrogate:
     variance: float
     """sigma_f^2, in squared model output units."""
     inducing: Array
-    """(m, d) S, scaled."""
+    """(m, d + p) S, scaled."""
     weights: Array
     """(m,) a."""
     factor: Array
@@ -110,7 +110,9 @@ class Surrogate:
 def empty(kernel: Kernel, variance: float) -> Surrogate:
     """The prior."""
     nothing = np.zeros(0)
-    return Surrogate(kernel, variance, np.zeros((0, len(kernel.lengthscales))), nothing, np.zeros((0, 0)))
+    return Surrogate(
+        kernel, variance, kernel.scaled(np.zeros((0, len(kernel.lengthscales)))), nothing, np.zeros((0, 0))
+    )
 
 
 def exact(kernel: Kernel, variance: float, positions: Array, outputs: Array, noise_ratios: Array) -> Surrogate:

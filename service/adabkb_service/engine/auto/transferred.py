@@ -32,7 +32,6 @@ from scipy.optimize import nnls
 
 from adabkb_service.engine.auto import lbfgs, likelihood, surrogate
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import Evidence
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tilted import Tilted
@@ -82,11 +81,12 @@ class OlderMean:
 def learned(older: Older, domain: Domain) -> OlderMean:
     """The posterior mean of an older study, its hyperparameters learned from what is known of it."""
     axes, positions, outputs = np.array(older.axes), np.array(older.positions), np.array(older.outputs)
-    start, categorical = likelihood.prior(len(axes)), domain.categorical[axes]
-    evidence = Evidence(positions, outputs, np.zeros(len(outputs)), categorical)
+    categorical, components = domain.categorical[axes], domain.components.along(axes)
+    start = likelihood.prior(len(axes), components=components)
+    evidence = Evidence(positions, outputs, np.zeros(len(outputs)), categorical, components=components)
     found = likelihood.learn(evidence, [start]) if len(outputs) >= likelihood.MIN_RESULTS else start
     noises = np.full(len(outputs), found.noise_ratio)
-    kernel = Kernel(found.lengthscales, categorical)
+    kernel = found.kernel(categorical, components)
     posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
     return OlderMean(axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
 

@@ -3,6 +3,18 @@
 
 #include "posterior.h"
 
+/* The largest distance along a component between the choice at low, in the cube, and those up to the one at high. */
+static double farthest(const Components *components, int64_t component, double low, double high)
+{
+    int64_t first = choice_at(components, component, low), last = choice_at(components, component, high);
+    double found = 0.0;
+    for (int64_t choice = first + 1; choice <= last; choice++) {
+        double away = fabs(place(components, component, choice) - place(components, component, first));
+        found = away > found ? away : found;
+    }
+    return found;
+}
+
 /* U = f~(c) + F d_k(reach) of boxes between lows and highs, (n, d) each; c is the middle of the ordered axes, and the first
  * choice of the others. */
 EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double norm, int64_t n, const double *lows,
@@ -29,6 +41,11 @@ EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double
             }
             if (share > 0.0)
                 total += kernel->shares[axis] * alone;
+        }
+        for (int64_t component = 0; component < kernel->columns - d; component++) {
+            int64_t at = box * d + kernel->components->axes[component];
+            double away = farthest(kernel->components, component, lows[at], highs[at]) / kernel->lengthscales[d + component];
+            square += away * away;
         }
         double r = sqrt(3.0 * square);
         double least = (1.0 + r) * exp(-r - q); /* k between the centre and the farthest corner */

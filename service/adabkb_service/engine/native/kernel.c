@@ -54,19 +54,19 @@ static void exponentials(double *restrict x, double *restrict scratch, int64_t n
         x[j] *= scratch[j];
 }
 
-/* k and E = exp(-r - q) between X, (n, d), and Y, (d, m), into arrays of n m values. */
+/* k and E = exp(-r - q) between X, (n, columns), and Y, (columns, m), into arrays of n m values. */
 static void radial(const Kernel *kernel, const double *X, int64_t n, const double *Y, int64_t m, double *restrict k,
                    double *restrict E, double *restrict scratch)
 {
-    int64_t d = kernel->d, size = n * m;
+    int64_t d = kernel->d, columns = kernel->columns, size = n * m;
     memset(k, 0, (size_t)size * sizeof(double));
     memset(E, 0, (size_t)size * sizeof(double));
-    for (int64_t axis = 0; axis < d; axis++) {
+    for (int64_t axis = 0; axis < columns; axis++) {
         const double *others = Y + axis * m;
         for (int64_t i = 0; i < n; i++) {
-            double here = X[i * d + axis];
+            double here = X[i * columns + axis];
             double *restrict row = k + i * m, *restrict e = E + i * m;
-            if (kernel->categorical[axis]) {
+            if (axis < d && kernel->categorical[axis]) {
                 double less = 1.0 / kernel->lengthscales[axis];
                 for (int64_t j = 0; j < m; j++)
                     e[j] = others[j] != here ? e[j] - less : e[j];
@@ -87,14 +87,31 @@ static void radial(const Kernel *kernel, const double *X, int64_t n, const doubl
         k[j] = (1.0 + k[j]) * E[j];
 }
 
+int64_t choice_at(const Components *components, int64_t component, double x)
+{
+    int64_t count = components->counts[component], choice = (int64_t)(x * (double)count);
+    return choice < 0 ? 0 : choice < count ? choice : count - 1;
+}
+
+double place(const Components *components, int64_t component, int64_t choice)
+{
+    return components->places[component * components->most + choice];
+}
+
 void scale(const Kernel *kernel, const double *X, int64_t n, double *scaled)
 {
-    int64_t d = kernel->d;
-    for (int64_t i = 0; i < n; i++)
+    const Components *components = kernel->components;
+    int64_t d = kernel->d, columns = kernel->columns;
+    for (int64_t i = 0; i < n; i++) {
         for (int64_t axis = 0; axis < d; axis++) {
             double x = X[i * d + axis];
-            scaled[i * d + axis] = kernel->categorical[axis] ? x : x / kernel->lengthscales[axis];
+            scaled[i * columns + axis] = kernel->categorical[axis] ? x : x / kernel->lengthscales[axis];
         }
+        for (int64_t component = 0; component < columns - d; component++) {
+            int64_t choice = choice_at(components, component, X[i * d + components->axes[component]]);
+            scaled[i * columns + d + component] = place(components, component, choice) / kernel->lengthscales[d + component];
+        }
+    }
 }
 
 void tabulate(const Kernel *kernel, Points *points)
@@ -133,9 +150,9 @@ void gram(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n
     for (int64_t first = 0; first < n; first += rows) {
         int64_t count = n - first < rows ? n - first : rows;
         double *k = K + first * m;
-        radial(kernel, X + first * kernel->d, count, points->X, m, k, E, scratch);
+        radial(kernel, X + first * kernel->columns, count, points->X, m, k, E, scratch);
         if (points->share > 0.0)
-            mix(workspace, kernel, X + first * kernel->d, count, points, k);
+            mix(workspace, kernel, X + first * kernel->columns, count, points, k);
         for (int64_t j = 0; j < count * m; j++)
             k[j] += kernel->mean_variance;
     }
@@ -184,7 +201,7 @@ static void along_ordered(double u, double rate, const double *others, const dou
 
 void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k)
 {
-    int64_t d = kernel->d, m = points->m;
+    int64_t d = kernel->d, columns = kernel->columns, m = points->m;
     Block *mark = workspace->last;
     double *column = reals(workspace, m);
     for (int64_t j = 0; j < n * m; j++)
@@ -193,9 +210,9 @@ void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n,
         double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach, share = kernel->shares[axis];
         const double *others = points->X + axis * m;
         for (int64_t i = 0; i < n; i++) {
-            double here = X[i * d + axis];
+            double here = X[i * columns + axis];
             double *restrict row = k + i * m;
-            if (i == 0 || here != X[(i - 1) * d + axis]) { /* neighbouring rows often have the same coordinate */
+            if (i == 0 || here != X[(i - 1) * columns + axis]) { /* neighbouring rows often have the same coordinate */
                 if (kernel->categorical[axis])
                     along_choices(here, others, m, kernel->reach, share, column);
                 else

@@ -1,6 +1,7 @@
 /* The kernel of auto/kernel.py, with the additive part of auto/additive.py.
  *
- * Positions are scaled: divided by the lengthscales along ordered axes.
+ * Positions are scaled: divided by the lengthscales along ordered axes. A scaled point has a column for each axis, and after
+ * these one for each component of the descriptors of choices (auto/components.py).
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -11,11 +12,22 @@
 
 #define ROOT_5 2.23606797749978969640917366873127623
 
+/* As Components of structures.py. */
+typedef struct {
+    int64_t p;
+    const int64_t *axes;   /* (p,) the categorical axis that each component is of */
+    const int64_t *counts; /* (p,) its number of choices */
+    int64_t most;          /* the largest of these numbers */
+    const double *places;  /* (p, most) where each choice is along each component */
+} Components;
+
 /* As Kernel of structures.py. */
 typedef struct {
     int64_t d;
-    const double *lengthscales; /* (d,) */
+    int64_t columns;            /* d + p */
+    const double *lengthscales; /* (columns,) */
     const uint8_t *categorical; /* (d,) */
+    const Components *components;
     const double *shares;       /* (d,) w_k of the additive part; NULL without one */
     double reach;               /* a, the lengthscale of the additive part */
     double mean_variance;       /* of the constant mean, which is a part of the kernel */
@@ -25,13 +37,19 @@ typedef struct {
  * replace an exponential per axis and pair: exp(-|u - v|) = min(e^u e^-v, e^-u e^v). */
 typedef struct {
     int64_t m;
-    const double *X; /* (d, m) */
+    const double *X; /* (columns, m) */
     double share;    /* w, the sum of w_k; 0 without an additive part */
     double *rising;  /* (d, m) e^u */
     double *falling; /* (d, m) e^-u */
 } Points;
 
-/* X, (n, d), in lengthscales. */
+/* The choice whose bin holds a position in the cube. */
+int64_t choice_at(const Components *components, int64_t component, double x);
+
+/* Where a choice is along a component. */
+double place(const Components *components, int64_t component, int64_t choice);
+
+/* Cube positions X, (n, d), in lengthscales, with their components: (n, columns). */
 void scale(const Kernel *kernel, const double *X, int64_t n, double *scaled);
 
 /* Fills the tables of points whose memory is reserved. */
@@ -40,7 +58,7 @@ void tabulate(const Kernel *kernel, Points *points);
 /* Points with their tables. */
 Points tabulated(Workspace *workspace, const Kernel *kernel, const double *X, int64_t m);
 
-/* K = k_w + mean_variance, (n, m), between X, (n, d), and points. */
+/* K = k_w + mean_variance, (n, m), between scaled X, (n, columns), and points. */
 void gram(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *K);
 
 /* K as above, and the radial part E = (1 - w) exp(-r - q), (n, m), whose slope along an ordered axis is
@@ -54,7 +72,7 @@ void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n,
 /* g of one distance: (1 + r + r^2 / 3) exp(-r). */
 double along_axis(double r);
 
-/* The gradient in the cube, (d,), of the additive part of sum_j pulls_j k_w(x, y_j), with x (d,) and pulls (m,):
+/* The gradient in the cube, (d,), of the additive part of sum_j pulls_j k_w(x, y_j), with x scaled and pulls (m,):
  * dg / dr = -r (1 + r) exp(-r) / 3, and 0 along categorical axes. */
 void additive_slopes(Workspace *workspace, const Kernel *kernel, const double *x, const Points *points, const double *pulls,
                      double *gradient);

@@ -1,7 +1,7 @@
 /* The objective of auto/likelihood.py, whose minimum has the learned hyperparameters, and its minimisation.
  *
- * Parameters are log l_1 .. log l_d and log nu, and with an additive part also logit w, log a and t_1 .. t_d, where
- * w_k = w exp(t_k) / sum of exp(t_j).
+ * Parameters are log l_1 .. log l_d and those of the components of descriptors, log nu, and with an additive part also
+ * logit w, log a and t_1 .. t_d, where w_k = w exp(t_k) / sum of exp(t_j).
  */
 #include <math.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 /* As Priors of structures.py. */
 typedef struct {
-    double lengthscale;                              /* mean of log l, whose deviation is 1 */
+    const double *lengthscales;                      /* (columns,) means of log l, whose deviations are 1 */
     double noise, noise_deviation;                   /* of log nu */
     double share_deviation;                          /* of logit w, around 0 */
     double reach;                                    /* mean of log a, whose deviation is 1 */
@@ -42,6 +42,7 @@ typedef struct {
     const double *outputs;      /* (n,) */
     const double *extra;        /* (n,) known noise ratios */
     const uint8_t *categorical; /* (d,) */
+    Components components;
 } Results;
 
 static double square(double x)
@@ -160,21 +161,21 @@ static double away_from_prior(const Priors *priors, const double *part, int64_t 
 static double objective(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters,
                         int64_t count, double *gradient, double *found_variance)
 {
-    int64_t n = results->n, d = results->d, size = n * n;
-    const double *part = count > d + 1 ? parameters + d + 1 : NULL;
+    int64_t n = results->n, d = results->d, columns = d + results->components.p, size = n * n;
+    const double *part = count > columns + 1 ? parameters + columns + 1 : NULL;
     Block *mark = workspace->last;
-    double *lengthscales = reals(workspace, d), *shares = reals(workspace, d), noise = exp(parameters[d]);
-    double *scaled = reals(workspace, n * d), *transposed = reals(workspace, n * d);
+    double *lengthscales = reals(workspace, columns), *shares = reals(workspace, d), noise = exp(parameters[columns]);
+    double *scaled = reals(workspace, n * columns), *transposed = reals(workspace, n * columns);
     double *covariance = reals(workspace, size), *E = reals(workspace, size), *K;
     double share = 0.0;
-    for (int64_t axis = 0; axis < d; axis++)
+    for (int64_t axis = 0; axis < columns; axis++)
         lengthscales[axis] = exp(parameters[axis]);
     for (int64_t k = 0; k < count; k++)
         gradient[k] = 0.0;
-    Kernel kernel = {.d = d, .lengthscales = lengthscales, .categorical = results->categorical,
-                     .mean_variance = priors->mean_variance};
+    Kernel kernel = {.d = d, .columns = columns, .lengthscales = lengthscales, .categorical = results->categorical,
+                     .components = &results->components, .mean_variance = priors->mean_variance};
     scale(&kernel, results->positions, n, scaled);
-    transpose(scaled, n, d, transposed);
+    transpose(scaled, n, columns, transposed);
     Points plain = {.m = n, .X = transposed};
     gram_and_radial(workspace, &kernel, scaled, n, &plain, covariance, E);
     K = memcpy(reals(workspace, size), covariance, (size_t)size * sizeof(double));
@@ -213,18 +214,20 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
         }
     for (int64_t i = 0; i < size; i++) /* from here on, covariance is k alone */
         covariance[i] -= priors->mean_variance;
-    double *across = reals(workspace, n * d), trace = 0.0;
-    times(E, n, n, scaled, d, across);
+    double *across = reals(workspace, n * columns), trace = 0.0;
+    times(E, n, n, scaled, columns, across);
     for (int64_t i = 0; i < n; i++) {
         double row_sum = 0.0;
         for (int64_t j = 0; j < n; j++)
             row_sum += E[i * n + j];
         trace += K[i * n + i];
-        for (int64_t axis = 0; axis < d; axis++)
-            gradient[axis] += 6.0 * scaled[i * d + axis] * (row_sum * scaled[i * d + axis] - across[i * d + axis]);
+        for (int64_t axis = 0; axis < columns; axis++) {
+            int64_t at = i * columns + axis;
+            gradient[axis] += 6.0 * scaled[at] * (row_sum * scaled[at] - across[at]);
+        }
     }
-    for (int64_t axis = 0; axis < d; axis++) {
-        if (results->categorical[axis])
+    for (int64_t axis = 0; axis < columns; axis++) {
+        if (axis < d && results->categorical[axis])
             gradient[axis] = weight_of_differing(K, covariance, results, axis) / lengthscales[axis];
         gradient[axis] *= 1.0 - share;
     }
@@ -233,35 +236,37 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
         double *values = reals(workspace, d), *changes = reals(workspace, d);
         traces(workspace, K, results, kernel.reach, values, changes);
         double alone = dot(d, shares, values);
-        gradient[d + 1] = (1.0 - share) * (alone - share * weighted(K, covariance, n));
-        gradient[d + 2] = dot(d, shares, changes);
+        double *of_part = gradient + columns + 1;
+        of_part[0] = (1.0 - share) * (alone - share * weighted(K, covariance, n));
+        of_part[1] = dot(d, shares, changes);
         for (int64_t axis = 0; axis < d; axis++)
-            gradient[d + 3 + axis] = shares[axis] * (values[axis] - alone / share);
-        value += away_from_prior(priors, part, d + 2, gradient + d + 1);
+            of_part[2 + axis] = shares[axis] * (values[axis] - alone / share);
+        value += away_from_prior(priors, part, d + 2, of_part);
     }
-    for (int64_t axis = 0; axis < d; axis++) {
-        value += square(parameters[axis] - priors->lengthscale);
-        gradient[axis] += parameters[axis] - priors->lengthscale;
+    for (int64_t axis = 0; axis < columns; axis++) {
+        double away = parameters[axis] - priors->lengthscales[axis];
+        value += square(away);
+        gradient[axis] += away;
     }
-    double from_noise = (parameters[d] - priors->noise) / priors->noise_deviation;
-    gradient[d] = noise * trace + from_noise / priors->noise_deviation;
+    double from_noise = (parameters[columns] - priors->noise) / priors->noise_deviation;
+    gradient[columns] = noise * trace + from_noise / priors->noise_deviation;
     *found_variance = variance;
     release(workspace, mark);
     return 0.5 * (value + from_noise * from_noise);
 }
 
-/* The bounds of count parameters. */
-static void bound(const Priors *priors, int64_t d, int64_t count, double *low, double *high)
+/* The bounds of count parameters, of which so many are lengthscales of columns. */
+static void bound(const Priors *priors, int64_t columns, int64_t count, double *low, double *high)
 {
     for (int64_t k = 0; k < count; k++) {
-        low[k] = k > d + 2 ? -priors->largest_weight : priors->lengthscale_bounds[0];
-        high[k] = k > d + 2 ? priors->largest_weight : priors->lengthscale_bounds[1];
+        low[k] = k > columns + 2 ? -priors->largest_weight : priors->lengthscale_bounds[0];
+        high[k] = k > columns + 2 ? priors->largest_weight : priors->lengthscale_bounds[1];
     }
-    low[d] = priors->noise_bounds[0];
-    high[d] = priors->noise_bounds[1];
-    if (count > d + 1) {
-        low[d + 1] = priors->share_bounds[0];
-        high[d + 1] = priors->share_bounds[1];
+    low[columns] = priors->noise_bounds[0];
+    high[columns] = priors->noise_bounds[1];
+    if (count > columns + 1) {
+        low[columns + 1] = priors->share_bounds[0];
+        high[columns + 1] = priors->share_bounds[1];
     }
 }
 
@@ -315,7 +320,7 @@ EXPORTED int adabkb_minimize(const Priors *priors, const Results *results, const
     double value, variance, moved_value, moved_variance;
     int64_t evaluations = 1;
     bool fresh = true;
-    bound(priors, results->d, count, low, high);
+    bound(priors, results->d + results->components.p, count, low, high);
     for (int64_t k = 0; k < count; k++)
         x[k] = clipped(x[k], low[k], high[k]);
     identity(H, count);

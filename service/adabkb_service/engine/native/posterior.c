@@ -9,7 +9,7 @@
 /* The kernel, (n, m), between cube positions X, (n, d), and the inducing points. */
 static double *kernel_columns(Workspace *workspace, const Posterior *posterior, const double *X, int64_t n)
 {
-    double *K = reals(workspace, n * posterior->inducing.m), *scaled = reals(workspace, n * posterior->kernel.d);
+    double *K = reals(workspace, n * posterior->inducing.m), *scaled = reals(workspace, n * posterior->kernel.columns);
     scale(&posterior->kernel, X, n, scaled);
     gram(workspace, &posterior->kernel, scaled, n, &posterior->inducing, K);
     return K;
@@ -62,11 +62,11 @@ void ucb_and_gradient(Workspace *workspace, const Posterior *posterior, const do
 {
     const Kernel *kernel = &posterior->kernel;
     const Points *points = &posterior->inducing;
-    int64_t d = kernel->d, m = points->m, rows = posterior->rows;
+    int64_t d = kernel->d, columns = kernel->columns, m = points->m, rows = posterior->rows;
     Block *mark = workspace->last;
-    double *scaled = reals(workspace, n * d), *K = reals(workspace, n * m), *E = reals(workspace, n * m);
+    double *scaled = reals(workspace, n * columns), *K = reals(workspace, n * m), *E = reals(workspace, n * m);
     double *V = reals(workspace, n * rows), *pulled = reals(workspace, n * m), *added = reals(workspace, d);
-    double *deviation = reals(workspace, n), *sums = reals(workspace, n), *across = reals(workspace, n * d);
+    double *deviation = reals(workspace, n), *sums = reals(workspace, n), *across = reals(workspace, n * columns);
     scale(kernel, X, n, scaled);
     gram_and_radial(workspace, kernel, scaled, n, points, K, E);
     times_transposed(K, n, m, posterior->factor, rows, V);
@@ -85,15 +85,15 @@ void ucb_and_gradient(Workspace *workspace, const Posterior *posterior, const do
         for (int64_t j = 0; j < m; j++)
             sums[i] += row[j];
     }
-    times_transposed(E, n, m, points->X, d, across);
+    times_transposed(E, n, m, points->X, columns, across);
     for (int64_t i = 0; i < n; i++) {
         if (points->share > 0.0)
-            additive_slopes(workspace, kernel, scaled + i * d, points, pulled + i * m, added);
+            additive_slopes(workspace, kernel, scaled + i * columns, points, pulled + i * m, added);
         for (int64_t axis = 0; axis < d; axis++) {
-            int64_t at = i * d + axis;
+            int64_t at = i * columns + axis;
             double slope = -3.0 * (scaled[at] * sums[i] - across[at]) / kernel->lengthscales[axis];
             double more = points->share > 0.0 ? added[axis] : 0.0;
-            gradient[at] = kernel->categorical[axis] ? 0.0 : slope + more;
+            gradient[i * d + axis] = kernel->categorical[axis] ? 0.0 : slope + more;
         }
     }
     release(workspace, mark);

@@ -7,7 +7,7 @@
 /* As Posterior of structures.py. */
 typedef struct {
     Kernel kernel;
-    Points inducing;       /* S, (d, m), scaled */
+    Points inducing;       /* S, (columns, m), scaled */
     const double *weights; /* (m,) a */
     const double *factor;  /* (rows, m) W */
     int64_t rows;

@@ -11,36 +11,63 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, flags, reals, routine
+from adabkb_service.engine.native.library import COUNT, NUMBER, POINTER, flags, integers, reals, routine
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 Fields = list[tuple[str, Any]]
 
 _tabulate = routine("tabulate", POINTER, POINTER)
 
 
+class Components(Structure):
+    """The components of ``auto.components``."""
+
+    _fields_: ClassVar[Fields] = [
+        ("p", COUNT),
+        ("axes", POINTER),
+        ("counts", POINTER),
+        ("most", COUNT),
+        ("places", POINTER),
+    ]
+
+    def __init__(self, axes: Ints, counts: Ints, places: Array) -> None:
+        self._arrays = axes, counts, places
+        super().__init__(len(axes), integers(axes), integers(counts), places.shape[1], reals(places))
+
+
 class Kernel(Structure):
-    """A kernel of ``auto.kernel``."""
+    """A kernel of ``auto.kernel``: lengthscales (d + p,), categorical axes (d,) and p components."""
 
     _fields_: ClassVar[Fields] = [
         ("d", COUNT),
+        ("columns", COUNT),
         ("lengthscales", POINTER),
         ("categorical", POINTER),
+        ("components", POINTER),
         ("shares", POINTER),
         ("reach", NUMBER),
         ("mean_variance", NUMBER),
     ]
 
     def __init__(
-        self, lengthscales: Array, categorical: Bools, mean_variance: float, shares: Array | None, reach: float
+        self,
+        lengthscales: Array,
+        categorical: Bools,
+        components: Components,
+        mean_variance: float,
+        shares: Array | None,
+        reach: float,
     ) -> None:
-        self._arrays = lengthscales, categorical, shares
+        self._arrays = lengthscales, categorical, components, shares
         super().__init__(
+            len(categorical),
             len(lengthscales),
             reals(lengthscales),
             flags(categorical),
+            addressof(components),
             None if shares is None else reals(shares),
             reach,
             mean_variance,
@@ -48,7 +75,7 @@ class Kernel(Structure):
 
 
 class Points(Structure):
-    """Scaled points, (d, m), with the tables of the additive part."""
+    """Scaled points, (d + p, m), with the tables of the additive part."""
 
     _fields_: ClassVar[Fields] = [
         ("m", COUNT),
@@ -59,7 +86,7 @@ class Points(Structure):
     ]
 
     def __init__(self, kernel: Kernel, X: Array) -> None:
-        tables = np.empty((2, *X.shape)) if kernel.shares else np.empty((2, 0))
+        tables = np.empty((2, kernel.d, X.shape[1])) if kernel.shares else np.empty((2, 0))
         self._arrays = X, tables
         super().__init__(X.shape[1], reals(X), 0.0, reals(tables[0]), reals(tables[1]))
         _tabulate(byref(kernel), byref(self))
@@ -85,11 +112,11 @@ class Posterior(Structure):
 
 
 class Priors(Structure):
-    """The priors and bounds of ``auto.likelihood``, of the logarithms of lengthscales and noise, and of the additive
-    part's parameters."""
+    """The priors and bounds of ``auto.likelihood``, of the logarithms of lengthscales, (d + p,), and noise, and of the
+    additive part's parameters."""
 
     _fields_: ClassVar[Fields] = [
-        ("lengthscale", NUMBER),
+        ("lengthscales", POINTER),
         ("noise", NUMBER),
         ("noise_deviation", NUMBER),
         ("share_deviation", NUMBER),
@@ -102,6 +129,10 @@ class Priors(Structure):
         ("mean_variance", NUMBER),
         ("smallest_variance", NUMBER),
     ]
+
+    def __init__(self, lengthscales: Array, **others: Any) -> None:
+        self._arrays = (lengthscales,)
+        super().__init__(reals(lengthscales), **others)
 
 
 class Minimization(Structure):
@@ -128,7 +159,7 @@ class Ascent(Structure):
 
 
 class Results(Structure):
-    """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,)."""
+    """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,), components."""
 
     _fields_: ClassVar[Fields] = [
         ("n", COUNT),
@@ -137,8 +168,12 @@ class Results(Structure):
         ("outputs", POINTER),
         ("extra", POINTER),
         ("categorical", POINTER),
+        ("components", Components),
     ]
 
-    def __init__(self, positions: Array, outputs: Array, extra: Array, categorical: Bools) -> None:
-        self._arrays = positions, outputs, extra, categorical
-        super().__init__(*positions.shape, reals(positions), reals(outputs), reals(extra), flags(categorical))
+    def __init__(
+        self, positions: Array, outputs: Array, extra: Array, categorical: Bools, components: Components
+    ) -> None:
+        self._arrays = positions, outputs, extra, categorical, components
+        given = reals(positions), reals(outputs), reals(extra), flags(categorical)
+        super().__init__(*positions.shape, *given, components)
