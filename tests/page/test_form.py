@@ -102,6 +102,47 @@ def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> N
         )
 
 
+TABLE = "solvent;polarity;boiling point\nwater;10,2;100\nethanol;5,2;78\nhexane;0,1;69\n"
+NUMBERS = "Numbers that describe the values"
+
+
+def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """As a spreadsheet copies it, with decimal commas. What is wrong is told at the table, with its line."""
+    with tab(browser, site) as page:
+        page.goto("/new")
+        page.get_by_label("Name", exact=True).first.fill("described")
+        solvent = unfolded(add_parameter(page, 1, "solvent", "categorical", **{"Value 1": "water"}))
+        table, summary = solvent.get_by_label(NUMBERS), page.locator("#summary li")
+        faults = {
+            TABLE.replace("5,2", "high"): "line 3, column polarity: “high” is not a number.",
+            TABLE + "hexane;1;2": "line 5: “hexane” has a line already. Remove one of the two.",
+            TABLE.replace("boiling point", "polarity"): "the first line names the column polarity twice.",
+            TABLE.replace("water", "wasser"): "“water” has no line. Add one, or remove the value.",
+            "solvent": "the first line must name the columns",
+        }
+        for text, fault in faults.items():
+            table.fill(text)
+            table.blur()
+            expect(summary).to_contain_text(f"solvent: {NUMBERS}: {fault}")
+        table.fill(TABLE)
+        table.blur()
+        expect(summary).to_contain_text("“wasser” has no line. Add one, or remove the value.")
+        solvent.get_by_role("button", name="Remove value 4").click()
+        expect(summary).to_have_text(
+            "solvent: a choice of 3 values: “water”, “ethanol”, “hexane”, described by “polarity”, “boiling point”"
+        )
+        assert accessible(page) == []
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/described")
+        page.goto("/studies/described")
+        expect(page.locator("#definition")).to_contain_text("described by “polarity”, “boiling point”")
+    made = checked(api.get("/v1/studies/described"))["parameters"][0]
+    assert made["choices"] == ["water", "ethanol", "hexane"]
+    assert made["descriptors"] == {"polarity": [10.2, 5.2, 0.1], "boiling point": [100, 78, 69]}
+
+
 def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str, api: httpx.Client) -> None:
     """Faults are told at their fields, which are unfolded for it; the form says what each field means."""
     with tab(browser, site, size=PHONE, refused=True) as page:

@@ -29,6 +29,8 @@ KINDS: Mapping[str, str] = {
     "bool": "yes or no",
     "fixed": "fixed",
 }
+MOST_NAMED = 10
+"""Descriptors whose names are shown."""
 COSTS: Mapping[str, str] = {
     "told": "told with each result",
     "measured": "the seconds of an attempt, unless told",
@@ -43,13 +45,22 @@ def values(parameter: Parameter) -> str:
             scale = ", log scale" if parameter.scale == "log" else ""
             return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}"
         case CategoricalParameter():
-            return ", ".join(map(_quoted, parameter.choices))
+            return ", ".join(map(_quoted, parameter.choices)) + _described(parameter)
         case OrdinalParameter():
             return ", ".join(map(_quoted, parameter.values))
         case BoolParameter():
             return "false, true"
         case FixedParameter():
             return shown(parameter.value)
+
+
+def _described(parameter: CategoricalParameter) -> str:
+    """What describes the choices of a parameter; empty if nothing does."""
+    names = list(map(_quoted, parameter.descriptors))
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"; described by {', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _quoted(choice: object) -> str:

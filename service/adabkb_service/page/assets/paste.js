@@ -1,6 +1,7 @@
 // Results from a table: what somebody copies from a spreadsheet or a CSV file becomes one request.
 
 import { call } from "./calls.js";
+import { read } from "./table.js";
 import { numeral, shown } from "./words.js";
 
 const MOST_FAULTS = 8;
@@ -9,6 +10,7 @@ const MOST_FAULTS = 8;
 export function takeTables(form, data) {
   form.made = async () => {
     const table = read(form.querySelector("textarea").value);
+    if (!table.rows.length) throw new Error("The first line must name the columns, and each further line be a result.");
     const columns = columnsOf(table.header, await data.study());
     const faults = [];
     const items = table.rows.map((row) => item(row, columns, faults));
@@ -102,29 +104,4 @@ function meant(parameter, cell) {
   const found = choices.findIndex((choice) => choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === numeral(cell));
   if (found < 0) throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
   return choices[found];
-}
-
-/** The header and the rows of a table, each with the line that it begins in. Cells have tabs between them, as a
- * spreadsheet copies them, else semicolons, else commas; quotation marks are as in CSV. */
-function read(text) {
-  const first = text.split("\n", 1)[0];
-  const between = ["\t", ";"].find((each) => first.includes(each)) ?? ",";
-  const rows = [{ line: 1, cells: [""] }];
-  let isQuoted = false;
-  let line = 1;
-  for (let i = 0; i < text.length; i += 1) {
-    const { cells } = rows.at(-1);
-    const sign = text[i];
-    if (sign === "\n") line += 1;
-    if (sign === '"' && isQuoted && text[i + 1] === '"') cells[cells.length - 1] += text[(i += 1)];
-    else if (sign === '"' && (isQuoted || cells.at(-1).trim() === "")) isQuoted = !isQuoted;
-    else if (sign === between && !isQuoted) cells.push("");
-    else if (sign === "\n" && !isQuoted) rows.push({ line, cells: [""] });
-    else cells[cells.length - 1] += sign;
-  }
-  const [header, ...others] = rows
-    .map((row) => ({ line: row.line, cells: row.cells.map((cell) => cell.trim()) }))
-    .filter((row) => row.cells.some((cell) => cell !== ""));
-  if (!others.length) throw new Error("The first line must name the columns, and each further line be a result.");
-  return { header: header.cells, rows: others };
 }

@@ -2,6 +2,7 @@
 
 import { addChoices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, spread, text, weights } from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions } from "./conditions.js";
+import { descriptors, fieldOfDescriptors, takeValues } from "./descriptors.js";
 import { number } from "./forms.js";
 import { counted } from "./words.js";
 
@@ -38,6 +39,10 @@ export function fitRow(row) {
     event.preventDefault();
     next(row, event.target);
   });
+  part(row, "descriptors").addEventListener("change", () => {
+    takeValues(row);
+    fitSpace();
+  });
   row.addEventListener("paste", (event) => event.target.dataset.part === "choice" && spread(row, event));
 }
 
@@ -63,7 +68,7 @@ function summarized(row) {
   return line;
 }
 
-function inWords({ name, kind, low, high, step, scale, when, value, ...listed }) {
+function inWords({ name, kind, low, high, step, scale, when, value, descriptors: numbers, ...listed }) {
   const known = listed.choices ?? listed.values;
   const kinds = {
     float: () => `a number from ${low ?? "–"} to ${high ?? "–"}`,
@@ -73,7 +78,7 @@ function inWords({ name, kind, low, high, step, scale, when, value, ...listed })
     bool: () => "yes or no",
     fixed: () => `always ${quoted([value])}`,
   };
-  const more = [step && ` in steps of ${step}`, scale && ", on a log scale", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
+  const more = [numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
@@ -85,7 +90,7 @@ export const parameters = () => rows().map(parameter);
 
 function parameter(row) {
   const described = { name: text(row, "name"), kind: text(row, "kind") };
-  if (described.kind === "categorical") described.choices = distinct(row);
+  if (described.kind === "categorical") Object.assign(described, { choices: distinct(row), descriptors: descriptors(row) });
   if (described.kind === "ordinal") described.values = distinct(row);
   if (described.kind === "fixed") described.value = meant(text(row, "value"));
   if (isNumeric(row)) {
@@ -119,6 +124,7 @@ export function fieldOfSpace([list, place, name, at]) {
     const row = holder.children[place];
     if (!row) return undefined;
     if (name === "choices" || name === "values") return fieldOfChoice(row, at);
+    if (name === "descriptors") return fieldOfDescriptors(row);
     if (name === "when") return fieldOfCondition(row, at);
     return part(row, name === "scale" ? "log" : name);
   }

@@ -1,0 +1,53 @@
+// Numbers that describe the values of a choice, from a table: its first column has the values.
+
+import { addChoices, choices, fieldOfChoice, part } from "./choices.js";
+import { Mistyped } from "./forms.js";
+import { read } from "./table.js";
+import { numeral } from "./words.js";
+
+const field = (row) => part(row, "descriptors");
+
+/** Give each value of the table a field, unless it has one. */
+export function takeValues(row) {
+  const known = choices(row).map(({ typed }) => typed);
+  const values = read(field(row).value).rows.map(({ cells }) => cells[0]);
+  for (const value of new Set(values.filter((each) => each !== "" && !known.includes(each)))) {
+    const empty = [...row.querySelectorAll('[data-part="choice"]')].find((each) => each.value.trim() === "");
+    if (!empty) addChoices(row);
+    (empty ?? [...row.querySelectorAll('[data-part="choice"]')].at(-1)).value = value;
+  }
+}
+
+/** The descriptors by their names: a number for each value; undefined without a table. */
+export function descriptors(row) {
+  if (field(row).value.trim() === "") return undefined;
+  const { header, rows } = read(field(row).value);
+  const names = header.slice(1);
+  if (!names.length || !rows.length) refuse(row, "the first line must name the columns, and each further line have a value and its numbers.");
+  if (names.includes("")) refuse(row, "the first line must name each column.");
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) refuse(row, `the first line names the column ${twice} twice. Remove one of the two.`);
+  const lines = new Map();
+  for (const { line, cells } of rows) {
+    if (lines.has(cells[0])) refuse(row, `line ${line}: “${cells[0]}” has a line already. Remove one of the two.`);
+    lines.set(cells[0], { line, cells });
+  }
+  const known = choices(row).map(({ typed }) => typed);
+  const strange = [...lines.keys()].find((value) => !known.includes(value));
+  if (strange !== undefined) refuse(row, `“${strange}” is none of the values. Add it to them, or remove its line.`);
+  const described = known.map((value) => lines.get(value) ?? refuse(row, `“${value}” has no line. Add one, or remove the value.`));
+  return Object.fromEntries(names.map((name, i) => [name, described.map((each) => numberIn(row, each, name, i + 1))]));
+}
+
+function numberIn(row, { line, cells }, name, place) {
+  const number = numeral(cells[place] ?? "");
+  if (!Number.isFinite(number)) refuse(row, `line ${line}, column ${name}: “${cells[place] ?? ""}” is not a number.`);
+  return number;
+}
+
+function refuse(row, sentence) {
+  throw new Mistyped(field(row), `Numbers that describe the values: ${sentence}`);
+}
+
+/** The field of a fault of the descriptors. */
+export const fieldOfDescriptors = (row) => (field(row).value.trim() === "" ? fieldOfChoice(row) : field(row));
