@@ -51,9 +51,6 @@ OUTLIER = 5.0
 NOISY_STARTS = (0.01, 0.1)
 """Noise ratios from which a search starts as well. Noise and short lengthscales may explain a few results equally well,
 and a search that starts at small noise finds short lengthscales only."""
-NOISY_UNTIL = 200
-"""Results up to which every search starts there, too. Later ones do when their number passes a power of two: the mode
-is known by then, and the search costs most."""
 SMALL = 20
 """Results up to which learning takes effect at once: it takes less than a millisecond there, and a late one costs
 evaluations."""
@@ -168,11 +165,9 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         evidence = evidence_of(state, record, rows, warp.POWERS)
         known = hyperparameters
         starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
-        has_doubled = record.size.bit_length() > state.checkpoint.learned_from.bit_length()
-        if not starts or has_doubled:  # or the search is in a poor optimum
+        if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
             starts.append(likelihood.prior_of(problem.domain))
-        if record.size <= NOISY_UNTIL or has_doubled:
-            starts += [replace(starts[0], noise_ratio=ratio) for ratio in NOISY_STARTS]
+        starts += [replace(starts[0], noise_ratio=ratio) for ratio in NOISY_STARTS]
         hyperparameters = likelihood.learn(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = evidence_of(state, record, rows, warp.LINEAR)
