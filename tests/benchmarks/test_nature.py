@@ -8,6 +8,7 @@ import pytest
 from adabkb_service.engine.axes import ChoiceAxis
 from benchmarks.quality.methods.textbook_gp import TextbookGP
 from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
+from benchmarks.quality.nature.descriptors import DESCRIBED, Described, descriptors
 from benchmarks.quality.nature.laboratory import Laboratory
 from benchmarks.quality.nature.measured import FLOOR, Measured
 
@@ -76,3 +77,31 @@ def test_the_textbook_process_finds_one_of_the_best_two_of_216_mixtures() -> Non
         method.tell(asked, outcome.value)
         scores.append(outcome.score)
     assert min(scores) < 0.01
+
+
+def test_descriptors_follow_their_choices_into_the_order_of_each_run() -> None:
+    """Computed ones are those of the choice; useless ones change nothing else of a run."""
+    for seed in range(3):
+        plain, useful, useless = (
+            DESCRIBED[name].draw(seed).space.axes for name in ("without", "from the structures", "3 random")
+        )
+        for bare, axis, other in zip(plain, useful, useless, strict=True):
+            if not isinstance(axis, ChoiceAxis) or axis.ordered:
+                assert bare == axis == other
+                continue
+            assert isinstance(bare, ChoiceAxis)
+            assert isinstance(other, ChoiceAxis)
+            assert bare.choices == axis.choices == other.choices
+            known = descriptors("direct_arylation", axis.name)
+            assert list(zip(*axis.descriptors, strict=True)) == [known[str(choice)] for choice in axis.choices]
+            assert len(other.descriptors) == 3
+
+
+def test_each_choice_of_a_described_table_has_finite_descriptors() -> None:
+    problem = DESCRIBED["from the structures"]
+    assert isinstance(problem, Described)
+    for name in ("base", "ligand", "solvent"):
+        column = problem.table.columns[problem.table.names.index(name)]
+        known = descriptors(problem.file, name)
+        assert set(known) == set(column)
+        assert np.isfinite(np.array(list(known.values()))).all()

@@ -29,7 +29,7 @@ CONSTANTS = "auto-constants"
 NOT_CONSTANTS = {
     *("tree.ROOT", "tree.LEAF", "tree.PRUNED"),  # marks
     *("surrogate.CHUNK", "state.CHUNK"),  # how much memory a loop takes
-    *("surrogate.PRIOR_VARIANCE", "turns.NEW"),  # no choice
+    *("surrogate.PRIOR_VARIANCE", "components.NONE", "turns.NEW"),  # no choice
 }
 
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from adabkb_service.contract.model import Learned
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid
+from adabkb_service.operations import predict
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
@@ -111,3 +113,18 @@ def test_an_export_with_other_learned_components_is_refused(database: Database, 
 def test_systems_without_use_for_descriptors_refuse_them(running: Service, algorithm: dict[str, Any]) -> None:
     with pytest.raises((Invalid, ValidationError), match="makes no use of descriptors; leave the algorithm out"):
         create(running, definition(parameters=[X, SOLVENTS], algorithm=algorithm))
+
+
+def test_a_study_with_descriptors_says_what_it_has_learned(running: Service) -> None:
+    """A lengthscale for each parameter, predictions, and how much each parameter matters, as any study."""
+    create(running, definition(parameters=[X, SOLVENTS], metrics=["colour"]))
+    for _ in range(8):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        solvent = trial.parameters["solvent"]
+        observe(running, "s", Value(-BEST[solvent], trial.number, metrics={"colour": BEST[solvent]}))
+    found = predict.model(running, "s")
+    assert isinstance(found.learned, Learned)
+    assert (found.observations, len(found.learned.lengthscales)) == (8, 2)
+    best = predict.recommendation(running, "s").model
+    assert best is not None
+    assert best.parameters["solvent"] == "water"

@@ -13,8 +13,9 @@ UNTRIED = 3.0
 DESCRIBED = 5.0
 """The same of a choice with descriptors, in a space so small that a search looks at all of it: the point that is least
 like all others so far says the most."""
-RELYING = 20
-"""Number of first steps in which no step is only for untried choices with descriptors."""
+RELYING = 10
+"""Number of first steps in which none is for untried choices with descriptors only; ``EARLY_STEPS`` in so small a
+space."""
 STEPS_PER_CHOICE = 4
 """For how long an untried choice makes the width ``UNTRIED``: so many steps for each choice of the parameter that has
 the most, or ``EARLY_STEPS`` if that is more."""

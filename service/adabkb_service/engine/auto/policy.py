@@ -255,12 +255,13 @@ def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] |
     """Which positions, (k, d), have a choice that no point has so far. None before the first point, when all choices
     are tried, and when the early steps are over.
 
-    In the first ``RELYING`` steps choices with descriptors do not count: these say which of them are worth a try.
+    In the first steps choices with descriptors do not count: these say which of them are worth a try.
     """
     domain, step = state.problem.domain, _step(state, out)
     if not _looks_for_choices(state, step):
         return None
-    axes = [axis for axis in domain.choices if step >= betas.RELYING or axis not in domain.described]
+    relying = step < (betas.EARLY_STEPS if domain.is_listed else betas.RELYING)
+    axes = [axis for axis in domain.choices if not (relying and axis in domain.described)]
     return domain.untried_choices(np.concatenate([state.record.positions, out.positions]), axes)
 
 
