@@ -8,11 +8,13 @@ something else than it seems to, is refused here.
 """
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+from adabkb_client import described
 from adabkb_client.errors import Invalid
 from adabkb_client.plain import plain
 
@@ -21,6 +23,10 @@ Choice = Scalar | Sequence[Scalar]
 """A value of a parameter. A list stands for a tuple."""
 When = Mapping[str, Iterable[Choice]] | None
 """By the name of another parameter, the values of it with which this one is active; None: always."""
+
+
+Descriptors = Mapping[str, Iterable[float]] | None
+"""By the name of a descriptor its numbers, one for each choice."""
 
 
 @dataclass(frozen=True)
@@ -87,20 +93,41 @@ class Ordinal:
 class Categorical:
     """One of some choices without an order.
 
+    ``descriptors`` has numbers that describe the choices, by name: one for each choice, in the order of the choices.
+    Choices that are alike in them are expected to give similar results.
+
     Raises:
-        TypeError: the choices are no list, tuple, range or array.
+        TypeError: the choices are no list, tuple, range or array, or the descriptors are no lists of numbers by name.
+        ValueError: a descriptor has another number of values than there are choices.
     """
 
     choices: Iterable[Choice]
+    descriptors: Descriptors = field(default=None, kw_only=True)
     when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "choices", _in_order("Categorical", self.choices))
+        object.__setattr__(self, "descriptors", _described(self.descriptors, tuple(self.choices)))
         object.__setattr__(self, "when", _conditions(self.when))
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str], *, when: When = None) -> Self:
+        """Choices with descriptors from a table: the first column has the choices, each other one a descriptor.
+
+        The file is as ``described.read`` says.
+
+        Raises:
+            ValueError: the table is not of this form; the message has the line and the column.
+            OSError: the file cannot be read.
+        """
+        choices, descriptors = described.read(path)
+        return cls(choices, descriptors=descriptors, when=when)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "categorical", "choices": list(self.choices), **_wire(self.when)}
+        known = {name: list(numbers) for name, numbers in (self.descriptors or {}).items()}
+        own = {"choices": list(self.choices), **({"descriptors": known} if known else {})}
+        return {"kind": "categorical", **own, **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -199,6 +226,27 @@ def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
     if any(getattr(value, "ndim", 0) for value in listed):
         raise TypeError(f"{kind} takes tuples as values that consist of several, not arrays")
     return tuple(plain(value) for value in listed)
+
+
+def _described(descriptors: Descriptors, choices: Sequence[Choice]) -> Descriptors:
+    """Return descriptors as plain numbers, one for each choice."""
+    if descriptors is None:
+        return None
+    if not isinstance(descriptors, Mapping):
+        raise TypeError(
+            f'descriptors={descriptors!r} must have lists of numbers by name, such as descriptors={{"polarity": [...]}}'
+        )
+    found = {}
+    for name, numbers in descriptors.items():
+        if isinstance(numbers, str | bytes | Set | Mapping) or not isinstance(numbers, Iterable):
+            raise TypeError(f"descriptors={{{name!r}: {numbers!r}}} must have a list of numbers, one for each choice")
+        found[name] = tuple(plain(number) for number in numbers)
+        if len(found[name]) != len(choices):
+            raise ValueError(
+                f"the descriptor {name!r} has {len(found[name])} numbers, and there are {len(choices)} choices; "
+                "give one for each choice"
+            )
+    return found
 
 
 def _conditions(when: When) -> When:

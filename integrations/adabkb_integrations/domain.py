@@ -132,8 +132,11 @@ def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.
         if not choices:
             raise ValueError(f"{argument} has no values")
         indices = tuple(range(len(choices)))
-        ordered = isinstance(declared, Ordinal)
-        return engine.ChoiceAxis(name, indices, ordered) if len(choices) > 1 else spaces.Fixed(name, 0)
+        if len(choices) == 1:
+            return spaces.Fixed(name, 0)
+        known = (declared.descriptors or {}).values() if isinstance(declared, Categorical) else ()
+        descriptors = tuple(tuple(map(float, numbers)) for numbers in known)
+        return engine.ChoiceAxis(name, indices, isinstance(declared, Ordinal), descriptors)
     assert isinstance(declared, Float | Int)
     low, high, step = plain(declared.low), plain(declared.high), plain(declared.step)
     if not low < high:

@@ -24,6 +24,10 @@ SPACE: dict[str, Parameter] = {
     "warm": Bool(),
     "device": Fixed("cpu"),
 }
+DESCRIBED: dict[str, Parameter] = {
+    **SPACE,
+    "kind": Categorical([None, "relu", True, 0.5], descriptors={"slope": [1, 0, 0, 0.5], "cost": [1, 2, 3, 9]}),
+}
 CONDITIONAL: dict[str, Parameter] = {
     **SPACE,
     "slope": Float(0, 1, when={"kind": ["relu", None]}),
@@ -65,6 +69,7 @@ def unlucky(
         pytest.param(SPACE, {}, id="noise learned"),
         pytest.param(SPACE, {"noise_std": 0.05}, id="noise declared"),
         pytest.param(CONDITIONAL, {"prior": PRIOR}, id="conditions and a prior"),
+        pytest.param(DESCRIBED, {}, id="descriptors"),
     ],
 )
 def test_a_study_on_a_server_evaluates_the_same_points(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, show, summary
 from adabkb_service.cli.values import parse, parse_point
 
@@ -27,9 +28,12 @@ def create_study(
             metavar="STUDY", help="an older study whose results it begins from; may be repeated", show_default=False
         ),
     ] = None,
+    descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a study from its definition, the body of POST /v1/studies.
+
+    --descriptors takes the choices of a parameter, and numbers that describe them, from a table.
 
     echo '{"id": "svm", "direction": "maximize", "budget": 60, "parameters": [{"name": "C", "kind": "float", "low":
     0.001, "high": 1000, "scale": "log"}]}' | adabkb study create -
@@ -44,6 +48,8 @@ def create_study(
         fail(f"cannot read the definition from {source}, which is no JSON ({error}); see adabkb study create --help")
     if transfer_from is not None and isinstance(body, dict):
         body["transfer_from"] = transfer_from
+    if descriptors is not None and isinstance(body, dict):
+        add_descriptors(descriptors, body.get("parameters"), "the definition")
     study = server.post("/studies", body)
     show(study, f"Study {study['id']} is {study['state']}.", as_json=as_json)
 
@@ -118,6 +124,7 @@ def update(
             show_default=False,
         ),
     ] = None,
+    descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
     """Change the settings of a study that may be changed, or edit its space; "none" takes a limit away.
@@ -147,6 +154,8 @@ def update(
         changes["tags"] = dict(_tag(text) for text in tag)
     if parameter is not None:
         changes["parameters"] = [_parameter(text) for text in parameter]
+    if descriptors is not None:
+        add_descriptors(descriptors, changes.get("parameters", []), "--parameter")
     if default is not None:
         changes["defaults"] = parse_point(default)
     if not changes:

@@ -1,0 +1,50 @@
+"""Choices and their descriptors from a table, for a parameter of a definition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from adabkb_client import described
+from adabkb_service.cli.output import fail
+
+DescriptorTables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--descriptors",
+        metavar="NAME=FILE",
+        help="a table (.csv, .xlsx) with the choices of a categorical parameter in its first column, and a descriptor "
+        "in each other one; may be repeated",
+        show_default=False,
+    ),
+]
+
+
+def add_descriptors(tables: Sequence[str], parameters: Any, where: str) -> None:
+    """Put the choices and descriptors of tables into parameters, in place.
+
+    Args:
+        tables: each ``NAME=FILE``.
+        parameters: as a definition has them.
+        where: they are, for the error.
+
+    Raises:
+        Failure: there is no such parameter, or the table cannot be read.
+    """
+    for text in tables:
+        name, equals, file = text.partition("=")
+        if not (equals and name and file):
+            fail(f"--descriptors {text!r} has no file; give --descriptors NAME=FILE")
+        listed = parameters if isinstance(parameters, list) else []
+        found = [each for each in listed if isinstance(each, dict) and each.get("name") == name]
+        if not found or found[0].get("kind") != "categorical":
+            example = f'{{"name": "{name}", "kind": "categorical"}}'
+            fail(f"{where} has no categorical parameter {name!r}, which --descriptors names; add {example}")
+        try:
+            found[0]["choices"], found[0]["descriptors"] = described.read(file)
+        except OSError as error:
+            fail(f"cannot read {file} ({error.strerror}); give a file with a table")
+        except (ValueError, ImportError) as error:
+            fail(str(error))
