@@ -178,10 +178,10 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     step, record = _step(state, out), state.record
     view = for_step(view, state.problem.seed, step)
     has_stalled = state.restarted_at is not None
-    untried, tolerance = None if has_stalled else _untried_choices(state, out), TOLERANCE
+    untried = None if has_stalled else _untried_choices(state, out)
+    is_listed = state.problem.domain.is_listed
     if not has_stalled and _has_untried_described(state, out):
-        is_listed = state.problem.domain.is_listed
-        beta, tolerance = (betas.DESCRIBED, 0.0) if is_listed else (betas.UNTRIED, TOLERANCE)
+        beta = betas.DESCRIBED if is_listed else betas.UNTRIED
     elif untried is not None:
         beta = betas.UNTRIED
     elif has_stalled:
@@ -191,7 +191,8 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
     target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
-    found = _refined(state, view, beta, target, out, tolerance)
+    is_itself = is_listed and state.problem.domain.most_choices > 0  # not the middle level of each ordered axis
+    found = _refined(state, view, beta, target, out, 0.0 if is_itself else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
 
