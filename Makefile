@@ -117,7 +117,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality run --problems final --methods random,directl,cma,ipop,turbo,tpe,gpsampler,auto --budget 1000 --out $(RESULTS)/quality-final.json
 	@$(BIN)/python -m benchmarks.quality run --problems tables --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-final.json
 	@rm -f tmp/traces.json
-	@$(BIN)/python -m benchmarks.quality.gain --traces tmp/traces.json
+	@$(BIN)/python -m benchmarks.quality.gaps
 	@$(BIN)/python -m benchmarks.quality.stopping --traces tmp/traces.json
 	@$(BIN)/python -m benchmarks.quality table --write
 	@$(BIN)/python -m benchmarks.quality plot

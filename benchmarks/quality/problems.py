@@ -45,6 +45,13 @@ class Instance(Protocol):
         """The noise-free outcome of one point."""
 
 
+class WithRegret(Instance, Protocol):
+    """A problem whose best value is known."""
+
+    def regret(self, parameters: Mapping[str, Any]) -> float:
+        """How much worse than the best point this one is, in the units of the value, without noise and floor."""
+
+
 class Problem(Protocol):
     """A problem of the benchmark."""
 
@@ -89,6 +96,10 @@ class FunctionInstance:
         x = np.array([parameters[axis.name] for axis in self.space.axes])
         value = self.function.evaluate(x)
         return Outcome(value, value - self.function.minimum)
+
+    def regret(self, parameters: Mapping[str, Any]) -> float:
+        """As ``WithRegret``."""
+        return self.evaluate(parameters).score
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from adabkb_service.contract.gain import advance, probability_of_gain
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.traces import Trace, collected, options
 
 EVALUATIONS = 200
 PATIENCE = (10, 20, 30, 50, 75, 100)
-PROBABILITIES = (0.4, 0.3, 0.25, 0.2, 0.15, 0.1)
+SHARES = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
 MUCH = 0.01
 """Of the function's range."""
 
 Rule = Callable[[int, float], bool]
-"""(results since the best one, probability of a gain) -> whether the run ends."""
+"""(results since the best one, gap as a share of the range of results) -> whether the run ends."""
 
 
 def no_gain_for(patience: int) -> Rule:
@@ -29,23 +28,22 @@ def no_gain_for(patience: int) -> Rule:
     return lambda since_best, _: since_best >= patience
 
 
-def probability_of_gain_below(least: float) -> Rule:
+def gap_share_below(least: float) -> Rule:
     """The rule of this name."""
-    return lambda _, probability: probability < least
+    return lambda _, share: share < least
 
 
 RULES = {f"no_gain_for: {each}": no_gain_for(each) for each in PATIENCE} | {
-    f"probability_of_gain_below: {each:g}": probability_of_gain_below(each) for each in PROBABILITIES
+    f"gap_share_below: {each:g}": gap_share_below(each) for each in SHARES
 }
 
 
 def stopped_at(run: Trace, rule: Rule) -> int:
     """The number of evaluations after which the rule ends a run."""
-    best, progress = 0, None
-    for step, value in enumerate(run.values):
+    best = 0
+    for step, (value, share) in enumerate(zip(run.values, run.shares, strict=True)):
         best = step if value < run.values[best] else best
-        progress = advance(progress, -value)
-        if rule(step - best, probability_of_gain(progress["since"], run.dimension)):
+        if rule(step - best, share):
             return step + 1
     return len(run.values)
 

@@ -1,17 +1,20 @@
-"""Runs of ``auto`` on the development families, result by result, on which rules to stop and gains are measured."""
+"""Runs of ``auto`` on the development families, result by result, on which rules to stop are measured."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from adabkb_service.engine.auto.policy import Config, auto
 from benchmarks.pool import keep_all
 from benchmarks.quality.families.chosen_by import CHOSEN_BY
 from benchmarks.quality.families.family import Family
-from benchmarks.quality.methods import METHODS
 from benchmarks.quality.problems import generator
 
 
@@ -30,10 +33,12 @@ class Trace:
     """What each evaluation told."""
     scores: Sequence[float]
     """The regret there, as a share of the function's range."""
+    shares: Sequence[float]
+    """The gap after each result, as a share of the range of the results; infinite while it is not known."""
 
     def first(self, count: int) -> Trace:
         """The beginning of the run, which is the same however long the run is."""
-        return replace(self, values=self.values[:count], scores=self.scores[:count])
+        return replace(self, values=self.values[:count], scores=self.scores[:count], shares=self.shares[:count])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +51,26 @@ class Run:
 
     def run(self) -> Trace:
         """Do it."""
-        instance, values, scores = self.family.draw(self.seed), [], []
+        instance, values, scores, shares = self.family.draw(self.seed), [], [], []
         noise = generator(f"noise {self.family.name}", self.seed).normal(0.0, 1.0, self.budget) * instance.noise_std
-        method = METHODS["auto"].create(instance.space, self.seed)
+        state = auto.start(instance.space, Config(), self.seed)
         for step in range(self.budget):
-            parameters = method.ask()
-            outcome = instance.evaluate(parameters)
+            suggestion = auto.suggest(state, np.zeros((0, instance.space.dimension)))
+            outcome = instance.evaluate(instance.space.decode(suggestion.point))
             values.append(outcome.value + float(noise[step]))
             scores.append(outcome.score)
-            method.tell(parameters, values[-1])
-        method.close()
+            state = auto.observe(suggestion.state, suggestion.point, -values[-1]).state
+            share = auto.report(state).gap_share
+            shares.append(math.inf if share is None else share)
         family = self.family
-        return Trace(family.name, family.kind, family.dimension, family.noise, values, scores)
+        return Trace(family.name, family.kind, family.dimension, family.noise, values, scores, shares)
 
 
 def options(description: str, out: Path) -> argparse.ArgumentParser:
     """The command line of what is measured on traces."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--budget", type=int, default=400)
+    parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
     parser.add_argument(
         "--traces", type=Path, help="file with the runs; they are made, and kept there, if it is absent"

@@ -52,7 +52,7 @@ class NoTrialAvailable(AdaBKBError):
         "exhausted": "all points of its space are handed out, and results of others are awaited",
         "fixed_exhausted": "all points with the parameters in fixed are handed out; fix fewer, or other values",
         "no_gain": "it stops because its last results were no better, unless the results that are awaited are",
-        "gain_unlikely": "it stops because a gain has become unlikely, unless a result that is awaited brings one",
+        "gain_unlikely": "it stops because going on will gain little, unless a result that is awaited changes that",
         "pending_limit": "as many trials as its pending_limit allows are without a result",
         "paused": "it is paused; study.resume() makes it go on",
         "failures": "it was paused because failure_limit trials failed one after the other; see their reasons in "
@@ -76,8 +76,7 @@ class StudyComplete(NoTrialAvailable):
         "exhausted": "all points of its space have been evaluated",
         "no_gain": "its last results were no better, so often in a row as its stop rule says; study.update(stop=None) "
         "makes it go on",
-        "gain_unlikely": "its probability_of_gain is below that of its stop rule; study.update(stop=None) makes it go "
-        "on",
+        "gain_unlikely": "its gap is below the share of its stop rule; study.update(stop=None) makes it go on",
     }
 
 

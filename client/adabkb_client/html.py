@@ -62,7 +62,7 @@ def recommendation(found: "Recommendation") -> str:
         rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
     if found.reason == "nothing_feasible":
         return table(["", "value", *names], rows) + "No result keeps all outcome constraints; these come closest."
-    gap = "" if found.gap is None else f"The optimum is at most {found.gap:.4g} better (gap)."
+    gap = "" if found.gap is None else f"Going on will probably gain less than {found.gap:.4g} (gap)."
     return table(["", "value", *names], rows) + gap
 
 

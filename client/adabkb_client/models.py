@@ -141,8 +141,8 @@ class Best:
 class StudySummary:
     """The state of a study, as in every answer of suggest and observe.
 
-    ``gap`` is of the results folded so far. ``probability_of_gain`` is a frequency: of comparable runs, the share that
-    still gained more than 1% of the range of results within as many further evaluations. None if that is not known.
+    Going on will probably gain less than ``gap``, in the objective's units: with 90% probability, by the model, no
+    point is better than the recommended one by more. It is None as long as that is not known.
     """
 
     id: str
@@ -152,7 +152,6 @@ class StudySummary:
     best: Best | None
     gap: float | None
     revision: int
-    probability_of_gain: float | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         return text.study(self)
@@ -272,8 +271,8 @@ class FrontEstimate:
 class Recommendation:
     """The best point by the model and by observation.
 
-    With the confidence of the study, the best evaluated point is within ``gap`` of the optimum. All are None
-    before the first observation. ``reason`` says why ``model`` is None: "no_results", "several_objectives",
+    Going on will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None before
+    the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives",
     "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or "model_failed"
     (``study.info().model["error"]`` says why).
 

@@ -63,7 +63,7 @@ def test_a_recommendation_is_by_the_model_and_by_observation(api: httpx.Client, 
     assert found["observed"] == {key: best[key] for key in ("parameters", "value", "trial")}
     assert found["model"]["mean"] == pytest.approx(best["value"], abs=0.5)
     assert found["model"]["parameters"] in [result["parameters"] for result in results]
-    assert found["gap"] > 0
+    assert found["gap"] is None  # of four results
 
 
 def test_a_minimised_study_is_predicted_in_its_own_sign(api: httpx.Client, told: str) -> None:

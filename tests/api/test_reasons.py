@@ -15,7 +15,7 @@ POINT = {"x": 0.5, "n": 3}
 
 
 def reasons(api: httpx.Client) -> tuple[str | None, str | None]:
-    """Of the recommendation, and of the study's missing certificate."""
+    """Of the recommendation, and of the study's missing gap."""
     found = api.get("/v1/studies/s/recommendation").json()
     assert (found["model"] is None) <= (found["reason"] is not None)
     info = api.get("/v1/studies/s").json()
@@ -32,9 +32,9 @@ def test_before_and_after_the_first_results(api: httpx.Client) -> None:
     assert api.post("/v1/studies", json=DEFINITION).status_code == 201
     assert reasons(api) == ("no_results", "no_results")
     observe(api, 0.5)
-    assert reasons(api) == (None, "too_few_results")
-    for value in (0.1, 0.9, 1.4):
-        observe(api, value)
+    assert reasons(api) == (None, "not_known_yet")
+    for n, x in enumerate((-1.0, 2.0, 0.0, 1.0, -0.5, 1.5, -0.8, 0.8, 1.8), start=1):
+        observe(api, x, parameters={"x": x, "n": n})
     assert reasons(api) == (None, None)
 
 

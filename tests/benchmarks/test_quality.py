@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from adabkb_service.contract.gain import EXPONENT, FACTOR, probability_of_gain
 from benchmarks.functions import Array
-from benchmarks.output import RESULTS
-from benchmarks.quality import gain, store
+from benchmarks.quality import store
 from benchmarks.quality.__main__ import GROUPS, PROBLEMS, QUALITY, app
 from benchmarks.quality.functions import FUNCTIONS
+from benchmarks.quality.gaps import Case, rows
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.methods.direct import Direct
-from benchmarks.quality.problems import FUNCTION_PROBLEMS, MARGIN, MAX_SHIFT, generator, shifted
+from benchmarks.quality.problems import FUNCTION_PROBLEMS, MARGIN, MAX_SHIFT, WithRegret, generator, shifted
 from benchmarks.quality.report import DOCUMENT, sections
 from benchmarks.quality.runs import BUDGETS, COUNTS, Job
 from benchmarks.quality.scores import collect, standings, tied
-from benchmarks.quality.stopping import losses, no_gain_for, probability_of_gain_below, stopped_at
+from benchmarks.quality.stopping import gap_share_below, losses, no_gain_for, stopped_at
 from benchmarks.quality.store import Results
 from benchmarks.quality.tasks import TASK_PROBLEMS
 from benchmarks.quality.traces import Trace
@@ -164,42 +165,37 @@ def test_the_document_shows_the_committed_results() -> None:
 
 def test_a_stop_rule_ends_a_run_after_so_many_evaluations_without_a_gain_and_is_charged_with_what_it_missed() -> None:
     values = [5.0, 3.0, 4.0, 3.0, 6.0, 1.0]
-    run = Trace("family", "kind", 2, 0.0, values, values)
+    run = Trace("family", "kind", 2, 0.0, values, values, [math.inf] * 6)
     assert [stopped_at(run, no_gain_for(patience)) for patience in (1, 2, 3, 4, 5)] == [3, 4, 5, 6, 6]
     found = losses([run], no_gain_for(2))
     assert found == {"evaluations": pytest.approx(4 / 6), "ratio": pytest.approx(3.0), "lost_much": 1.0}
 
 
-def test_a_run_stops_as_soon_as_its_probability_of_a_gain_is_below_the_least() -> None:
-    run = Trace("family", "kind", 2, 0.0, [5.0, 0.0, *([4.0] * 10), -1.0], [1.0] * 13)
-    [third, fifth] = [probability_of_gain(since, 2) for since in (3, 5)]
-    assert stopped_at(run, probability_of_gain_below((third + fifth) / 2)) == 2 + 4
-    assert stopped_at(run, probability_of_gain_below(1e-9)) == 13
+def test_a_run_stops_as_soon_as_its_gap_is_below_the_share_and_not_before_it_is_known() -> None:
+    run = Trace("family", "kind", 2, 0.0, [5.0, 0.0, 4.0, 3.0], [1.0] * 4, [math.inf, math.inf, 0.3, 0.05])
+    assert [stopped_at(run, gap_share_below(share)) for share in (0.5, 0.3, 0.1, 0.01)] == [3, 4, 4, 4]
+    assert stopped_at(run.first(3), gap_share_below(0.3)) == 3
 
 
-def test_the_constants_of_the_probability_are_those_of_the_committed_results() -> None:
-    found = json.loads((RESULTS / "gain.json").read_text())
-    assert pytest.approx(found["factor"], rel=0.005) == FACTOR
-    assert pytest.approx(found["exponent"], abs=5e-4) == EXPONENT
-    assert found["families_left_out"]["largest_difference"] < 0.08
+def case(gap: float | None, regret: float, count: int = 10) -> Case:
+    return Case("families", "a problem", 2, False, count, gap, regret, 10.0)
 
 
-def test_the_fit_of_the_probability_finds_the_constants_that_cases_were_drawn_with() -> None:
+def test_a_gap_holds_if_the_regret_is_within_it_and_one_that_is_not_known_counts_for_neither() -> None:
+    cases = [case(2.0, 1.0), case(1.0, 2.0), case(None, 3.0), case(4.0, 0.0, count=20)]
+    found = {row[0]: row[1:] for row in rows(cases)}
+    assert found["all"] == ["4", "75%", "67%", "20.0%", "2"]
+    assert found["10 results"] == ["3", "67%", "50%", "15.0%", "1.2"]
+    assert found["40 results"] == ["0", "0%", "–", "–", "–"]
+
+
+@pytest.mark.parametrize("name", ["Branin", "peaks_2", "measured_snar", "emulated_snar", "laboratory_2_8"])
+def test_the_regret_that_gaps_are_judged_by_is_that_of_the_values_without_noise_and_floor(name: str) -> None:
+    """The value falls and the regret with it, by as much, down to 0."""
+    instance = cast("WithRegret", PROBLEMS[name].draw(0))
     rng = np.random.default_rng(0)
-    logs = rng.normal(0.0, 2.0, 20_000)
-    nobody = np.zeros(len(logs))
-    drawn = gain.Cases(nobody, nobody, logs, nobody)
-    told = gain.predicted(np.array([0.5, 0.8]), drawn)
-    drawn = gain.Cases(nobody, nobody, logs, (rng.random(len(logs)) < told).astype(float))
-    assert gain.fitted(drawn) == pytest.approx([0.5, 0.8], abs=0.06)
-    assert all(abs(each["predicted"] - each["gained"]) < 0.04 for each in gain.calibration(told, drawn.gained))
-
-
-def test_a_run_still_gains_if_its_best_result_improves_by_over_1_percent_within_as_many_evaluations() -> None:
-    def gained(last: float) -> list[float]:
-        values = [10.0, 0.0, *([5.0] * 7), last, *([5.0] * 10)]
-        found: list[float] = gain.cases([Trace("family", "kind", 2, 0.0, values, values)]).gained.tolist()
-        return found
-
-    assert gained(-0.2) == [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]  # at 5, 6, ..., 10 results
-    assert gained(-0.05) == [0.0] * 6
+    points = [instance.space.decode(u) for u in rng.random((50, instance.space.dimension))]
+    regrets = np.array([instance.regret(point) for point in points])
+    values = np.array([instance.evaluate(point).value for point in points])
+    assert (regrets >= -1e-9).all()
+    np.testing.assert_allclose(values - regrets, (values - regrets)[0], atol=1e-9 * np.ptp(values))

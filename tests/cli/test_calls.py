@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 
 import httpx
@@ -81,18 +82,19 @@ def test_attributes_are_set_removed_and_looked_for(study: Study) -> None:
 def test_a_rule_to_stop_is_set_and_removed(study: Study) -> None:
     adabkb("update", study.id, "--no-gain-for", "3")
     assert study.info().stop == {"no_gain_for": 3}
-    adabkb("update", study.id, "--probability-of-gain-below", "0.1", "--no-gain-for", "none")
-    assert study.info().stop == {"probability_of_gain_below": 0.1}
+    adabkb("update", study.id, "--gap-share-below", "0.1", "--no-gain-for", "none")
+    assert study.info().stop == {"gap_share_below": 0.1}
     adabkb("update", study.id, "--no-gain-for", "none")
     assert study.info().stop is None
 
 
-def test_a_study_is_shown_with_how_often_such_studies_still_gain(study: Study) -> None:
-    assert "still gained" not in adabkb("study", "show", study.id)
-    study.observe_point({"x": 0.5, "y": 0.5}, 1.0)
-    probability = study.info().probability_of_gain
-    assert probability is not None
-    assert f"of comparable runs, {probability:.0%} still gained" in adabkb("study", "show", study.id)
+def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) -> None:
+    assert "going on" not in adabkb("study", "show", study.id)
+    for x, y in product((0.0, 0.5, 1.0), repeat=2):
+        study.observe_point({"x": x, "y": y}, (x - 0.4) ** 2 + y)
+    gap = study.info().gap
+    assert gap is not None
+    assert f"going on will probably gain less than {gap:.6g}" in adabkb("study", "show", study.id)
 
 
 def test_points_of_ones_own_are_queued_and_added(study: Study) -> None:

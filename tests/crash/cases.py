@@ -85,7 +85,7 @@ LEASES = (
 POINT = {"x": 1.25, "n": 7}
 
 OTHER_STUDY = post("/v1/studies", **definition("other", "auto", tolerance=1e9, failure_limit=1))
-"""Complete as soon as there is a certificate at all, which takes four results; paused by one failure."""
+"""Complete as soon as there is a gap at all, which takes nine results; paused by one failure."""
 
 STEPS = "/v1/studies/steps"
 HALF_TRAINED = (
@@ -128,8 +128,8 @@ CASES = [
     ),
     Case(
         "observe the result that completes a study",
-        post(f"{OTHER}/observe", **results(4)[3]),
-        (OTHER_STUDY, post(f"{OTHER}/observations", items=results(4)[:3])),
+        post(f"{OTHER}/observe", **results(9)[8]),
+        (OTHER_STUDY, post(f"{OTHER}/observations", items=results(9)[:8])),
         ONE,
     ),
     Case(

@@ -24,7 +24,7 @@ from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
-from benchmarks.quality import gain as gain_benchmark
+from benchmarks.quality import gaps as gaps_benchmark
 from benchmarks.quality import report as quality_report
 from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.quality import store as quality_store
@@ -36,7 +36,6 @@ from benchmarks.service import sizing as sizing_benchmark
 from tests.chaos import __main__ as chaos_run
 from tests.docs import http_reference as http_calls
 
-GAIN = RESULTS / "gain.json"
 STOPPING = RESULTS / "stopping.json"
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -133,10 +132,13 @@ def comparison() -> str:
     return quality_report.comparison(quality_store.load(RESULTS / "quality.json"))
 
 
-def gain() -> str:
-    """How well the probability of a gain tells the frequency, from the committed results."""
-    bins = json.loads(GAIN.read_text())["families_left_out"]["bins"]
-    return markdown(gain_benchmark.HEADER, gain_benchmark.rows(bins))
+def gaps() -> str:
+    """How often the gap holds, from the committed results."""
+    found = json.loads((RESULTS / "gaps.json").read_text())["rows"]
+    parts = [
+        f"*{name.capitalize()}*:\n\n{markdown(gaps_benchmark.HEADER, found[name])}" for name in gaps_benchmark.SETS
+    ]
+    return "\n\n".join(parts)
 
 
 def stopping() -> str:
@@ -269,7 +271,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "laboratories": ("sizing.md", laboratories),
     "lost": ("sizing.md", lost),
     "chaos": ("reliability.md", chaos),
-    "gain": ("quality.md", gain),
+    "gaps": ("quality.md", gaps),
     "stopping": ("quality.md", stopping),
     "constants": ("systems.md", constants),
     "growth": ("paper.md", growth),

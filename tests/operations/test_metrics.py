@@ -23,7 +23,7 @@ from adabkb_service.operations.trash import delete
 from adabkb_service.operations.why import why
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.operations.verbs import Ask, Failure, change, correct, get, observe, suggest
+from tests.operations.verbs import Ask, Failure, correct, get, observe, suggest
 
 METRICS: dict[str, Any] = {
     "metrics": ["size"],
@@ -201,7 +201,6 @@ def test_a_study_without_metrics_takes_none_and_shows_none(running: Service) -> 
         ({"outcome_constraints": [{"metric": "m"}]}, "outcome_constraints"),
         ({"outcome_constraints": [{"metric": "m", "lower": 2, "upper": 1}]}, "outcome_constraints"),
         ({"outcome_constraints": [{"metric": "m", "upper": 1}, {"metric": "m", "lower": 0}]}, "outcome_constraints"),
-        ({"stop": {"probability_of_gain_below": 0.1}}, "outcome_constraints"),
         ({"constraints": ["x <= 1"]}, "outcome_constraints"),
         ({"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}}, "metrics"),
     ],
@@ -232,14 +231,6 @@ def test_metrics_go_together_with_constraints_on_parameters_and_bounds_of_them_w
     assert all(("z" in each) == (each.get("kind") == "deep") for each in points)
     assert replay(running, "s").diverged == []
     assert list(examine(database)) == []
-
-
-@in_sqlite
-def test_the_probability_of_a_gain_cannot_stop_a_constrained_study(running: Service) -> None:
-    create(running, constrained())
-    with pytest.raises(Invalid, match="not known under constraints"):
-        change(running, "s", {"stop": {"probability_of_gain_below": 0.1}})
-    assert get(running, "s").probability_of_gain is None
 
 
 @in_sqlite

@@ -127,7 +127,7 @@ def test_the_model_is_asked_about_each_objective(running: Service) -> None:
     assert (decision.best, decision.gain) == (None, None)
     assert "The model expected error" in decision.in_words
     study = get(running, "s")
-    assert (study.best, study.gap, study.probability_of_gain, study.direction) == (None, None, None, None)
+    assert (study.best, study.gap, study.direction) == (None, None, None)
     for ask in (lambda: analysis.importance(running, "s"), lambda: analysis.partition(running, "s", 0, 1, None)):
         with pytest.raises(Invalid, match=r"one of error, speed"):
             ask()

@@ -124,8 +124,9 @@ def test_a_trial_that_is_to_be_evaluated_anyway_stays_as_it_is(
 def test_a_study_that_has_converged_takes_no_trial_back(running: Service) -> None:
     create(running, definition(tolerance=1e9))
     (number,) = failed(running)
-    for value in (1.0, 2.0, 3.0, 4.0):
-        observe(running, "s", Value(value, suggest(running, "s", Ask()).view.trials[0].number))
+    for _ in range(9):
+        trial = suggest(running, "s", Ask()).view.trials[0]
+        observe(running, "s", Value((trial.parameters["x"] - 1.0) ** 2, trial.number))
     assert get(running, "s").reason == "converged"
     with pytest.raises(StudyComplete, match="converged"):
         retry(running, "s", number)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from adabkb_service.contract.gain import probability_of_gain
 from adabkb_service.errors import Invalid
+from adabkb_service.operations import read
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from tests.operations.conftest import definition
@@ -91,66 +91,53 @@ def test_the_rule_can_be_changed_and_removed(running: Service) -> None:
     assert get(running, "s").stop is None
 
 
-def test_a_study_stops_once_a_gain_has_become_unlikely(running: Service) -> None:
-    create(running, definition(stop={"probability_of_gain_below": probability_of_gain(2, 2)}))
-    tell(running, 5.0, 1.0, 0.99, 0.98)  # small steps are no gain, until they add up to one
-    assert standing(running) == ("running", None)
-    tell(running, 0.95, 0.95, 0.95)
-    assert standing(running) == ("running", None)
-    tell(running, 0.95)
+def bowl(running: Service, count: int) -> None:
+    """Results of trials, one after the other, on a parabola."""
+    for _ in range(count):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value((trial.parameters["x"] - 0.7) ** 2, trial.number))
+
+
+def test_a_study_stops_once_going_on_will_probably_gain_little(running: Service) -> None:
+    """A parabola: the gap is known after nine results, and falls below a share of their range."""
+    create(running, definition(stop={"gap_share_below": 0.9}))
+    bowl(running, 8)
+    assert (standing(running), get(running, "s").gap) == (("running", None), None)
+    for _ in range(40):
+        if standing(running) != ("running", None):
+            break
+        bowl(running, 1)
     assert standing(running) == ("complete", "gain_unlikely")
     assert suggest(running, "s", Ask()).view.reason == "gain_unlikely"
-
-
-def test_the_probability_counts_from_the_last_gain_and_excluded_results_do_not_count(running: Service) -> None:
-    create(running, definition())
-    assert get(running, "s").probability_of_gain is None
-    tell(running, 5.0, 1.0, 6.0, 7.0)
-    assert get(running, "s").probability_of_gain == probability_of_gain(2, 2)
-    correct(running, "s", 4, {"excluded": True}, "wrong plate")
-    assert get(running, "s").probability_of_gain == probability_of_gain(1, 2)
-    correct(running, "s", 2, {"excluded": True}, "wrong plate")
-    assert get(running, "s").probability_of_gain == probability_of_gain(1, 2)
-    correct(running, "s", 1, {"value": 8.0}, "misread")
-    assert get(running, "s").probability_of_gain == probability_of_gain(0, 2)
-
-
-def test_a_trial_that_is_out_may_still_bring_the_unlikely_gain(running: Service) -> None:
-    create(running, definition(stop={"probability_of_gain_below": probability_of_gain(0, 2)}))
-    tell(running, 5.0)
-    first, last = suggest(running, "s", Ask(2)).view.trials
-    observe(running, "s", Value(6.0, first.number))
-    assert standing(running) == ("running", "gain_unlikely")
-    observe(running, "s", Value(4.0, last.number))
+    found, results = get(running, "s"), read.list_observations(running, "s", 0, 100).items
+    values = [each.value for each in results if each.value is not None]
+    assert found.gap is not None
+    assert found.gap < 0.9 * (max(values) - min(values))
+    change(running, "s", {"stop": {"gap_share_below": 1e-12}})
     assert standing(running) == ("running", None)
 
 
 def test_of_two_rules_the_first_one_ends_the_study(running: Service) -> None:
-    create(running, definition(stop={"no_gain_for": 3, "probability_of_gain_below": probability_of_gain(1, 2)}))
-    tell(running, 5.0, 6.0, 6.0)
-    assert standing(running) == ("complete", "gain_unlikely")
-    change(running, "s", {"stop": {"no_gain_for": 2, "probability_of_gain_below": 0.01}})
+    create(running, definition(stop={"no_gain_for": 3, "gap_share_below": 0.9}))
+    tell(running, 5.0, 6.0, 6.0, 6.0)
     assert standing(running) == ("complete", "no_gain")
-    change(running, "s", {"stop": {"probability_of_gain_below": 0.01}})
+    change(running, "s", {"stop": {"gap_share_below": 0.9}})
     assert standing(running) == ("running", None)
 
 
-def test_the_probability_is_known_for_auto_only(running: Service) -> None:
+def test_the_rule_is_for_auto_only(running: Service) -> None:
     create(running, definition(algorithm={"profile": "paper", "outputs": "raw"}))
     tell(running, 5.0, 6.0)
-    assert get(running, "s").probability_of_gain is None
     before = get(running, "s")
-    with pytest.raises(Invalid, match="/stop: cannot have probability_of_gain_below") as refused:
-        change(running, "s", {"budget": 7, "stop": {"probability_of_gain_below": 0.1}})
+    with pytest.raises(Invalid, match="/stop: cannot have gap_share_below") as refused:
+        change(running, "s", {"budget": 7, "stop": {"gap_share_below": 0.1}})
     assert [fault.pointer for fault in refused.value.errors] == ["/stop"]
     assert get(running, "s") == before
-    with pytest.raises(ValidationError, match="profile auto only; use no_gain_for"):
-        definition(algorithm={"profile": "paper"}, stop={"probability_of_gain_below": 0.1})
+    with pytest.raises(ValidationError, match="profile auto only; use no_gain_for or tolerance"):
+        definition(algorithm={"profile": "paper"}, stop={"gap_share_below": 0.1})
 
 
-@pytest.mark.parametrize(
-    "rules", [{}, {"probability_of_gain_below": 0.0}, {"probability_of_gain_below": 1.0}, {"no_gain_for": None}]
-)
+@pytest.mark.parametrize("rules", [{}, {"gap_share_below": 0.0}, {"gap_share_below": 1.0}, {"no_gain_for": None}])
 def test_a_rule_that_says_nothing_is_refused(rules: dict[str, float]) -> None:
     with pytest.raises(ValidationError, match="stop"):
         definition(stop=rules)

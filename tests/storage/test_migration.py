@@ -52,11 +52,11 @@ def migrated(migrated_url: str) -> Iterator[Database]:
 
 
 def reflected(connection: sa.Connection) -> dict[str, object]:
-    """The schema as the database itself describes it."""
+    """The schema as the database itself describes it; columns by name, since one that returns comes last."""
     inspector = sa.inspect(connection)
     return {
         table: (
-            [{**column, "type": str(column["type"])} for column in inspector.get_columns(table)],
+            sorted(({**column, "type": str(column["type"])} for column in inspector.get_columns(table)), key=_name),
             inspector.get_pk_constraint(table),
             sorted(inspector.get_foreign_keys(table), key=str),
             sorted(inspector.get_indexes(table), key=str),
@@ -65,6 +65,10 @@ def reflected(connection: sa.Connection) -> dict[str, object]:
         for table in sorted(inspector.get_table_names())
         if table != "alembic_version"
     }
+
+
+def _name(column: dict[str, Any]) -> str:
+    return str(column["name"])
 
 
 def go_to(database: Database, revision: str) -> None:
@@ -117,7 +121,8 @@ def kept_rows(kept: Path, folder: Path) -> dict[str, list[dict[str, Any]]]:
     rows = content(opened)
     opened.close()
     (study,) = rows["studies"]
-    rows["studies"].append({**study, "id": "twin"})
+    without_results = {"progress": None} if "progress" in study else {}  # which a downgrade counts anew
+    rows["studies"].append({**study, **without_results, "id": "twin"})
     if "containers" in rows:
         rows["containers"].append({"id": "twin"})
     return rows
@@ -196,13 +201,13 @@ def assert_rules_an_identity_and_the_checkpoint_apart(
 
 
 def assert_as_far_as_the_log_says(database: Database) -> None:
-    """An upgraded study has made the progress that its events tell of."""
+    """An upgraded study has gone as long without a better result as its events say."""
     with database.reading() as connection:
         (name,) = set(studies.ids(connection)) - {"twin"}
         study, log = studies.get(connection, name), events.page(connection, name, 0)
     told = replayed(name, log).study
-    assert told.progress is not None, "else this test would say nothing"
-    assert (study.progress, study.results_since_best) == (told.progress, told.results_since_best)
+    assert told.best is not None, "else this test would say nothing"
+    assert study.results_since_best == told.results_since_best
 
 
 def test_a_study_without_a_model_has_none_after_an_upgrade_and_a_downgrade(database: Database, tmp_path: Path) -> None:

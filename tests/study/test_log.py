@@ -72,7 +72,6 @@ def compare_with_oracle(logged: LoggedStudy, oracle: ledger.Ledger) -> None:
     assert logged.best_observation() == oracle.best()
     assert study.best == best_columns(oracle)
     assert study.results_since_best == results_since_best(oracle)
-    assert study.progress == progress(oracle)
     assert {state: getattr(study, state) for state in oracle.states()} == oracle.states()
     assert (study.observations, study.failures) == (len(oracle.observations), oracle.failures)
     assert (study.head, study.paused, study.seed) == (oracle.head, oracle.paused, oracle.seed)
@@ -92,18 +91,6 @@ def best_columns(oracle: ledger.Ledger) -> dict[str, Any] | None:
 def results_since_best(oracle: ledger.Ledger) -> int:
     best = oracle.best()
     return sum(best is not None and seq > best.seq and oracle.counts(row) for seq, row in oracle.observations.items())
-
-
-def progress(oracle: ledger.Ledger) -> dict[str, float] | None:
-    sign = 1.0 if oracle.definition["direction"] == "maximize" else -1.0
-    merits = [sign * (row.value or 0.0) for _, row in sorted(oracle.observations.items()) if oracle.counts(row)]
-    if not merits:
-        return None
-    last = 0
-    for index, merit in enumerate(merits):
-        if merit - merits[last] > 0.01 * (merit - min(merits[: index + 1])):
-            last = index
-    return {"reference": merits[last], "worst": min(merits), "since": len(merits) - 1 - last}
 
 
 def told(row: StudyRow) -> dict[str, Any]:

@@ -72,6 +72,10 @@ class FamilyInstance:
         value = self.member.evaluate(np.array([float(parameters[axis.name]) for axis in self.space.axes]))
         return Outcome(value, max(value / self.range, self.noise, self.floor))
 
+    def regret(self, parameters: Mapping[str, Any]) -> float:
+        """As ``WithRegret``."""
+        return self.evaluate(parameters).value
+
 
 @dataclass(frozen=True, slots=True)
 class Family:

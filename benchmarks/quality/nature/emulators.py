@@ -112,6 +112,10 @@ class EmulatorInstance:
         regret, spread = value - found.minimum, found.median - found.minimum
         return Outcome(value, max(regret, 0.1 * self.noise_std, FLOOR * spread) / spread)
 
+    def regret(self, parameters: Mapping[str, Any]) -> float:
+        """As ``WithRegret``."""
+        return self.evaluate(parameters).value - self.emulated.minimum
+
 
 @dataclass(frozen=True, slots=True)
 class Emulator:

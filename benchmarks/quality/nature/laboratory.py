@@ -58,6 +58,10 @@ class LaboratoryInstance:
         lost = HIGHEST - self._yields(x[None], np.array([combination]))[0]
         return Outcome(float(lost), max(float(lost), 0.1 * self.noise_std) / self._median)
 
+    def regret(self, parameters: Mapping[str, Any]) -> float:
+        """As ``WithRegret``."""
+        return self.evaluate(parameters).value
+
     def _yields(self, x: Array, combinations: NDArray[np.int64]) -> Array:
         apart = (((x - self.optima[combinations]) / self.widths) ** 2).sum(axis=1)
         found: Array = HIGHEST * self.factors[combinations] * np.exp(-apart / 2.0)

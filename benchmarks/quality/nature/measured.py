@@ -80,14 +80,22 @@ class MeasuredInstance:
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
         """What was measured in the nearest row, and what the mean there is worth."""
-        ends = {axis.name: axis.low + axis.high for axis in self.space.axes if isinstance(axis, FloatAxis)}
-        meant = {name: ends[name] - value if name in self.mirrored else value for name, value in parameters.items()}
-        row = self.problem.nearest(meant)
+        row = self._row(parameters)
         measured = self.problem.table.measurements[row]
         visit = self._visits[row] = self._visits.get(row, -1) + 1
         order = generator(f"{self.problem.name} {row}", self.seed).permutation(len(measured))
         value = float(measured[order[visit % len(measured)]])
         return Outcome(-value if self.problem.maximized else value, self.problem.score(row))
+
+    def regret(self, parameters: Mapping[str, Any]) -> float:
+        """As ``WithRegret``, of mean measurements."""
+        return self.problem.regret(self._row(parameters))
+
+    def _row(self, parameters: Mapping[str, Any]) -> int:
+        """The nearest row of the table."""
+        ends = {axis.name: axis.low + axis.high for axis in self.space.axes if isinstance(axis, FloatAxis)}
+        meant = {name: ends[name] - value if name in self.mirrored else value for name, value in parameters.items()}
+        return self.problem.nearest(meant)
 
 
 @dataclass(frozen=True)
@@ -141,8 +149,11 @@ class Measured:
     def score(self, row: int) -> float:
         """0 in the best row, 1 in the median one."""
         best, median = self._ends
-        mean = self._means[row]
-        return max(float((mean - best) / (median - best)), FLOOR)
+        return max(self.regret(row) / (median - best), FLOOR)
+
+    def regret(self, row: int) -> float:
+        """How much worse than in the best row the mean measurement is."""
+        return float(self._means[row]) - self._ends[0]
 
     @cached_property
     def _means(self) -> Array:

@@ -39,7 +39,7 @@ NO_TRIAL = {
     "failures": "it was paused because its trials failed one after the other (failure_limit). See why: adabkb trials "
     "STUDY --state failed. Remove the cause, then: adabkb retry STUDY, adabkb resume STUDY",
     "fixed_exhausted": "all points with the values of --fixed are handed out; fix fewer, or other values",
-    "gain_unlikely": "a gain has become unlikely; let it go on: adabkb update STUDY --probability-of-gain-below none",
+    "gain_unlikely": "going on will probably gain little; let it go on: adabkb update STUDY --gap-share-below none",
     "no_gain": "its last results were no better; let it go on: adabkb update STUDY --no-gain-for none",
     "paused": "somebody has paused it; let it go on: adabkb resume STUDY",
     "pending_limit": "as many trials as its pending_limit allows have no result; tell one: adabkb observe STUDY TRIAL "
@@ -101,6 +101,6 @@ def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int]) -> str:
     if first == "items" and rest and int(rest[0]) < len(lines):
         return ", ".join([f"line {lines[int(rest[0])]}", *rest[1:]])
     if first == "stop" and "no_gain_for" in names:
-        return names[rest[0]] if rest else "--probability-of-gain-below"
+        return names[rest[0]] if rest else "--gap-share-below"
     name = _OTHERWISE.get(first, first)
     return " ".join([names[name], *rest]) if name in names else pointer or "the document"

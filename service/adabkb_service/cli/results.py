@@ -93,7 +93,7 @@ def recommend(
             lines.append(f"beyond the bounds by: {point(observed['violations'])}")
     lines += map(_on_front, found.get("front") or [])
     if gap is not None:
-        lines.append(f"gap: {gap:.6g}, which the optimum is at most better by")
+        lines.append(f"gap: going on will probably gain less than {gap:.6g}")
     show(found, "\n".join(lines) or f"Study {study} has no observations to go by.", as_json=as_json)
 
 

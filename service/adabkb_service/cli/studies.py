@@ -61,14 +61,11 @@ def list_studies(server: Server, as_json: AsJson = False) -> None:
 
 
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Show a study: state, counts, best result, and how often a study like it still gains."""
+    """Show a study: state, counts, best result, and what going on will probably gain."""
     found = server.get(path(study))
-    lines, probability = [summary(found)], found["probability_of_gain"]
-    if probability is not None:
-        lines.append(
-            f"of comparable runs, {probability:.0%} still gained more than 1% of the range of results within as many "
-            "further evaluations"
-        )
+    lines = [summary(found)]
+    if found["gap"] is not None:
+        lines.append(f"going on will probably gain less than {found['gap']:.6g}")
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:
@@ -103,7 +100,7 @@ def update(
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("trials without a result at once, at most")] = None,
     no_gain_for: Annotated[str | None, _limit("results in a row without a better one that end the study")] = None,
-    probability_of_gain_below: Annotated[str | None, _limit("probability of a gain that ends the study")] = None,
+    gap_share_below: Annotated[str | None, _limit("gap that ends the study, as a share of the results' range")] = None,
     tag: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="replaces all tags; may be repeated", show_default=False),
@@ -129,7 +126,7 @@ def update(
 ) -> None:
     """Change the settings of a study that may be changed, or edit its space; "none" takes a limit away.
 
-    The rules to stop, --no-gain-for and --probability-of-gain-below, are replaced together.
+    The rules to stop, --no-gain-for and --gap-share-below, are replaced together.
 
     \b
     adabkb update svm --budget 100 --tolerance none
@@ -147,7 +144,7 @@ def update(
     }
     others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
     changes |= {name: value for name, value in others.items() if value is not None}
-    rules = {"no_gain_for": no_gain_for, "probability_of_gain_below": probability_of_gain_below}
+    rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
     if tag is not None:

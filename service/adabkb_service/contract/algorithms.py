@@ -46,7 +46,7 @@ class AutoProfile(Body):
 
     kind: Literal["ada-bkb"] = "ada-bkb"
     profile: Literal["auto"] = "auto"
-    delta: Annotated[float, Field(gt=0, lt=1, description="the gap holds with probability 1 - delta")] = (
+    delta: Annotated[float, Field(gt=0, lt=1, description="1 - delta: probability that no optimum is pruned")] = (
         auto_module.Config.delta
     )
     takes_slices: ClassVar[bool] = True

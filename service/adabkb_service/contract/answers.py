@@ -158,8 +158,8 @@ class Best(Answer):
     violations: Annotated[Metrics | None, of_metrics("how far metrics are beyond their bounds")] = None
 
 
-NoCertificate = Literal[
-    "no_results", "several_objectives", "nothing_feasible", "model_failed", "model_pending", "too_few_results"
+NoGap = Literal[
+    "no_results", "several_objectives", "nothing_feasible", "model_failed", "model_pending", "not_known_yet"
 ]
 
 
@@ -172,12 +172,12 @@ class ModelSummary(Answer):
     ]
     error: str | None
     reason: Annotated[
-        NoCertificate | None,
+        NoGap | None,
         Field(
             description="why the study has no gap: no_results yet; several_objectives, which have none; "
             "nothing_feasible, no result keeps the outcome constraints; model_failed, see error; model_pending, the "
-            "model has not reported on the results yet; too_few_results, fewer than four or all of them equal, or a "
-            "system that gives no bound"
+            "model has not reported on the results yet; not_known_yet, there are too few results for the number of "
+            "parameters, or all that the model can say is more than their range, or the system has no such number"
         ),
     ]
     leaves: int
@@ -196,15 +196,12 @@ class StudySummary(Answer):
     best: Best | None
     gap: Annotated[
         float | None,
-        Field(description="certificate: the optimum is at most this much better than the best evaluated point"),
-    ]
-    probability_of_gain: Annotated[
-        float | None,
         Field(
-            description="of comparable runs, the share that still gained more than 1% of the range of results within "
-            "as many further evaluations; null before the first result, and unless the profile is auto"
+            description="going on will probably gain less than this, in the objective's units: with 90% probability, "
+            "by the model, no point is better than the recommended one by more (the profile paper: with probability "
+            "1 - delta, by its bounds); null as long as that is not known, see model.reason"
         ),
-    ] = None
+    ]
     revision: int
 
 

@@ -93,7 +93,6 @@ class _Learned(_Constants):
     dictionary: list[Count] | None
     beta: NotNegative
     effective_dimension: NotNegative
-    upper: float | None
     metrics: list[_Learned] = []
     """The same of each metric."""
 
@@ -108,6 +107,7 @@ class _Figures(_Finite):
     """The figures in ``studies.model``. Numbers that were not finite are stored as null."""
 
     gap: float | None
+    gap_share: float | None = None
     beta: float | None
     leaves: Count
     depth: Count

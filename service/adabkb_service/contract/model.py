@@ -103,7 +103,10 @@ class Model(ModelSummary):
     seed: int
     gap: float | None
     beta: Annotated[
-        float, Field(description="confidence width of the gap, per standard deviation (paper: a ridge-scaled one)")
+        float,
+        Field(
+            description="confidence width of the bounds that prune, per standard deviation (paper: a ridge-scaled one)"
+        ),
     ]
     basis: Annotated[int, Field(description="members of the dictionary with independent features")]
     points: Annotated[int, Field(description="distinct evaluated points")]

@@ -20,23 +20,22 @@ class Stop(Body):
     no_gain_for: Annotated[
         Count | MISSING, Field(description="so many results in a row without a better one end the study")
     ] = MISSING
-    probability_of_gain_below: Annotated[
+    gap_share_below: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | MISSING,
-        Field(description="a smaller probability_of_gain ends the study; for the profile auto"),
+        Field(
+            description="a gap below this share of the range of the results ends the study: going on would probably "
+            "gain less; for the profile auto"
+        ),
     ] = MISSING
 
     @model_validator(mode="after")
     def _some_rule(self) -> Self:
         if not self.model_fields_set:
-            raise PydanticCustomError("stop", "must have no_gain_for or probability_of_gain_below; null is no rule")
+            raise PydanticCustomError("stop", "must have no_gain_for or gap_share_below; null is no rule")
         return self
 
-    def misfit(self, algorithm: Algorithm, *, has_constraints: bool) -> str | None:
-        """Why a study with this algorithm, with outcome constraints or without, cannot have these rules."""
-        if self.probability_of_gain_below is MISSING:
+    def misfit(self, algorithm: Algorithm) -> str | None:
+        """Why a study with this algorithm cannot have these rules."""
+        if self.gap_share_below is MISSING or isinstance(algorithm, AutoProfile):
             return None
-        if not isinstance(algorithm, AutoProfile):
-            return "cannot have probability_of_gain_below, which is known for the profile auto only; use no_gain_for"
-        if has_constraints:
-            return "cannot have probability_of_gain_below, which is not known under constraints; use no_gain_for"
-        return None
+        return "cannot have gap_share_below, which is for the profile auto only; use no_gain_for or tolerance"

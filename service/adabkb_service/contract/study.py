@@ -8,7 +8,6 @@ from operator import not_
 from typing import Annotated, Any, Self
 
 from pydantic import (
-    MISSING,
     Field,
     ValidationError,
     ValidationInfo,
@@ -196,7 +195,7 @@ class StudyDefinition(Body):
     @classmethod
     def _fits_algorithm(cls, stop: Stop | None, info: ValidationInfo) -> Stop | None:
         algorithm = info.data.get("algorithm")
-        if stop is not None and algorithm is not None and (detail := stop.misfit(algorithm, has_constraints=False)):
+        if stop is not None and algorithm is not None and (detail := stop.misfit(algorithm)):
             raise PydanticCustomError("stop", detail)
         return stop
 
@@ -216,13 +215,10 @@ class StudyDefinition(Body):
             twice = next(name for index, name in enumerate(names) if name in names[:index])
             sentence = "has {name} twice; name each metric once (a constraint may have lower and upper)"
             raise PydanticCustomError("duplicate", sentence, {"name": repr(twice)})
-        algorithm, stop = info.data.get("algorithm"), info.data.get("stop")
+        algorithm = info.data.get("algorithm")
         if given and algorithm is not None and not algorithm.takes_metrics:
             raise PydanticCustomError("metrics", "needs the profile auto: the other systems model the value alone")
         is_constrained = bool(given) and info.field_name == "outcome_constraints"
-        if is_constrained and stop is not None and stop.probability_of_gain_below is not MISSING:
-            sentence = "cannot go with probability_of_gain_below, which is not known under constraints; use no_gain_for"
-            raise PydanticCustomError("metrics", sentence)
         if is_constrained and info.data.get("constraints"):
             raise PydanticCustomError("metrics", CANNOT_BOUND)
         if given and info.data.get("early_stopping") is not None:

@@ -16,13 +16,14 @@ class Report:
     """The model in numbers."""
 
     gap: float | None
-    """The certificate: with probability 1 - delta, no point of the box is better than the incumbent by more than this.
-    None before the first result, and for systems that have no certificate."""
+    """No point of the box is better than the incumbent by more than this: with probability 1 - delta, by the bounds of
+    the theorem (``paper``), or with 90% probability, by the model (``auto``). None as long as it is not known, and for
+    systems that have no such number."""
     best_lcb: float | None
-    """l*, the largest lower bound of an evaluated point."""
+    """l*, the largest lower bound of an evaluated point; None where the gap does not rest on it."""
     beta: float
-    """Confidence width of the certificate: in model output units per ridge-scaled standard deviation (``paper``), or
-    per standard deviation (``auto``)."""
+    """Confidence width of the bounds that prune: in model output units per ridge-scaled standard deviation (``paper``),
+    or per standard deviation (``auto``)."""
     leaves: int
     depth: int
     """Depth of the deepest leaf; 0 when no leaf is left."""
@@ -38,6 +39,8 @@ class Report:
     """user's output = offset + scale * model output (``auto``: of the model output before the warp)."""
     clipped: int
     """How often rounding forced a factorisation from scratch."""
+    gap_share: float | None = None
+    """``auto``: the gap as a share of the range of the results."""
 
 
 @dataclass(frozen=True, slots=True)

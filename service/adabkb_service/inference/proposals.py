@@ -110,7 +110,7 @@ class Proposal:
     trust: dict[str, float] | None = None
     """In each older study that the search begins from; None without any."""
     gap: float | None = None
-    """The gap by the results that it rests on; None where nothing is certified."""
+    """The gap by the results that it rests on; None where it is not known."""
 
 
 @dataclass(frozen=True)

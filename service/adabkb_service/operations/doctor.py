@@ -122,7 +122,6 @@ TOLD = (
         "paused",
         "best",
         "results_since_best",
-        "progress",
         "steps_saved",
         "cost_spent",
         "log_bytes",

@@ -283,8 +283,7 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
         raise Invalid(faults)
     if (rules := changes.get("stop")) is None:
         return
-    has_constraints = bool(definition.outcome_constraints)
-    if detail := Stop(**rules).misfit(definition.algorithm, has_constraints=has_constraints):
+    if detail := Stop(**rules).misfit(definition.algorithm):
         raise Invalid([FieldError("/stop", detail, "stop")])
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Observation, Study, Trial
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.page.words import figure
 
 STATES: Mapping[str, str] = {
@@ -38,7 +40,7 @@ REASONS: Mapping[str | None, str] = {
     "exhausted": "Every point of the space has been handed out.",
     "converged": "The study has reached its tolerance: no point is better than the best one by more.",
     "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
-    "gain_unlikely": "A further gain has become as unlikely as the study's rule says, so it stopped.",
+    "gain_unlikely": "Going on will probably gain less than the study's rule asks for, so it stopped.",
     "failures": "Paused, since trials failed one after the other. Find the cause, then resume.",
     "pending_limit": "No new point until an unfinished trial has its result.",
     "paused": "Paused: no new points are handed out. Results are still accepted.",
@@ -60,6 +62,8 @@ def verdict(study: Study) -> str:
 
 def confidence(study: Study) -> str | None:
     """With which probability the gap holds, in percent; None if the system promises none."""
+    if isinstance(study.algorithm, AutoProfile):
+        return f"{100.0 * CONFIDENCE:.4g}%"
     delta = getattr(study.algorithm, "delta", None)
     return None if delta is None else f"{100.0 * (1.0 - delta):.4g}%"
 

@@ -5,18 +5,6 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class Progress(TypedDict):
-    """What the results of a study so far say of the next ones. Merits are values, with the sign that makes the larger
-    the better."""
-
-    reference: float
-    """The merit at the last gain."""
-    worst: float
-    """The smallest merit."""
-    since: int
-    """Results after the last gain."""
-
-
 class Curve(TypedDict):
     """What the reports of an attempt have come to, so that none of them has to be read again."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parents[1]
 
-HEAD = "0013"
+HEAD = "0014"
 """The schema revision that this code needs: that of the last migration."""
 
 # An arbitrary key of a PostgreSQL advisory lock, which lets servers migrate one after the other.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol, get_args
 
-from adabkb_service.storage.columns import Curve, Estimate, Progress
+from adabkb_service.storage.columns import Curve, Estimate
 
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped"]
@@ -83,7 +83,6 @@ class StudyRow:
     checkpoint: dict[str, Any] | None
     stop: dict[str, Any] | None
     results_since_best: int
-    progress: Progress | None
     stopped: int
     steps_saved: int
     log_bytes: int
@@ -113,7 +112,6 @@ class StudyRow:
             engine_revision=ENGINE_REVISION,
             checkpoint=None,
             results_since_best=0,
-            progress=None,
             steps_saved=0,
             log_bytes=0,
             cost_spent=0.0,

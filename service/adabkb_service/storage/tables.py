@@ -119,7 +119,6 @@ studies = Table(
     Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``folded``
     Column("stop", JSON(none_as_null=True)),  # the rules by which the study ends before its budget
     Column("results_since_best", Integer, nullable=False, server_default="0"),  # observations after the best one
-    Column("progress", JSON(none_as_null=True)),  # of the results that count: reference, worst, since the last gain
     _count("stopped"),  # trials, as above
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # of the payloads of its events, as JSON

@@ -33,18 +33,5 @@ def after(connection: Connection, study: StudyRow, changed: Changed, seq: int) -
     return others + sum(row.seq > seq and not row.excluded for row in changed.values())
 
 
-def values(connection: Connection, study: StudyRow, changed: Changed) -> list[float]:
-    """Their values, in order."""
-    if is_edited(study.definition):
-        rows = filter(counting(study), _every(connection, study, changed))
-        return [row.value for row in rows if row.value is not None]
-    found = observations.counting(connection, study.id)
-    for seq, row in changed.items():
-        found.pop(seq, None)
-        if not row.excluded and row.value is not None:
-            found[seq] = row.value
-    return [value for _, value in sorted(found.items())]
-
-
 def _every(connection: Connection, study: StudyRow, changed: Changed) -> list[ObservationRow]:
     return [row for _, row in sorted({**observations.every(connection, study.id), **changed}.items())]

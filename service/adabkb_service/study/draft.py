@@ -225,10 +225,6 @@ class Draft:
         """As in ``log.Rows``."""
         return counted.after(self.connection, self.study, self._observations, seq)
 
-    def counting_values(self) -> list[float]:
-        """As in ``log.Rows``."""
-        return counted.values(self.connection, self.study, self._observations)
-
     def commit(self) -> Held:
         """Write everything in one transaction; the study as it then is.
 

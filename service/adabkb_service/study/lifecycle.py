@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adabkb_service.contract import answers as views
-from adabkb_service.contract import gain
-from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Reason, StudySummary
 from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.stored import definition_of
@@ -39,7 +37,7 @@ def standing(study: StudyRow) -> tuple[StudyState, Reason | None]:
 
 
 def _converged(study: StudyRow) -> bool:
-    """The paper's early stop, or a certificate within the tolerance."""
+    """The paper's early stop, or a gap within the tolerance."""
     if study.model is None:
         return False
     gap = study.model["gap"]
@@ -49,7 +47,7 @@ def _converged(study: StudyRow) -> bool:
 
 def spent(study: StudyRow) -> Reason | None:
     """Why there will be no new point any more: the budget is used up, every point of a finite space is handed out, or
-    the results have brought no gain for as long as the study says, or one has become as unlikely as it says."""
+    the results have brought no gain for as long as the study says, or going on will probably gain less than it says."""
     if study.budget_left is not None and study.budget_left <= 0:
         return "budget"
     cost_budget = cost_budget_of(study.definition)
@@ -63,20 +61,10 @@ def spent(study: StudyRow) -> Reason | None:
 def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
     if "no_gain_for" in rules and study.results_since_best >= rules["no_gain_for"]:
         return "no_gain"
-    probability = probability_of_gain(study) if "probability_of_gain_below" in rules else None
-    if probability is not None and probability < rules["probability_of_gain_below"]:
+    share = None if study.model is None else study.model.get("gap_share")
+    if "gap_share_below" in rules and share is not None and share < rules["gap_share_below"]:
         return "gain_unlikely"
     return None
-
-
-def probability_of_gain(study: StudyRow) -> float | None:
-    """As ``contract/gain.py`` has it; None before the first result, and of systems that it was not counted for, as of
-    studies with outcome constraints."""
-    definition = definition_of(study.definition)
-    is_known = isinstance(definition.algorithm, AutoProfile) and not definition.outcome_constraints
-    if study.progress is None or not is_known:
-        return None
-    return gain.probability_of_gain(study.progress["since"], definition.dimension)
 
 
 def room(study: StudyRow) -> int:
@@ -119,7 +107,6 @@ def summary(study: StudyRow) -> StudySummary:
         counts=render.counts(study),
         best=render.best(study),
         gap=None if study.model is None else study.model["gap"],
-        probability_of_gain=probability_of_gain(study),
         revision=study.head,
     )
 

@@ -59,9 +59,6 @@ class Rows(Protocol):
     def counting_after(self, seq: int) -> int:
         """How many observations with a larger number than this are not excluded."""
 
-    def counting_values(self) -> list[float]:
-        """The values of the observations that are not excluded, in order."""
-
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
     """The row of a study after its first event, ``created``."""
@@ -92,8 +89,9 @@ CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
 Columns = dict[str, Any]
 """New values of the study's columns."""
 FIRST_FIGURES: Mapping[str, Any] = {
-    "gap": None, "beta": 0.0, "leaves": 1, "depth": 0, "dictionary": 0, "basis": 0, "effective_dimension": 0.0,
-    "points": 0, "observations": 0, "offset": 0.0, "scale": 1.0, "clipped": 0, "stopped": False, "exhausted": False,
+    "gap": None, "gap_share": None, "beta": 0.0, "leaves": 1, "depth": 0, "dictionary": 0, "basis": 0,
+    "effective_dimension": 0.0, "points": 0, "observations": 0, "offset": 0.0, "scale": 1.0, "clipped": 0,
+    "stopped": False, "exhausted": False,
 }  # fmt: skip
 """Of a model of an edited space, until it has been built: those of the space before are of no use."""
 

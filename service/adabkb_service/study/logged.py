@@ -69,10 +69,6 @@ class LoggedStudy:
         """As in ``Rows``."""
         return sum(row.seq > seq for row in self.counting())
 
-    def counting_values(self) -> list[float]:
-        """As in ``Rows``."""
-        return [row.value for row in self.counting() if row.value is not None]
-
     def counting(self) -> list[ObservationRow]:
         """The observations that count, in order."""
         return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))

@@ -9,7 +9,7 @@ from adabkb_service.contract.answers import (
     CellRef,
     Counts,
     ModelSummary,
-    NoCertificate,
+    NoGap,
     Observation,
     Prediction,
     Study,
@@ -109,7 +109,7 @@ def model_summary(row: StudyRow) -> ModelSummary:
     return ModelSummary(
         status="degraded" if row.model_error else status,
         error=row.model_error,
-        reason=_no_certificate(row),
+        reason=_no_gap(row),
         leaves=figures["leaves"],
         depth=figures["depth"],
         dictionary=figures["dictionary"],
@@ -117,7 +117,7 @@ def model_summary(row: StudyRow) -> ModelSummary:
     )
 
 
-def _no_certificate(row: StudyRow) -> NoCertificate | None:
+def _no_gap(row: StudyRow) -> NoGap | None:
     if row.model is not None and row.model["gap"] is not None:
         return None
     if definition_of(row.definition).objectives:
@@ -129,7 +129,7 @@ def _no_certificate(row: StudyRow) -> NoCertificate | None:
     observed = best(row)
     if observed is not None and observed.feasible is False:
         return "nothing_feasible"
-    return "model_pending" if row.model is None else "too_few_results"
+    return "model_pending" if row.model is None else "not_known_yet"
 
 
 def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) -> Study:

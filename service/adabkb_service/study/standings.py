@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from adabkb_service.contract import gain
 from adabkb_service.storage.rows import ObservationRow, StudyRow
-from adabkb_service.study.ranking import as_best, counting, has_several_objectives, merit, rank
+from adabkb_service.study.ranking import as_best, counting, has_several_objectives, rank
 
 if TYPE_CHECKING:
     from adabkb_service.study.log import Rows
@@ -18,10 +16,7 @@ def after_one(study: StudyRow, row: ObservationRow) -> dict[str, Any]:
     objectives."""
     if has_several_objectives(study) or not counting(study)(row):
         return {}
-    changed = {
-        "results_since_best": study.results_since_best + 1,
-        "progress": gain.advance(study.progress, merit(study, row.value)),
-    }
+    changed: dict[str, Any] = {"results_since_best": study.results_since_best + 1}
     best = study.best
     if best is None or rank(study, row.value, row.metrics) > rank(study, best["value"], best.get("metrics")):
         changed |= {"best": as_best(study, row), "results_since_best": 0}
@@ -34,5 +29,4 @@ def counted_anew(rows: Rows) -> dict[str, Any]:
         return {}
     best = rows.best_observation()
     since = 0 if best is None else rows.counting_after(best.seq)
-    progress = reduce(gain.advance, (merit(rows.study, value) for value in rows.counting_values()), None)
-    return {"best": as_best(rows.study, best), "results_since_best": since, "progress": progress}
+    return {"best": as_best(rows.study, best), "results_since_best": since}

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto.certificate import certify
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import spread
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.tree import INFEASIBLE, LEAF, box_of
+from adabkb_service.engine.auto.tree import INFEASIBLE, box_of
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis, Value
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.slices import Slice
@@ -118,14 +116,12 @@ def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_
 
 
 def test_the_gap_is_to_the_best_feasible_point() -> None:
-    """Beyond the constraint the objective is better by 5, which the model knows: cells there would add to the gap."""
+    """Beyond the constraint the objective is better by 5, which the model knows: points there would add to the gap."""
     space = Space(unit_space(2).axes, (Constraint("x0 <= 0.49"),))
     result = run(space, lambda u: 10.0 * float(u[0]), 40)
-    state, gap = result.state, auto.report(result.state).gap
+    gap = auto.report(result.state).gap
     assert gap is not None
-    assert gap >= 4.9 - max(result.values)
-    opened = state.tree.mark(np.flatnonzero(state.tree.axis == INFEASIBLE).astype(np.int32), LEAF)
-    assert certify(state).upper < certify(replace(state, tree=opened)).upper - 0.1
+    assert 4.9 - max(result.values) - 1e-6 <= gap < 1.0
 
 
 def test_points_asked_for_together_are_those_asked_for_in_turn() -> None:

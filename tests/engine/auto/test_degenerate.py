@@ -17,23 +17,13 @@ from tests.engine.strategies import unit_space
 Array = NDArray[np.float64]
 
 
-def assert_finite(state: State, *, certified: bool = True) -> None:
+def assert_finite(state: State) -> None:
     dimension = state.problem.space.dimension
     prediction = auto.predict(state, np.random.default_rng(0).random((20, dimension)))
     assert np.isfinite([prediction.mean, prediction.std, prediction.lcb, prediction.ucb]).all()
     report = auto.report(state)
-    assert report.gap is not None
-    assert report.best_lcb is not None
-    numbers = [
-        report.gap if certified else 0.0,
-        report.best_lcb,
-        report.beta,
-        report.effective_dimension,
-        report.offset,
-        report.scale,
-    ]
-    assert np.isfinite(numbers).all()
-    assert report.gap >= 0
+    assert np.isfinite([report.beta, report.effective_dimension, report.offset, report.scale]).all()
+    assert report.gap is None or 0.0 <= report.gap < np.inf
     assert report.scale > 0
     recommendation = auto.recommend(state)
     assert recommendation is not None
@@ -55,8 +45,8 @@ def test_one_point_repeated_or_nearly_so(spacing: float) -> None:
 def test_constant_outputs(constant: float) -> None:
     """Nothing to be learned: 25 different points spread over the box, and predictions of the constant."""
     result = run(unit_space(2), lambda _: constant, 25)
-    assert_finite(result.state, certified=False)
-    assert auto.report(result.state).gap == np.inf
+    assert_finite(result.state)
+    assert auto.report(result.state).gap is None
     points = np.array(result.points)
     assert len(np.unique(points, axis=0)) == 25
     assert (np.ptp(points, axis=0) > 0.5).all()

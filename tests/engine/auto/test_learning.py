@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import certificate, learning, likelihood
+from adabkb_service.engine.auto import learning, likelihood, pruning
 from adabkb_service.engine.auto.checkpoint import REVISION
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
@@ -83,7 +83,7 @@ def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space
 def test_a_study_restored_after_suggestions_learns_as_the_one_that_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Suggestions between result and next result cut the tree; what is learned does not see the cuts, though every cell
     is opened. 60 results, each observed by the study itself, prepared beforehand, and by one restored in between."""
-    monkeypatch.setattr(certificate, "OPENED", 10_000)
+    monkeypatch.setattr(pruning, "OPENED", 10_000)
     result = run(unit_space(3), wave, 3)
     for _ in range(57):
         ahead = Run(auto.prepare(result.state), dict(result.cells), list(result.points), list(result.values))
@@ -180,9 +180,9 @@ def test_what_another_revision_of_the_engine_learned_is_learned_anew() -> None:
     auto.suggest(restored, np.zeros((0, 2)))
 
 
-def test_the_numbers_of_a_certificate_are_those_of_the_tree_as_of_the_result() -> None:
-    """A prepared certificate is the one that a study without suggestions since would have, though later cuts would
-    have made another one."""
+def test_what_is_pruned_follows_from_the_tree_as_of_the_result() -> None:
+    """What is prepared prunes the cells that a study without suggestions since would prune, though more could be said
+    of the later cuts."""
     result = run(unit_space(1), wave, 56)
     before = result.state
     pending: list[Array] = []
@@ -192,6 +192,6 @@ def test_the_numbers_of_a_certificate_are_those_of_the_tree_as_of_the_result() -
     early, late = (auto.prepare(state).prepared for state in (before, result.state))
     assert early is not None
     assert late is not None
-    assert early.certificate == late.certificate
+    assert early.pruning == late.pruning
     state = result.state
-    assert certificate.certify(state) != certificate.certify(replace(state, tree=state.tree.as_of(state.settled)))
+    assert pruning.prunable(state) != pruning.prunable(replace(state, tree=state.tree.as_of(state.settled)))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import certificate, refine
+from adabkb_service.engine.auto import pruning, refine
 from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import Kernel
@@ -180,7 +180,7 @@ def test_bounds_of_boxes(view: Surrogate, space: Space) -> None:
     farthest choice of the box counts."""
     first, second = points(space, 20, 11), points(space, 20, 12)
     lows, highs, kernel = np.minimum(first, second), np.maximum(first, second), view.kernel
-    found = certificate.bounds_between(view, 1.5, 2.0, lows, highs)
+    found = pruning.bounds_between(view, 1.5, 2.0, lows, highs)
     for low, high, bound in zip(lows, highs, found, strict=True):
         centre = np.where(kernel.categorical, low, (low + high) / 2)
         corner, components = kernel.scaled(np.array([centre, high])), kernel.components

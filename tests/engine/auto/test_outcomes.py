@@ -103,9 +103,7 @@ def test_the_gap_holds_and_cells_beyond_a_bound_are_pruned(study: Study) -> None
     report = auto.report(study.state)
     best = max(hill(point) for point, kept in zip(study.points, study.feasible, strict=True) if kept)
     assert report.gap is not None
-    assert report.best_lcb is not None
-    assert report.best_lcb <= best
-    assert report.best_lcb + report.gap >= -0.18
+    assert -0.18 - best <= report.gap < 0.09  # half of what points beyond the bound are better
     pruned = [key for key, status in study.cells.items() if status == "pruned"]
     lows = np.array([auto.cell_box(study.state, key).low for key in pruned])
     assert (lows.sum(axis=1) >= 1.0).any()  # the objective is best there, so only the bound excludes it
@@ -113,8 +111,7 @@ def test_the_gap_holds_and_cells_beyond_a_bound_are_pruned(study: Study) -> None
 
 def test_there_is_no_gap_before_a_point_keeps_the_bounds() -> None:
     impossible = Study((Metric("sum", upper=-1.0),)).run(12)
-    report = auto.report(impossible.state)
-    assert (report.gap, report.best_lcb) == (None, None)
+    assert auto.report(impossible.state).gap is None
     found = auto.recommend(impossible.state)
     assert found is not None
     sums = [point.sum() for point in impossible.points]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,11 @@ REVISION = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
-    """What a posterior says about the whole box."""
+class Pruning:
+    """What a posterior rules out."""
 
     beta: float = 0.0
     effective_dimension: float = 0.0
-    upper: float = math.inf
-    """As in ``Checkpoint``."""
     excluded: tuple[int, ...] = ()
     """Cells that cannot hold the optimum: whole subtrees."""
     incumbent: int = 0
@@ -47,19 +44,19 @@ class Checkpoint:
     turns: Turns = NEW
     """Both as in ``State``."""
     beta: float = 0.0
-    """Confidence width of the certificate, per posterior standard deviation."""
+    """Confidence width of the bounds that prune, per posterior standard deviation."""
     effective_dimension: float = 0.0
     """d_eff = sum over results of s2 / nu at their points."""
-    upper: float = math.inf
-    """No value of the objective is larger, with probability 1 - delta; in the user's units."""
+    gaps: dict[int, float | None] = field(default_factory=dict, compare=False, repr=False)
+    """A cache: the gap by so many results."""
 
     def __post_init__(self) -> None:
         if self.learned_from < 0:
             object.__setattr__(self, "learned_from", self.count)
 
-    def certified(self, found: Certificate) -> Checkpoint:
-        """With the numbers of its certificate."""
-        return replace(self, beta=found.beta, effective_dimension=found.effective_dimension, upper=found.upper)
+    def with_widths(self, found: Pruning) -> Checkpoint:
+        """With the numbers by which cells are pruned."""
+        return replace(self, beta=found.beta, effective_dimension=found.effective_dimension)
 
     def as_json(self) -> dict[str, Any]:
         """All of it, as finite JSON."""
@@ -73,7 +70,6 @@ class Checkpoint:
             "dictionary": None if self.dictionary is None else list(self.dictionary),
             "beta": self.beta,
             "effective_dimension": self.effective_dimension,
-            "upper": self.upper if math.isfinite(self.upper) else None,
         }
 
 
@@ -81,7 +77,7 @@ def from_json(kept: Mapping[str, Any]) -> Checkpoint | None:
     """The inverse of ``as_json``; None if it was learned by the rules of another revision."""
     if kept.get("revision") != REVISION:
         return None
-    rows, upper = kept["dictionary"], kept["upper"]
+    rows = kept["dictionary"]
     return Checkpoint(
         kept["count"],
         _hyperparameters(kept),
@@ -91,7 +87,6 @@ def from_json(kept: Mapping[str, Any]) -> Checkpoint | None:
         Turns(**{**kept["turns"], "gains": tuple(kept["turns"]["gains"])}),
         kept["beta"],
         kept["effective_dimension"],
-        math.inf if upper is None else upper,
     )
 
 

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from adabkb_service.engine.auto.transferred import OlderMean
 
 
+CONFIDENCE = 0.9
+"""With which probability the gap holds."""
+
+
 @dataclass(frozen=True)
 class Config:
     """What the user declares about a study. Everything else is learned."""
 
     delta: float = 0.05
-    """The certificate holds with probability 1 - delta."""
+    """The cell of the optimum is not pruned, with probability 1 - delta."""
     noise_std: float | None = None
     """Of one result, in the user's output units, where a result does not bring its own."""
     metrics: tuple[Metric, ...] = ()
@@ -42,7 +46,7 @@ class Config:
 
     @property
     def delta_each(self) -> float:
-        """The delta of each of the functions whose bounds the certificate rests on, so that all of them hold."""
+        """The delta of each of the functions whose bounds prune, so that all of them hold."""
         return self.delta / (1 + sum(metric.is_bounded for metric in self.metrics))
 
 

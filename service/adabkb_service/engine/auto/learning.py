@@ -1,6 +1,6 @@
 """When and how hyperparameters are learned, and when they take effect.
 
-A search for hyperparameters with all that follows (dictionary, certificate) takes long beside a decision, so no answer
+A search for hyperparameters with all that follows (dictionary, pruning) takes long beside a decision, so no answer
 waits for one: what is learned from the first n results takes effect with result n + 1. It can be computed at any time
 between the two (``prepare``), and is computed with result n + 1 otherwise; that makes no difference to any number,
 because it depends on the record and on the tree as of result n alone.
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import likelihood, warp
-from adabkb_service.engine.auto.certificate import certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.likelihood import Evidence
+from adabkb_service.engine.auto.pruning import prunable, pruned
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit, to_learn_from
 from adabkb_service.engine.auto.state import (
     Prepared,
@@ -91,10 +91,10 @@ def _prepared(state: State) -> State:
     try:
         learned = _checked(with_learned_hyperparameters(seen, seen.record))
     except FloatingPointError:  # the hyperparameters known so far stay, until more results make another search due
-        learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size))
-    certificate = certify(learned)
-    checkpoint = learned.checkpoint.certified(certificate)
-    return replace(state, prepared=Prepared(checkpoint, learned.warp, learned.surrogate, certificate))
+        learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size, gaps={}))
+    pruning = prunable(learned)
+    checkpoint = learned.checkpoint.with_widths(pruning)
+    return replace(state, prepared=Prepared(checkpoint, learned.warp, learned.surrogate, pruning))
 
 
 def _awaits_learning(state: State) -> bool:
@@ -111,9 +111,9 @@ def relearned(state: State, record: Record) -> State:
     """A state with another record, everything learned from it, starting from the present hyperparameters."""
     seen = replace(state, restarted_at=restarted_at(state, record), turns=turns_after(state, record))
     learned = with_learned_hyperparameters(seen, record)
-    certificate = certify(learned)
-    checkpoint = learned.checkpoint.certified(certificate)
-    return _checked(replace(learned, tree=pruned(learned, certificate), checkpoint=checkpoint))
+    pruning = prunable(learned)
+    checkpoint = learned.checkpoint.with_widths(pruning)
+    return _checked(replace(learned, tree=pruned(learned, pruning), checkpoint=checkpoint))
 
 
 def _adopted(state: State) -> State:
@@ -122,7 +122,7 @@ def _adopted(state: State) -> State:
     if found is None:
         return state
     state = replace(state, checkpoint=found.checkpoint, warp=found.warp, surrogate=found.surrogate, prepared=None)
-    return replace(state, tree=pruned(state, found.certificate))
+    return replace(state, tree=pruned(state, found.pruning))
 
 
 def _is_due(state: State) -> bool:
@@ -158,7 +158,7 @@ def _checked(state: State) -> State:
 
 def with_learned_hyperparameters(state: State, record: Record) -> State:
     """A state with another record and hyperparameters learned from it, starting from the present ones, and whenever the
-    count of results passes a power of two also from the prior's; the certificate is that of before."""
+    count of results passes a power of two also from the prior's; what prunes is not computed yet."""
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.MIN_RESULTS:

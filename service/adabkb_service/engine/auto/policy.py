@@ -10,7 +10,7 @@ is called.
     as good (``refine``). That centroid is the suggestion.
 ``observe``: condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
     checkpoint is due: the hyperparameters are learned anew, cells that cannot hold the optimum are marked as pruned
-    (for reports: the search does not depend on it), and the gap is certified (``learning``, ``certificate``). What is
+    (for reports: the search does not depend on it; ``learning``, ``pruning``). What is
     learned from the first n results takes effect with result n + 1; up to 20 results it does at once.
 ``prepare``: compute a due checkpoint before that result arrives, while a worker evaluates. It changes no answer.
 

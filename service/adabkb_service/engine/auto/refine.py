@@ -147,7 +147,7 @@ def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
     if (
         tree.axis[found.cell] == PRUNED
-    ):  # the search contradicts the certificate: the cell that it chose is a leaf again
+    ):  # the search contradicts the bounds that prune: the cell that it chose is a leaf again
         tree, cells[key] = tree.mark(np.array([found.cell]), LEAF), "leaf"
     entered = [*(cut.cell for cut in found.cuts), found.cell][1:]
     for cut, child in zip(found.cuts, entered, strict=True):

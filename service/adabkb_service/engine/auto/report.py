@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
 from adabkb_service.engine.auto.calibration import Calibration, calibrate
-from adabkb_service.engine.auto.certificate import best_lower, upper_bounds
 from adabkb_service.engine.auto.feasible_results import probability
+from adabkb_service.engine.auto.gap import gap
 from adabkb_service.engine.auto.objectives import middle
+from adabkb_service.engine.auto.pruning import upper_bounds
 from adabkb_service.engine.auto.state import CHUNK, State, incumbent, mean_and_std, within_reach
 from adabkb_service.engine.auto.tree import LEAF, box_of
 from adabkb_service.engine.auto.warp import HIGHEST
@@ -28,27 +28,22 @@ INTERVAL = 1.6448536269514722
 def report(state: State) -> Report:
     """The numbers of the current model."""
     tree, warp, members = state.tree, state.warp, len(dictionary(state))
-    checkpoint, lower, gap = state.checkpoint, None, None
-    is_certified = state.record.size and not state.problem.has_several
-    output = best_lower(state, checkpoint.beta)[0] if is_certified else -math.inf
-    if output > -math.inf:
-        lower = float(warp.inverse(np.array(output)))
-        gap = max(checkpoint.upper - lower, 0.0)
-    leaves = tree.depth[tree.axis == LEAF]
+    leaves, found = tree.depth[tree.axis == LEAF], gap(state)
     return Report(
-        gap=gap,
-        best_lcb=lower,
-        beta=checkpoint.beta,
+        gap=found,
+        best_lcb=None,
+        beta=state.checkpoint.beta,
         leaves=len(leaves),
         depth=int(leaves.max(initial=0)),
         dictionary=members,
         basis=members,
-        effective_dimension=checkpoint.effective_dimension,
+        effective_dimension=state.checkpoint.effective_dimension,
         points=state.record.points,
         observations=state.record.size,
         offset=-warp.middle,
         scale=warp.spread,
         clipped=0,
+        gap_share=None if found is None else found / float(np.ptp(state.record.values)),
     )
 
 
@@ -108,7 +103,7 @@ def of_metric(state: State, index: int) -> State:
 
 
 def cell_indices(state: State, keys: Sequence[str]) -> Array:
-    """U of cells (``certificate``), (k,): what decides on pruning them. NaN before anything is certified."""
+    """U of cells (``pruning``), (k,): what decides on pruning them. NaN before there are bounds."""
     if not state.checkpoint.beta:
         return np.full(len(keys), np.nan)
     return state.warp.inverse(upper_bounds(state, [box_of(state.problem.domain, key) for key in keys]))

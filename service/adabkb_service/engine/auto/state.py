@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import surrogate, warp
-from adabkb_service.engine.auto.checkpoint import Certificate, Checkpoint
+from adabkb_service.engine.auto.checkpoint import Checkpoint, Pruning
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, ranked
 from adabkb_service.engine.auto.restarts import relevant_axes, start_after
@@ -43,7 +43,7 @@ class Prepared:
     checkpoint: Checkpoint
     warp: warp.Warp
     surrogate: Surrogate
-    certificate: Certificate
+    pruning: Pruning
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ The search maximises
 where n counts suggestions and pi is the prior relative to its largest value (``engine.prior``; Hvarfner et al. 2022,
 "pi-BO", have pi to the power of gamma / n times an expected improvement). With no results the first term is constant,
 so the search begins where the prior is largest. As n grows the second one fades. The posterior is what it was, and with
-it all that is certified, predicted or recommended.
+it all that is predicted or recommended.
 
 A prior may mislead, so results decide on whether it counts: the second suggestion does without it, and the others have
 it while the best quarter of the results lies where it is larger than at the average result.

@@ -16,7 +16,7 @@ misleads is dropped after few results, and one that agrees stays as long as it s
 of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") weigh models by errors on results left out, too.
 
 The first point is that of every study, so that there is something to compare with; the second is where the older ones
-expect most. Prediction, certificate and recommendation rest on the study's own results alone, as with a prior on the
+expect most. Prediction, gap and recommendation rest on the study's own results alone, as with a prior on the
 optimum (``tilted``).
 """
 

@@ -3,7 +3,8 @@
 Costs u = (y - median) / (IQR / 1.349) go through the Yeo-Johnson transform with the lambda that maximises its
 profile likelihood, and are standardised again. For lambda < 0 large costs are bounded: one of 1e6 among values near 1
 changes little. The transform rises strictly, so the best stays the best. Results y have the engine's sign (larger is
-better), model outputs z too.
+better), model outputs z too. Reports work with ``of_worse``, which leaves the results better than the median as they
+are.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ class Warp:
     """lambda."""
     offset: float = 0.0
     scale: float = 1.0
+    power_of_gains: float | None = None
+    """Of results better than the median; None for Yeo and Johnson's 2 - lambda."""
 
     def forward(self, values: Array) -> Array:
         """Results -> model outputs."""
-        z: Array = -(_transform(self._costs(values), self.power) - self.offset) / self.scale
+        z: Array = -(_transform(self._costs(values), self.power, self._gains) - self.offset) / self.scale
         return z
 
     def slope(self, values: Array) -> Array:
@@ -54,7 +57,7 @@ class Warp:
 
     def inverse(self, outputs: Array) -> Array:
         """Model outputs -> results; -inf or inf beyond the range of the transform."""
-        u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power)
+        u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power, self._gains)
         with np.errstate(over="ignore"):
             beyond = np.sign(u) * LARGEST * np.exp(np.maximum(np.abs(u) - LARGEST, 0.0))
             y: Array = -(self.middle + self.spread * np.where(np.abs(u) > LARGEST, beyond, u))
@@ -63,12 +66,16 @@ class Warp:
     def range(self) -> tuple[float, float]:
         """Where the model outputs end: -inf and inf, or the limit of what the largest costs or gains can reach."""
         largest = -1.0 / self.power if self.power < 0.0 else np.inf
-        smallest = -1.0 / (self.power - 2.0) if self.power > 2.0 else -np.inf
+        smallest = 1.0 / self._gains if self._gains < 0.0 else -np.inf
         return (self.offset - largest) / self.scale, (self.offset - smallest) / self.scale
+
+    @property
+    def _gains(self) -> float:
+        return 2.0 - self.power if self.power_of_gains is None else self.power_of_gains
 
     def _log_stretch(self, values: Array) -> Array:
         u = self._costs(values)
-        exponent = np.where(u >= 0, self.power - 1.0, 1.0 - self.power)
+        exponent = np.where(u >= 0, self.power - 1.0, self._gains - 1.0)
         stretch: Array = exponent * np.log1p(np.abs(u))
         return stretch
 
@@ -87,16 +94,9 @@ def fit(values: Array, powers: Array = POWERS) -> Warp:
     if not len(values):
         return Warp()
     values = np.unique(values)
-    quarters = -values / 4.0  # of the costs: no difference of two can overflow
-    low, middle, high = np.quantile(quarters, [0.25, 0.5, 0.75])
-    spread = (high - low) / 1.349
-    rounding = CONSTANT * float(np.abs([low, middle, high]).max())
-    if not spread > rounding:
-        spread = float(np.abs(quarters - middle).max())
-    spread = min(spread, HIGHEST / 4.0) if spread > rounding else 0.25
-    raw = Warp(float(middle * 4.0), float(spread * 4.0))
+    raw = _standardised(values)
     u = raw._costs(values)
-    transformed = _transform(u, powers[:, None])
+    transformed = _transform(u, powers[:, None], 2.0 - powers[:, None])
     scales = transformed.std(axis=1)
     usable = scales > CONSTANT
     if not usable.any():
@@ -108,15 +108,39 @@ def fit(values: Array, powers: Array = POWERS) -> Warp:
     return Warp(raw.middle, raw.spread, float(powers[best]), float(transformed[best].mean()), float(scales[best]))
 
 
-def _transform(u: Array, power: float | Array) -> Array:
+def of_worse(values: Array, power: float) -> Warp:
+    """The warp of these results, (n,), with this power for those worse than the median; it is linear on the others."""
+    values = np.unique(values)
+    raw = _standardised(values)
+    transformed = _transform(raw._costs(values), power, 1.0)
+    scale = float(transformed.std())
+    if not scale > CONSTANT:
+        return raw
+    return Warp(raw.middle, raw.spread, power, float(transformed.mean()), scale, 1.0)
+
+
+def _standardised(values: Array) -> Warp:
+    """The linear warp by the median and the quartiles of distinct results, (n,) and rising; n is at least 1."""
+    quarters = -values / 4.0  # of the costs: no difference of two can overflow
+    low, middle, high = np.quantile(quarters, [0.25, 0.5, 0.75])
+    spread = (high - low) / 1.349
+    rounding = CONSTANT * float(np.abs([low, middle, high]).max())
+    if not spread > rounding:
+        spread = float(np.abs(quarters - middle).max())
+    spread = min(spread, HIGHEST / 4.0) if spread > rounding else 0.25
+    return Warp(float(middle * 4.0), float(spread * 4.0))
+
+
+def _transform(u: Array, power: float | Array, gains: float | Array) -> Array:
+    """Yeo and Johnson's, with one power for costs u >= 0 and one for gains."""
     size = np.log1p(np.abs(u))
-    exponent = np.where(u >= 0, power, 2.0 - power)
+    exponent = np.where(u >= 0, power, gains)
     with np.errstate(invalid="ignore"):
         grown = np.where(exponent == 0.0, size, np.expm1(exponent * size) / exponent)
     return np.copysign(grown, u)
 
 
-def _inverse(t: Array, power: float) -> Array:
+def _inverse(t: Array, power: float, gains: float) -> Array:
     def undo(size: Array, exponent: float) -> Array:
         if exponent == 0.0:
             return np.expm1(size)
@@ -125,5 +149,5 @@ def _inverse(t: Array, power: float) -> Array:
             result: Array = np.where(base > -1.0, np.expm1(np.log1p(np.maximum(base, -1.0)) / exponent), np.inf)
         return result
 
-    result: Array = np.where(t >= 0, undo(np.maximum(t, 0.0), power), -undo(np.maximum(-t, 0.0), 2.0 - power))
+    result: Array = np.where(t >= 0, undo(np.maximum(t, 0.0), power), -undo(np.maximum(-t, 0.0), gains))
     return result

@@ -1,4 +1,4 @@
-// The certificate over time: by how much a point could still be better, as it was when each trial was suggested.
+// The gap over time: what going on would probably gain at most, as it was when each trial was suggested.
 
 import { Chart, colours, common, numbers } from "./charts.js";
 import { figure } from "./words.js";
@@ -20,10 +20,10 @@ export function gapChart(data) {
       yAxis: numbers(ink, canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
       series: [{ type: "line", symbolSize: 5, lineStyle: { width: 2, color: ink.accent }, itemStyle: { color: ink.accent }, data: known.map((each) => ({ value: [each.trial, each.gap], each })) }],
     };
-    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\na point could be better by ${figure(each.gap, 3)} at most` };
+    option.tooltip = { ...option.tooltip, formatter: ({ data: { each } }) => `trial ${each.trial}\ngoing on would probably gain less than ${figure(each.gap, 3)}` };
     const rows = known.map((each) => [each.trial, each.seq, each.gap]);
     const first = known[0];
-    const now = study.gap === null ? "nothing is certified now" : `${figure(study.gap, 3)} now`;
+    const now = study.gap === null ? "not known now" : `${figure(study.gap, 3)} now`;
     return { option, header: ["trial", "result", "gap"], rows, said: `${figure(first.gap, 3)} when trial ${first.trial} was suggested; ${now}.` };
   }, { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) });
 }
@@ -31,5 +31,5 @@ export function gapChart(data) {
 function nothing(study, history) {
   if (!history.count) return "No results yet.";
   if (study.gap !== null) return `It is ${figure(study.gap, 3)} now. The chart begins with the next point that is suggested and evaluated.`;
-  return "Nothing was certified when the points so far were suggested.";
+  return "It was not known yet when the points so far were suggested.";
 }

@@ -120,7 +120,7 @@ function said(study, { count, records, results: drawn }) {
   const best = records.at(-1);
   const parts = [counted(count, "result")];
   if (best) parts.push(`the best is ${figure(best[1])}, result ${best[0]}`);
-  if (study.gap !== null) parts.push(`shaded: a point may be better by ${figure(study.gap, 3)} at most`);
+  if (study.gap !== null) parts.push(`shaded: going on will probably gain less than ${figure(study.gap, 3)}`);
   if (drawn.length < count) parts.push(`${drawn.length} are drawn, the smallest and the largest of each run`);
   return `${parts.join("; ")}.`;
 }

@@ -1,15 +1,14 @@
-"""What prunes and what certifies: the theorem's bound over the cells, at every checkpoint anew.
+"""Which cells cannot hold the optimum, by the theorem's bound over them, at every checkpoint anew.
 
 For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over the cell, with f~ = mean + beta s,
 the theorem's beta (its ``theory`` form) and F the RKHS norm of the posterior mean, doubled. The
 cells are opened from the root, the largest bound first, up to a cap: branch and bound. Cells with U < l* cannot hold
-the optimum; the largest U of the others bounds it. All of it follows from the present hyperparameters alone, so a cell
-that others pruned comes back by itself. Cells without a feasible point are not looked at: where there are constraints,
-the bound is on the objective at the feasible points.
+the optimum. All of it follows from the present hyperparameters alone, so a cell that others pruned comes back by
+itself. Cells without a feasible point are not looked at.
 
 Where metrics have bounds, l* is the largest lower bound of a point that keeps them, and a cell in which the U of a
-metric is beyond its bound cannot hold the constrained optimum either. So the certificate carries over; there is no gap
-before a point is known that keeps the bounds. A study with several objectives has no certificate.
+metric is beyond its bound cannot hold the constrained optimum either. In a study with several objectives no cell is
+pruned.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine import confidence
-from adabkb_service.engine.auto.checkpoint import Certificate
+from adabkb_service.engine.auto.checkpoint import Pruning
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.state import State
@@ -51,28 +50,25 @@ _upper_bounds = routine("upper_bounds", POINTER, NUMBER, NUMBER, COUNT, POINTER,
 _mark_descendants = routine("mark_descendants", COUNT, POINTER, POINTER)
 
 
-def certify(state: State) -> Certificate:
-    """The certificate of a state's posterior, over its tree."""
+def prunable(state: State) -> Pruning:
+    """What a state's posterior rules out of its tree."""
     view, values = state.surrogate, state.record.values
     if state.problem.has_several:  # no cell is excluded by what it holds of one objective alone
-        return Certificate()
+        return Pruning()
     if len(values) < MIN_RESULTS or values.min() == values.max():  # nothing is known yet of how the objective varies
-        return Certificate()
+        return Pruning()
     gram = view.kernel.gram(view.inducing, view.inducing)
     norm = _norm(view, gram)
     effective_dimension = float(np.einsum("rm,rm->", view.factor @ gram, view.factor))  # tr(W K W')
     beta = _beta(state, norm, effective_dimension)
-    lower, row = best_lower(state, beta)
+    lower, row = _best_lower(state, beta)
     ceilings = [ceiling for metric in _metrics_with_bounds(state) for ceiling in _ceilings(*metric)]
-    upper, excluded = _branch_and_bound(state, beta, norm, lower, ceilings)
-    highest = max(upper, lower)
-    upper_value = float(state.warp.inverse(np.array(highest))) if highest > -math.inf else math.inf
-    return Certificate(beta, effective_dimension, upper_value, tuple(excluded), row)
+    return Pruning(beta, effective_dimension, tuple(_excluded(state, beta, norm, lower, ceilings)), row)
 
 
-def pruned(state: State, found: Certificate) -> Tree:
+def pruned(state: State, found: Pruning) -> Tree:
     """The state's tree with the uncut cells below the excluded ones pruned, and all others leaves; the cell of the
-    incumbent is never pruned. The tree may have been cut further since the certificate."""
+    incumbent is never pruned. The tree may have been cut further since."""
     tree = state.tree
     if not state.record.size:
         return tree
@@ -85,7 +81,7 @@ def pruned(state: State, found: Certificate) -> Tree:
     return tree if np.array_equal(marks, tree.axis) else replace(tree, axis=marks)
 
 
-def best_lower(state: State, beta: float) -> tuple[float, int]:
+def _best_lower(state: State, beta: float) -> tuple[float, int]:
     """l*, in model output units, and the row of the record that attains it; -inf where no point is known that keeps the
     bounds of metrics."""
     rows = best_feasible_rows(state.problem.config.metrics, state.record, CONTENDERS)
@@ -192,15 +188,12 @@ def _are_feasible(state: State, rows: Ints64) -> Bools:
     return feasible
 
 
-def _branch_and_bound(
-    state: State, beta: float, norm: float, lower: float, ceilings: list[Ceiling]
-) -> tuple[float, list[int]]:
-    """The largest bound over the box, and the cells that are excluded: whole subtrees."""
+def _excluded(state: State, beta: float, norm: float, lower: float, ceilings: list[Ceiling]) -> list[int]:
+    """The cells that are excluded, whole subtrees, by branch and bound."""
     tree, view = state.tree, state.surrogate
     root = state.problem.root
     frontier = [(-float(_bounds(view, beta, norm, [root])[0]), 0, root)]
     excluded: list[int] = []
-    settled = -math.inf
     opened = 0
     while frontier and opened < OPENED:
         cells, above, parts = [], [], []
@@ -208,7 +201,6 @@ def _branch_and_bound(
             bound, cell, box = heapq.heappop(frontier)
             axis = int(tree.axis[cell])
             if axis < 0:
-                settled = max(settled, -bound)
                 continue
             for part in range(box.parts(axis)):
                 child = int(tree.first[cell]) + part
@@ -228,5 +220,4 @@ def _branch_and_bound(
                 excluded.append(cell)
             else:
                 heapq.heappush(frontier, (-bound, cell, box))
-    remaining = -frontier[0][0] if frontier else -math.inf
-    return max(settled, remaining), excluded
+    return excluded

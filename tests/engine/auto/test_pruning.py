@@ -1,4 +1,4 @@
-"""What the certificate promises, what it prunes, and that pruned cells come back when the hyperparameters change."""
+"""What is pruned, and that pruned cells come back when the hyperparameters change."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import certificate
+from adabkb_service.engine.auto import pruning
 from adabkb_service.engine.auto.additive import Additive
-from adabkb_service.engine.auto.certificate import bounds_between, certify, pruned
 from adabkb_service.engine.auto.checkpoint import Checkpoint
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.pruning import bounds_between, prunable, pruned
 from adabkb_service.engine.auto.state import State, fitted, incumbent
 from adabkb_service.engine.auto.surrogate import exact
 from adabkb_service.engine.auto.tree import LEAF, PRUNED, Cut, Tree, box_of, root, whole
 from adabkb_service.engine.axes import IntAxis
 from adabkb_service.engine.space import Space
-from tests.engine.auto.drive import Run, run, sample_path
+from tests.engine.auto.drive import Run, sample_path
 from tests.engine.auto.strategies import spaces
 from tests.engine.drive import record
 from tests.engine.strategies import unit_space
@@ -31,10 +31,10 @@ from tests.engine.strategies import unit_space
 Array = NDArray[np.float64]
 
 
-def certified(state: State) -> State:
-    """With the certificate of its own posterior."""
-    found = certify(state)
-    return replace(state, tree=pruned(state, found), checkpoint=state.checkpoint.certified(found))
+def with_pruning(state: State) -> State:
+    """With its tree pruned by its own posterior."""
+    found = prunable(state)
+    return replace(state, tree=pruned(state, found), checkpoint=state.checkpoint.with_widths(found))
 
 
 @dataclass
@@ -51,11 +51,11 @@ class Draw:
         return self.run.state
 
     def with_known_hyperparameters(self) -> State:
-        """The certificate of the same results with the hyperparameters that the function was drawn with."""
+        """The same results with the hyperparameters that the function was drawn with."""
         state = self.state
         scale = 1.0 / (state.warp.spread * state.warp.scale)
         hyperparameters = Hyperparameters(self.lengthscales, 1e-6, scale**2)
-        return certified(
+        return with_pruning(
             fitted(state.problem, state.record, state.tree, Checkpoint(state.record.size, hyperparameters))
         )
 
@@ -84,24 +84,6 @@ def draws() -> list[Draw]:
     return [draw(seed, 1, scales[seed % 3], 8, 8) for seed in range(20)] + [
         draw(seed, 2, scales[seed % 3], 20, 8) for seed in range(20)
     ]
-
-
-@pytest.mark.parametrize("hyperparameters", ["learned", "known"])
-def test_the_certificate_holds_on_functions_drawn_from_the_prior(draws: list[Draw], hyperparameters: str) -> None:
-    """delta = 0.05, 40 functions: the maximum is below ``upper``, and the best result within ``gap`` of it, in at
-    least 36; and the promise is not empty: a quarter of the gaps are below the range."""
-    covered = honest = informative = 0
-    for drawn in draws:
-        state = drawn.state if hyperparameters == "learned" else drawn.with_known_hyperparameters()
-        gap = auto.report(state).gap
-        assert gap is not None
-        best, maximum = max(drawn.run.values), float(drawn.values.max())
-        covered += bool(maximum <= state.checkpoint.upper + 1e-9)
-        honest += maximum - best <= gap + 1e-9
-        informative += bool(gap < np.ptp(drawn.values))
-    assert covered >= 36
-    assert honest >= 36
-    assert informative >= 10
 
 
 def test_the_optimum_survives_pruning_on_functions_drawn_from_the_prior(draws: list[Draw]) -> None:
@@ -134,12 +116,12 @@ def dense(lengthscale: float, tree: Tree | None = None) -> State:
             level = children
     X = np.linspace(0, 1, 65)[:, None]
     learned = Checkpoint(65, Hyperparameters(np.array([lengthscale]), 1e-6, 1.0))
-    return certified(fitted(state.problem, record(X, [hill(u) for u in X]), tree, learned))
+    return with_pruning(fitted(state.problem, record(X, [hill(u) for u in X]), tree, learned))
 
 
 def test_pruned_cells_hold_no_good_point() -> None:
     """A parabola known at 65 points: more than half of the box is pruned, and no point of it is as good as the best
-    result; the maximum is within the gap of it."""
+    result."""
     state = dense(1.0)
     tree, domain = state.tree, state.problem.domain
     boxes = [box_of(domain, tree.key(int(cell))) for cell in np.flatnonzero(tree.axis == PRUNED)]
@@ -147,10 +129,6 @@ def test_pruned_cells_hold_no_good_point() -> None:
     grid, best = np.linspace(0, 1, 2001)[:, None], state.record.values.max()
     for box in boxes:
         assert all(hill(u) < best for u in grid[(grid[:, 0] >= box.low[0]) & (grid[:, 0] <= box.high[0])])
-    gap = auto.report(state).gap
-    assert gap is not None
-    assert 0.0 <= 0.0 - best <= gap
-    assert state.checkpoint.upper >= 0.0
 
 
 def test_pruned_cells_come_back_when_the_constants_change() -> None:
@@ -178,13 +156,12 @@ def test_a_checkpoint_reports_the_cells_that_come_back() -> None:
 
 
 def test_what_was_pruned_before_does_not_matter() -> None:
-    """The marks and the bound are functions of the hyperparameters, the results and the cuts: with all uncut cells
-    pruned, or none, the certificate is the same."""
+    """The marks are functions of the hyperparameters, the results and the cuts: with all uncut cells pruned before, or
+    none, they are the same."""
     state = dense(0.2)
     uncut = np.flatnonzero(state.tree.axis < 0).astype(np.int32)
-    one, other = (certified(replace(state, tree=state.tree.mark(uncut, mark))) for mark in (LEAF, PRUNED))
+    one, other = (with_pruning(replace(state, tree=state.tree.mark(uncut, mark))) for mark in (LEAF, PRUNED))
     np.testing.assert_array_equal(one.tree.axis, other.tree.axis)
-    assert one.checkpoint.upper == other.checkpoint.upper
     assert (one.tree.axis == PRUNED).any()
     assert (one.tree.axis == LEAF).any()
 
@@ -192,8 +169,8 @@ def test_what_was_pruned_before_does_not_matter() -> None:
 def test_the_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of the best lower bound, at any checkpoint, though bounds are far too small (a norm of 0): all else may go,
     and only the rule protects it."""
-    monkeypatch.setattr(certificate, "NORM_SAFETY", 0.0)
-    pruned = 0
+    monkeypatch.setattr(pruning, "NORM_SAFETY", 0.0)
+    count = 0
     for seed in range(3):
         centre = np.random.default_rng(seed).random(2)
         result = Run(auto.start(unit_space(2), Config(), seed))
@@ -201,12 +178,12 @@ def test_the_incumbents_cell_is_never_pruned(monkeypatch: pytest.MonkeyPatch) ->
             prepared = auto.prepare(result.state).prepared
             result.step(lambda u, centre=centre: -20.0 * float(np.abs(u - centre).sum()))  # type: ignore[misc]
             state = result.state
-            pruned += int((state.tree.axis == PRUNED).sum())
+            count += int((state.tree.axis == PRUNED).sum())
             if prepared is not None:
-                best = state.record.positions[prepared.certificate.incumbent]
+                best = state.record.positions[prepared.pruning.incumbent]
                 cell, _ = state.tree.find(state.problem.root, best)
                 assert state.tree.axis[cell] == LEAF
-    assert pruned > 50, "the property is empty if nothing is ever pruned"
+    assert count > 50, "the property is empty if nothing is ever pruned"
 
 
 def test_the_recommended_points_cell_is_a_leaf() -> None:
@@ -245,35 +222,3 @@ def test_bounds_of_boxes_bound_the_posterior_mean_over_them(space: Space, seed: 
             break
         axis = int(rng.choice(axes))
         box = box.part(axis, int(rng.integers(box.parts(axis))))
-
-
-@pytest.mark.parametrize("scale", [1000.0, 1e-7])
-def test_the_gap_is_in_the_users_units(scale: float) -> None:
-    """Costs of log-normal spread, so that the warp bends: results times 1000, gap, bounds and ``upper`` times 1000."""
-
-    def objective(u: Array) -> float:
-        return -float(np.exp(4 * ((u - 0.3) ** 2).sum()))
-
-    plain, scaled = (run(unit_space(2), lambda u, s=s: s * objective(u), 20, seed=1) for s in (1.0, scale))  # type: ignore[misc]
-    assert scaled.suggested == plain.suggested
-    assert plain.state.warp.power != 1.0
-    one, other = auto.report(plain.state), auto.report(scaled.state)
-    assert one.gap is not None
-    assert one.gap > 0
-    assert other.gap == pytest.approx(scale * one.gap, rel=1e-3)
-    assert other.best_lcb == pytest.approx(scale * one.best_lcb, rel=1e-3) if one.best_lcb else False
-    assert scaled.state.checkpoint.upper == pytest.approx(scale * plain.state.checkpoint.upper, rel=1e-3)
-
-
-def test_the_gap_narrows_as_the_objective_becomes_known() -> None:
-    """A parabola in one dimension: after 40 steps the gap is below a tenth of what it was after 5."""
-    result = Run(auto.start(unit_space(1), Config(), 0))
-    assert auto.report(result.state).gap is None
-    gaps = []
-    for _ in range(40):
-        result.step(hill)
-        gaps.append(auto.report(result.state).gap)
-    early, late = gaps[4], gaps[-1]
-    assert early is not None
-    assert late is not None
-    assert late < early / 10
