@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.gap import computed_for
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
@@ -71,8 +72,16 @@ def test_a_gap_larger_than_the_range_of_the_results_is_not_known() -> None:
     for u in 0.1 * rng.random((12, 1)):
         state = auto.observe(state, u, float(u[0])).state
     assert auto.report(state).gap is None
-    state = auto.observe(state, np.array([1.0]), 1.0).state
+    for u in (1.0, 0.9, 0.95):  # by when a quarter of the results is new
+        state = auto.observe(state, np.array([u]), u).state
     assert auto.report(state).gap is not None
+
+
+def test_the_gap_is_computed_when_a_quarter_of_the_results_is_new() -> None:
+    """It takes longer than a decision: so few of them wait for one."""
+    counts = sorted({computed_for(count) for count in range(4, 1000)})
+    assert all(computed_for(count) <= count < 1.26 * computed_for(count) + 1 for count in range(4, 1000))
+    assert len(counts) < 30
 
 
 @pytest.mark.parametrize("scale", [1000.0, 1e-7])

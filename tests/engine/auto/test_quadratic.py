@@ -94,6 +94,16 @@ def test_the_model_of_a_quadratic_function_is_exact() -> None:
     assert found == pytest.approx(optimum, abs=1e-9)
 
 
+def test_the_model_goes_along_a_face_on_which_the_best_point_lies() -> None:
+    """The objective falls beyond the face, at an angle to it: the move has no part across it, and its full length along
+    it."""
+    rng = np.random.default_rng(0)
+    positions = np.vstack([rng.uniform(0.0, 0.6, (30, 2)), [0.4, 0.0]])
+    values = -((positions[:, 0] - 0.45) ** 2) - 3.0 * positions[:, 1] - positions[:, 0] * positions[:, 1]
+    found = minimum(positions, values, NONE, 4.0, 0.0, (0, 31))
+    assert found == pytest.approx([0.45, 0.0], abs=1e-9)
+
+
 def test_a_pending_minimum_gives_another_point_of_the_same_ball() -> None:
     rng = np.random.default_rng(0)
     positions = rng.uniform(0.2, 0.8, (30, 2))

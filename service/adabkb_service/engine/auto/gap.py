@@ -22,9 +22,10 @@ from adabkb_service.engine.auto import averaged
 from adabkb_service.engine.auto.averaged import Member, members
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.constrained import feasible_candidates
+from adabkb_service.engine.auto.domain import LISTED_POINTS
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows, violations
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
-from adabkb_service.engine.auto.search import LISTED_POINTS, candidates
+from adabkb_service.engine.auto.search import candidates
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.candidates import distinct
 from adabkb_service.engine.metrics import Metric
@@ -47,17 +48,29 @@ CONTENDERS = 64
 """Best results among which the recommended one is looked for."""
 RESULTS_PER_PARAMETER = 3
 """Results for each parameter, and for the constant, before there is a gap."""
+GROWTH = 4
+"""The gap is computed anew when a quarter of the results is new."""
 STREAMS = 1 << 32
 """Between steps of random numbers, so that no draws are alike."""
 
 
 def gap(state: State) -> float | None:
-    """The gap as of the last checkpoint, in the user's units; None while it is not known, and of several objectives. It
-    is computed when it is first asked for."""
-    known, count = state.checkpoint.gaps, state.checkpoint.learned_from
+    """The gap in the user's units, as of when the number of results last grew by a quarter: it takes longer than a
+    decision, and it changes slowly. None while it is not known, and of several objectives. It is computed when it is
+    first asked for."""
+    known, count = state.checkpoint.gaps, computed_for(state.checkpoint.learned_from)
     if count not in known:
         known[count] = of_record(state.problem, state.record.first(count))
     return known[count]
+
+
+def computed_for(count: int) -> int:
+    """The number of results that the gap is computed from, given so many: the last one of a series of which each is a
+    quarter larger than the one before, from ``MIN_RESULTS`` on."""
+    found = following = min(count, MIN_RESULTS)
+    while following <= count:
+        found, following = following, following + max(1, following // GROWTH)
+    return found
 
 
 def of_record(problem: Problem, record: Record) -> float | None:

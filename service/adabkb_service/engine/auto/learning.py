@@ -91,7 +91,7 @@ def _prepared(state: State) -> State:
     try:
         learned = _checked(with_learned_hyperparameters(seen, seen.record))
     except FloatingPointError:  # the hyperparameters known so far stay, until more results make another search due
-        learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size, gaps={}))
+        learned = replace(seen, checkpoint=replace(seen.checkpoint, learned_from=seen.record.size))
     pruning = prunable(learned)
     checkpoint = learned.checkpoint.with_widths(pruning)
     return replace(state, prepared=Prepared(checkpoint, learned.warp, learned.surrogate, pruning))
@@ -173,8 +173,14 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
             unwarped = evidence_of(state, record, rows, warp.LINEAR)
             hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)
     dictionary = None if record.size <= EXACT else _dictionary(state, record)
-    restart, turns = state.restarted_at, state.turns
-    checkpoint = Checkpoint(record.size, hyperparameters, dictionary=dictionary, restarted_at=restart, turns=turns)
+    checkpoint = Checkpoint(
+        record.size,
+        hyperparameters,
+        dictionary=dictionary,
+        restarted_at=state.restarted_at,
+        turns=state.turns,
+        gaps=dict(state.checkpoint.gaps),
+    )
     return fitted(problem, record, state.tree, checkpoint, metrics=state.metrics)
 
 

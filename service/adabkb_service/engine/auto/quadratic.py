@@ -62,7 +62,9 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     best = record.positions[int(np.argmax(record.values))]
     others = np.setdiff1d(np.arange(domain.dimension), np.flatnonzero([size is None for size in domain.sizes]))
     alike = np.flatnonzero((record.positions[:, others] == best[others]).all(axis=1))
-    if len(alike) < fewest:
+    with np.errstate(over="ignore"):
+        best_minus_worst = record.values.max() - record.values.min()
+    if len(alike) < fewest or not np.isfinite(best_minus_worst):
         return None
     positions, values = record.positions[np.ix_(alike, axes)], record.values[alike]
     spread = LAST_DIGITS * float(values.max() - np.median(record.values))
@@ -99,12 +101,12 @@ def minimum(
         return None
     weights = 1.0 / (1.0 + losses / scale)
     to_cube = _axes(offsets[:count], weights[:count])
-    to_ball = np.linalg.pinv(to_cube.T)
+    to_ball: Array = np.asarray(np.linalg.pinv(to_cube.T), dtype=np.float64)
     known = offsets @ to_ball
     weights /= (1.0 + (known**2).sum(axis=1) / max(radius, REACH) ** 2) ** 2
     rows = np.argsort(-weights, kind="stable")[:count]
     gradient, hessian = _fitted(known[rows], losses[rows] / scale, weights[rows])
-    move = smallest_in_ball(gradient, hessian, radius)
+    move = _within_box(gradient, hessian, radius, positions[best], to_ball)
     gain = -float(gradient @ move + 0.5 * move @ hessian @ move)
     waiting = (pending - positions[best]) @ to_ball
     if not gain > NO_GAIN or (((waiting - move) ** 2).sum(axis=1) < (SEPARATE * radius) ** 2).any():
@@ -114,6 +116,22 @@ def minimum(
         move = moves[np.argmax(((moves[:, None] - known) ** 2).sum(axis=2).min(axis=1))]
     found: Array = np.clip(positions[best] + to_cube @ move, 0.0, 1.0)
     return found
+
+
+def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_ball: Array) -> Array:
+    """As ``smallest_in_ball``, without a move along the axes of the cube where the best point, (d,), is on a face and
+    the move leads out of the cube; (d, d) ``to_ball`` leads from offsets in the cube to the ball."""
+    free = np.ones(len(best), dtype=np.bool_)
+    while free.any():
+        directions, lengths = np.linalg.qr(to_ball[free].T)  # offsets along free axes are (lengths) moves along these
+        along = smallest_in_ball(directions.T @ gradient, directions.T @ hessian @ directions, radius)
+        offset = np.zeros(len(best))
+        offset[free] = np.linalg.solve(lengths, along)
+        leads_out = free & (((best <= 0.0) & (offset < 0.0)) | ((best >= 1.0) & (offset > 0.0)))
+        if not leads_out.any():
+            return np.asarray(directions @ along)
+        free &= ~leads_out
+    return np.zeros(len(best))
 
 
 def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
