@@ -11,8 +11,9 @@ from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.tree import whole
-from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.conditions import Condition
+from adabkb_service.engine.record import holds
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import Run, run
 
@@ -71,6 +72,24 @@ def test_a_cell_that_is_evaluated_has_one_choice_of_each_category() -> None:
         cuts = [name.partition("-")[0] for name in key.split(".")[1:]]
         assert cuts[:2] == ["2", "3"]
         assert domain.exact(point).tolist() == point.tolist()
+
+
+def test_in_a_small_space_of_choices_the_point_of_the_largest_bound_is_suggested() -> None:
+    """Not the centroid of its cell, which has the middle one of three levels."""
+    space = Space((SOLVENTS, BASES, IntAxis("temperature", 0, 2)))
+    domain, levels = Domain(space), []
+    state = auto.start(space, Config(), 0)
+    for _ in range(18):
+        suggestion = auto.suggest(state, np.zeros((0, 3)))
+        step = state.record.size
+        if step >= 2 * domain.most_choices:  # every choice is tried
+            free = np.array([each for each in domain.whole.points if not holds(state.record.positions, each)])
+            bounds = state.surrogate.ucb(free, betas.beta(step))
+            assert suggestion.point.tolist() == free[np.argmax(bounds)].tolist()
+        levels.append(space.decode(suggestion.point)["temperature"])
+        value = float(space.decode(suggestion.point)["temperature"]) - float(suggestion.point[0])
+        state = auto.observe(suggestion.state, suggestion.point, value).state
+    assert levels.count(2) > 6
 
 
 def test_a_cell_is_cut_along_parents_before_other_categories() -> None:
