@@ -67,7 +67,7 @@ def flat_valley(d: int, rng: np.random.Generator) -> Member:
 
 
 SMOOTH = [
-    Family(draw.__name__, d, draw, noise=noise, budget=budget, floor=FLOOR)
+    Family(f"smooth_{draw.__name__}", d, draw, noise=noise, budget=budget, floor=FLOOR)
     for draw in (ellipsoid, bowl, bent_valley, sharp_ridge, flat_valley)
     for d, budget in BUDGET.items()
     for noise in (0.0, 0.01)

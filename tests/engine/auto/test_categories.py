@@ -86,9 +86,9 @@ def test_in_a_small_space_of_choices_the_point_of_the_largest_bound_is_suggested
             free = np.array([each for each in domain.whole.points if not holds(state.record.positions, each)])
             bounds = state.surrogate.ucb(free, betas.beta(step))
             assert suggestion.point.tolist() == free[np.argmax(bounds)].tolist()
-        levels.append(space.decode(suggestion.point)["temperature"])
-        value = float(space.decode(suggestion.point)["temperature"]) - float(suggestion.point[0])
-        state = auto.observe(suggestion.state, suggestion.point, value).state
+        level = domain.index(2, suggestion.point[2])
+        levels.append(level)
+        state = auto.observe(suggestion.state, suggestion.point, level - float(suggestion.point[0])).state
     assert levels.count(2) > 6
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.gap import computed_for
+from adabkb_service.engine.auto.gap import computed_for, of_record
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
@@ -37,7 +37,7 @@ def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something() ->
             result.tell(grid[row], float(values[row]))
         for _ in range(8):
             result.step(lambda u, known=known: known[u.tobytes()])  # type: ignore[misc]
-        gap, recommended = auto.report(result.state).gap, auto.recommend(result.state)
+        gap, recommended = of_record(result.state.problem, result.state.record), auto.recommend(result.state)
         assert gap is not None
         assert recommended is not None
         held += float(values.max()) - known[recommended.point.tobytes()] <= gap + 1e-9
@@ -79,9 +79,10 @@ def test_a_gap_larger_than_the_range_of_the_results_is_not_known() -> None:
 
 def test_the_gap_is_computed_when_a_quarter_of_the_results_is_new() -> None:
     """It takes longer than a decision: so few of them wait for one."""
-    counts = sorted({computed_for(count) for count in range(4, 1000)})
-    assert all(computed_for(count) <= count < 1.26 * computed_for(count) + 1 for count in range(4, 1000))
-    assert len(counts) < 30
+    found = [computed_for(count, 9) for count in range(9, 1000)]
+    assert found[0] == 9
+    assert all(of <= count < 1.25 * of + 1 for count, of in enumerate(found, start=9))
+    assert len(set(found)) < 30
 
 
 @pytest.mark.parametrize("scale", [1000.0, 1e-7])

@@ -51,10 +51,10 @@ def model_steps(gains: list[bool], axes: int = 2) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("name", ["ellipsoid_2", "ellipsoid_3", "ellipsoid_5", "bowl_5", "flat_valley_3"])
-def test_smooth_optima_are_found_to_the_last_digits(name: str) -> None:
+@pytest.mark.parametrize("kind", ["ellipsoid_2", "ellipsoid_3", "ellipsoid_5", "bowl_5", "flat_valley_3"])
+def test_smooth_optima_are_found_to_the_last_digits(kind: str) -> None:
     """A millionth of the range within 25 evaluations per axis, which the search alone does not reach on most."""
-    problem = SMOOTH_PROBLEMS[name]
+    problem = SMOOTH_PROBLEMS[f"smooth_{kind}"]
     for seed in (100, 101):
         instance = problem.draw(seed)
         space = instance.space

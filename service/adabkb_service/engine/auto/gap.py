@@ -58,16 +58,22 @@ def gap(state: State) -> float | None:
     """The gap in the user's units, as of when the number of results last grew by a quarter: it takes longer than a
     decision, and it changes slowly. None while it is not known, and of several objectives. It is computed when it is
     first asked for."""
-    known, count = state.checkpoint.gaps, computed_for(state.checkpoint.learned_from)
+    known, count = state.checkpoint.gaps, computed_for(state.checkpoint.learned_from, fewest_results(state.problem))
     if count not in known:
         known[count] = of_record(state.problem, state.record.first(count))
     return known[count]
 
 
-def computed_for(count: int) -> int:
-    """The number of results that the gap is computed from, given so many: the last one of a series of which each is a
-    quarter larger than the one before, from ``MIN_RESULTS`` on."""
-    found = following = min(count, MIN_RESULTS)
+def fewest_results(problem: Problem) -> int:
+    """Results before which the gap is not known."""
+    active = problem.domain.together or problem.domain.dimension
+    return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), problem.domain.whole.size)))
+
+
+def computed_for(count: int, fewest: int) -> int:
+    """The number of results that the gap is computed from, given so many: the last one of a series that begins with the
+    fewest, and of which each is a quarter larger than the one before."""
+    found = following = min(count, fewest)
     while following <= count:
         found, following = following, following + max(1, following // GROWTH)
     return found
@@ -76,9 +82,7 @@ def computed_for(count: int) -> int:
 def of_record(problem: Problem, record: Record) -> float | None:
     """The gap by a record of results, in the user's units; None if they are too few to know."""
     metrics, values = problem.config.metrics, record.values
-    active = problem.domain.together or problem.domain.dimension
-    fewest = max(MIN_RESULTS, min(RESULTS_PER_PARAMETER * (active + 1), problem.domain.whole.size))
-    if problem.has_several or record.size < fewest or values.min() == values.max():
+    if problem.has_several or record.size < fewest_results(problem) or values.min() == values.max():
         return None
     if not (violations(metrics, record) == 0.0).any():
         return None
