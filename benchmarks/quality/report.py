@@ -11,6 +11,7 @@ from benchmarks.output import RESULTS
 from benchmarks.quality import store, workers
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS
 from benchmarks.quality.methods import METHODS
+from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD
 from benchmarks.quality.scores import (
     Read,
@@ -37,6 +38,11 @@ DEVELOPMENT_BUDGETS = (25, 50, 100, 200)
 FINAL = RESULTS / "quality-final.json"
 """Made by ``run --problems final,tables --out``, see the Makefile."""
 TABLE_BUDGETS = (25, 50, 100)
+NATURE = RESULTS / "quality-nature.json"
+"""Made by ``run --problems nature,nature-final --out``, see the Makefile."""
+NATURE_BUDGETS = (10, 20, 30, 50, 100)
+FEW_SEEDS = 5
+"""Of the methods that take long."""
 SHOWN_BUDGET = 100
 """Of the table per function."""
 
@@ -60,8 +66,10 @@ LABELS = {
 
 def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
     """Every generated section of the document."""
-    development, final = store.load(DEVELOPMENT), store.load(FINAL)
+    development, final, measured = store.load(DEVELOPMENT), store.load(FINAL), store.load(NATURE)
     return {
+        "nature": nature(measured, NATURE_CHOOSING),
+        "nature-final": nature(measured, NATURE_FINAL),
         "runs": runs(results),
         "functions": functions(results, budget),
         "tasks": tasks(results),
@@ -147,6 +155,18 @@ def tables(results: Results) -> str:
     parts = [compared(results, names, TABLE_BUDGETS, measure) for measure in MEASURES]
     parts.append(compared(results, names, TABLE_BUDGETS, (f"{RANK[0]} by the loss that was told", RANK[1]), validation))
     return "\n\n".join([*parts, last_medians(results, names, TABLE_BUDGETS[-1])])
+
+
+def nature(results: Results, problems: Iterable[str]) -> str:
+    """Standings on tables and emulators of experiments; those of methods with few runs on the same seeds of all."""
+    names = list(problems)
+    seeds = {name: {seed for _, method, seed in results.runs if method == name} for name in results.methods}
+    many = Results({key: run for key, run in results.runs.items() if len(seeds[key[1]]) > FEW_SEEDS}, results.methods)
+    parts = [compared(many, names, NATURE_BUDGETS, measure) for measure in (RANK, LOWEST, RATIO)]
+    few = (f"{RANK[0]} on seeds 0 to {FEW_SEEDS - 1}", RANK[1])
+    parts.append(compared(results, names, NATURE_BUDGETS[:-1], few, seeds=FEW_SEEDS))
+    medians = per_problem(collect(results, names, 30, seeds=FEW_SEEDS))
+    return "\n\n".join([*parts, f"Median score of these seeds after 30 evaluations:\n\n{medians}"])
 
 
 def last_medians(results: Results, problems: Sequence[str], budget: int) -> str:
