@@ -21,10 +21,12 @@ from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, studies
 from adabkb_service.storage.database import Database
+from adabkb_service.study.owner import FIGURES_SECONDS
 from tests.api.conftest import PARAMETERS
 from tests.servers import server_on
 from tests.storage.grown import copies
 from tests.storage.rows import NOW, event, observation, trial
+from tests.waiting import wait_for
 
 SIZES = {"small": 1, "large": 100}
 TRIALS, STUDIES = 200, 50
@@ -203,6 +205,16 @@ def unswept(sqlite_template: Path, tmp_path: Path) -> Iterator[str]:
         yield address
 
 
+def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int) -> None:
+    """Until the figures of the model are those of all results, and are stored."""
+    wait_for(lambda: client.get(study).json()["model"]["dictionary"] == results)
+    is_quiet = False
+    while not is_quiet:
+        with counted() as effort:
+            time.sleep(2.0 * FIGURES_SECONDS)
+        is_quiet = not any(each.startswith("UPDATE") for each in effort.statements)
+
+
 def test_cells_and_fronts_take_as_many_statements_however_many_results_there_are(unswept: str) -> None:
     """And write nothing: to read the tree, its rows are not stored."""
     with httpx.Client(base_url=unswept, timeout=60) as client:
@@ -214,12 +226,7 @@ def test_cells_and_fronts_take_as_many_statements_however_many_results_there_are
                 told = {"value": 1.0} if name == "tree" else {"metrics": {"loss": 1.0, "size": 2.0}}
                 points = [{"parameters": {"x": k / 60, "n": 1 + k % 9}, **told} for k in range(results)]
                 assert client.post(f"{study}/observations", json={"items": points}).status_code == 200
-                is_stored = False
-                while not is_stored:  # the figures of the model, which takes its time on a busy machine
-                    with counted() as reading:
-                        client.get(study).raise_for_status()
-                        time.sleep(0.1)
-                    is_stored = not any(each.startswith("UPDATE") for each in reading.statements)
+                wait_until_nothing_is_written(client, study, results)
     for path in ("tree{}/tree?limit=5", "tree{}/partition?limit=5", "front{}/front"):
         asked = []
         for results in (10, 60):

@@ -195,7 +195,7 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
 def test_a_process_that_ends_as_soon_as_it_starts_is_away(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has not even the memory to begin, again and again: that is no process."""
     monkeypatch.setattr(pools, "RESTART_SECONDS", 0.01)
-    monkeypatch.setattr(pools, "AWAY_SECONDS", 1.0)
+    monkeypatch.setattr(pools, "AWAY_SECONDS", 0.2)
     with pool_on(other_sqlite, memory_megabytes=1) as pool:
         wait_for(lambda: pool.load.away == 1)
 
