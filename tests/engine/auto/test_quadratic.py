@@ -122,6 +122,19 @@ def test_equal_results_and_the_last_digits_leave_nothing_to_gain(spread: float) 
     assert minimum(positions, values, NONE, 1.0, spread, (0, 12)) is None
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_one_point_with_many_results_does_not_end_a_study(axes: int) -> None:
+    """No quadratic function goes with them: the search goes on, and comes near the optimum all the same."""
+    rng, same = np.random.default_rng(0), np.full(axes, 0.25)
+    result = Run(auto.start(unit_space(axes), Config(), 0))
+    for _ in range(20):
+        result.tell(same, -1.0 + 0.01 * float(rng.normal()))
+        result.ask()
+    for _ in range(20):
+        result.step(bowl)
+    assert max(result.values) > -0.1
+
+
 def test_without_gains_few_steps_are_the_models() -> None:
     """After d + 4 steps in vain it is one of ``PERIOD_WITHOUT_GAIN``."""
     steps = model_steps([False] * 200)

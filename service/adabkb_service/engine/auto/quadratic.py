@@ -97,7 +97,7 @@ def minimum(
     nearby = np.argsort(-values, kind="stable")[: CANDIDATES * count]
     offsets, losses = positions[nearby] - positions[best], values[best] - values[nearby]
     scale = float(losses[count // 2])
-    if not scale > spread:
+    if not scale > spread or not offsets[:count].any():  # equal results, or all of one point
         return None
     weights = 1.0 / (1.0 + losses / scale)
     to_cube = _axes(offsets[:count], weights[:count])
