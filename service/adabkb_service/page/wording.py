@@ -38,7 +38,7 @@ RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store r
 REASONS: Mapping[str | None, str] = {
     "budget": "The budget is used up; a larger one lets the study go on (one of cost cannot be changed).",
     "exhausted": "Every point of the space has been handed out.",
-    "converged": "The study has reached its tolerance: no point is better than the best one by more.",
+    "converged": "The study has reached its tolerance: going on will probably gain less.",
     "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
     "gain_unlikely": "Going on will probably gain less than the study's rule asks for, so it stopped.",
     "failures": "Paused, since trials failed one after the other. Find the cause, then resume.",
