@@ -8,19 +8,17 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.contract.model import Learned
-from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid
 from adabkb_service.operations import predict
-from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create
-from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
-from tests.operations.verbs import Ask, Value, change, get, observe, suggest
+from tests.operations.retold import assert_its_log_tells_all
+from tests.operations.verbs import Ask, Value, edit, get, observe, suggest
 
 SOLVENTS = {
     "name": "solvent",
@@ -47,11 +45,6 @@ def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
     return points
 
 
-def edit(running: Service, *parameters: dict[str, Any]) -> Any:
-    changes = PatchStudyBody.model_validate({"parameters": list(parameters)}).changes()
-    return change(running, "s", changes).view
-
-
 def test_a_choice_is_added_with_its_descriptors_and_the_log_tells_the_same(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
@@ -63,15 +56,7 @@ def test_a_choice_is_added_with_its_descriptors_and_the_log_tells_the_same(
     assert study.parameters[1].descriptors["polarity"] == [10.2, 5.2, 0.1, 2.4, 6.4]
     assert (study.space_version, study.counts.observations) == (2, 24)
     assert "DMF" in {point["solvent"] for point in evaluate(running, 8)}
-    assert list(examine(database)) == []
-    replayed = replay(running, "s")
-    assert (replayed.diverged, replayed.changed) == ([], False)
-    lines = list(json_lines(running, "s"))
-    before = suggest(running, "s", Ask()).view.trials[0].parameters
-    delete(running, "s")
-    import_study(database, lines)
-    after = suggest(Service(database, clock=clock), "s", Ask()).view.trials[0]
-    assert (after.origin, after.parameters) == ("policy", before)
+    assert_its_log_tells_all(database, clock, running)
 
 
 def test_descriptors_alone_can_be_edited_and_left_out_again(running: Service) -> None:

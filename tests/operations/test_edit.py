@@ -10,20 +10,18 @@ from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.errors import Invalid, StudyExists, TrialFinished
 from adabkb_service.operations import predict
 from adabkb_service.operations.doctor import examine
-from adabkb_service.operations.export import json_lines
-from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.read import list_observations
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.trash import delete
 from adabkb_service.operations.why import why
 from adabkb_service.storage import trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import TrialRow
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.operations.verbs import Ask, Value, change, get, observe, queue, release, retry, suggest
+from tests.operations.retold import assert_its_log_tells_all
+from tests.operations.verbs import Ask, Value, change, edit, get, observe, queue, release, retry, suggest
 
 Y = {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"}
 MIXED: list[dict[str, Any]] = [
@@ -36,12 +34,6 @@ MOMENTUM = {"name": "momentum", "kind": "float", "low": 0, "high": 1, "when": {"
 
 def x_between(low: float, high: float) -> dict[str, Any]:
     return {"name": "x", "kind": "float", "low": low, "high": high}
-
-
-def edit(running: Service, *parameters: dict[str, Any], **defaults: Any) -> Any:
-    """The study after an edit of its space."""
-    changes = {"parameters": list(parameters), **({"defaults": defaults} if defaults else {})}
-    return change(running, "s", PatchStudyBody.model_validate(changes).changes()).view
 
 
 def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
@@ -77,15 +69,7 @@ def test_a_study_goes_on_in_the_spaces_that_it_is_edited_to_and_its_log_tells_th
     assert [parameter.name for parameter in study.parameters] == ["x", "n", "kind", "momentum"]
     assert any(point["n"] > 9 or point["kind"] == "z" for point in evaluate(running, 8))
     assert why(running, "s", 18).decision is not None
-    assert list(examine(database)) == []
-    replayed = replay(running, "s")
-    assert (replayed.diverged, replayed.changed) == ([], False)
-    lines = list(json_lines(running, "s"))
-    before = suggest(running, "s", Ask()).view.trials[0].parameters
-    delete(running, "s")
-    import_study(database, lines)
-    after = suggest(Service(database, clock=clock), "s", Ask()).view.trials[0]
-    assert (after.origin, after.parameters) == ("policy", before)
+    assert_its_log_tells_all(database, clock, running)
 
 
 def test_results_outside_of_narrowed_bounds_stay_on_record_and_do_not_count(running: Service) -> None:

@@ -13,6 +13,7 @@ from adabkb_service.contract.requests import (
     BatchBody,
     HeartbeatBody,
     ObserveBody,
+    PatchStudyBody,
     PointValueBody,
     QueueBody,
     ReleaseBody,
@@ -161,3 +162,9 @@ def store(running: Service, study_id: str) -> None:
     """Write what is known of the model to its rows, which may be some events behind otherwise."""
     running.ask(study_id, "stored")
     running.do(replace(manage.get(study_id), stores_figures=True))
+
+
+def edit(running: Service, *parameters: dict[str, Any], **defaults: Any) -> Any:
+    """The study s after an edit of its space."""
+    changes = {"parameters": list(parameters), **({"defaults": defaults} if defaults else {})}
+    return change(running, "s", PatchStudyBody.model_validate(changes).changes()).view

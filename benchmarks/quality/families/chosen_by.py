@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Family, Member, centre, log_uniform, rotation
+from benchmarks.quality.families.family import Family, Member, centre, ellipsoid, rotation
 
 
 def peaks(d: int, rng: np.random.Generator) -> Member:
@@ -35,15 +37,7 @@ def rotated_rastrigin(d: int, rng: np.random.Generator) -> Member:
     return Member(evaluate, middle)
 
 
-def rotated_ellipsoid(d: int, rng: np.random.Generator) -> Member:
-    """A valley at an angle to the axes, with condition numbers from 1e2 to 1e6."""
-    middle, turn = centre(d, rng), rotation(d, rng)
-    weights = log_uniform(1e2, 1e6, rng) ** np.linspace(0.0, 1.0, d)
-
-    def evaluate(x: Array) -> float:
-        return float(weights @ (turn @ (x - middle)) ** 2)
-
-    return Member(evaluate, middle)
+rotated_ellipsoid = partial(ellipsoid, conditions=(1e2, 1e6))
 
 
 def steps(d: int, rng: np.random.Generator) -> Member:

@@ -122,3 +122,14 @@ def rotation(d: int, rng: np.random.Generator) -> Array:
 def log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
     """A number whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def ellipsoid(d: int, rng: np.random.Generator, conditions: tuple[float, float]) -> Member:
+    """A valley at an angle to the axes, with a condition number between these."""
+    middle, turn = centre(d, rng), rotation(d, rng)
+    weights = log_uniform(*conditions, rng) ** np.linspace(0.0, 1.0, d)
+
+    def evaluate(x: Array) -> float:
+        return float(weights @ (turn @ (x - middle)) ** 2)
+
+    return Member(evaluate, middle)

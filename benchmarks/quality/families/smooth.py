@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Family, Member, centre, log_uniform, rotation
+from benchmarks.quality.families.family import Draw, Family, Member, centre, ellipsoid, rotation
 
 FLOOR = 1e-12
 BUDGET = {2: 50, 3: 75, 5: 125, 10: 500}
 """25 evaluations per axis; 50 in ten dimensions."""
-
-
-def ellipsoid(d: int, rng: np.random.Generator) -> Member:
-    """A valley at an angle to the axes, with a condition number of 1e6."""
-    middle, turn, weights = centre(d, rng), rotation(d, rng), 1e6 ** np.linspace(0.0, 1.0, d)
-
-    def evaluate(x: Array) -> float:
-        return float(weights @ (turn @ (x - middle)) ** 2)
-
-    return Member(evaluate, middle)
-
-
-def bowl(d: int, rng: np.random.Generator) -> Member:
-    """As an ellipsoid, with a condition number from 10 to 1e4."""
-    middle, turn = centre(d, rng), rotation(d, rng)
-    weights = log_uniform(1e1, 1e4, rng) ** np.linspace(0.0, 1.0, d)
-
-    def evaluate(x: Array) -> float:
-        return float(weights @ (turn @ (x - middle)) ** 2)
-
-    return Member(evaluate, middle)
 
 
 def bent_valley(d: int, rng: np.random.Generator) -> Member:
@@ -66,9 +47,16 @@ def flat_valley(d: int, rng: np.random.Generator) -> Member:
     return Member(evaluate, middle)
 
 
+KINDS: dict[str, Draw] = {
+    "ellipsoid": partial(ellipsoid, conditions=(1e6, 1e6)),
+    "bowl": partial(ellipsoid, conditions=(1e1, 1e4)),
+    "bent_valley": bent_valley,
+    "sharp_ridge": sharp_ridge,
+    "flat_valley": flat_valley,
+}
 SMOOTH = [
-    Family(f"smooth_{draw.__name__}", d, draw, noise=noise, budget=budget, floor=FLOOR)
-    for draw in (ellipsoid, bowl, bent_valley, sharp_ridge, flat_valley)
+    Family(f"smooth_{kind}", d, draw, noise=noise, budget=budget, floor=FLOOR)
+    for kind, draw in KINDS.items()
     for d, budget in BUDGET.items()
     for noise in (0.0, 0.01)
 ]

@@ -64,6 +64,11 @@ def handed_out(state: State, pending: Array, failed: Array | None, moved: Array 
     return HandedOut(pending, none if failed is None else failed, none if moved is None else moved)
 
 
+def step_of(state: State, out: HandedOut) -> int:
+    """Index of the next decision: the number of results, pending and failed points so far."""
+    return state.record.size + len(out.pending) + len(out.failed)
+
+
 def is_taken(*positions: Array) -> Callable[[Array], bool]:
     """Whether a point, (d,), is among these positions, (k, d) each."""
     return lambda point: any(records.holds(each, point) for each in positions)

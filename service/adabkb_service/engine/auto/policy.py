@@ -10,9 +10,10 @@ is called.
     as good (``refine``). That centroid is the suggestion.
 ``observe``: condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
     checkpoint is due: the hyperparameters are learned anew, cells that cannot hold the optimum are marked as pruned
-    (for reports: the search does not depend on it; ``learning``, ``pruning``). What is
-    learned from the first n results takes effect with result n + 1; up to 20 results it does at once.
-``prepare``: compute a due checkpoint before that result arrives, while a worker evaluates. It changes no answer.
+    (for reports: the search does not depend on it; ``learning``, ``pruning``). What is learned from the first n
+    results takes effect with result n + 1; up to 20 results it does at once.
+``prepare``: compute a due checkpoint, and its gap, before that result arrives, while a worker evaluates. It changes no
+    answer.
 
 Some suggestions are those of a quadratic model of the best results, which finds the last digits of an optimum
 (``quadratic``, ``turns``).
@@ -34,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox
-from adabkb_service.engine.auto import betas, quadratic, restarts
+from adabkb_service.engine.auto import betas, gap, learning, quadratic, restarts
 from adabkb_service.engine.auto import report as reports
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.constrained import without_infeasible
@@ -45,8 +46,9 @@ from adabkb_service.engine.auto.handed_out import (
     handed_out,
     is_taken,
     search_view,
+    step_of,
 )
-from adabkb_service.engine.auto.learning import learn, learns_next, prepare, with_prepared_of
+from adabkb_service.engine.auto.learning import learn, learns_next, with_prepared_of
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.objectives import best_row, best_within
 from adabkb_service.engine.auto.outcomes import IndexBound, View, for_step, trust_of
@@ -94,7 +96,7 @@ def suggestions(
         found = quadratic.proposal(state, out)
         if found is not None:
             suggestion = _at(state, found)
-        elif not is_restarts(state.restarted_at, _step(state, out)):
+        elif not is_restarts(state.restarted_at, step_of(state, out)):
             search = search or search_view(state, state.surrogate, state.warp, state.record.values, out)
             suggestion = _decide(state, search.view, out)
         else:
@@ -117,7 +119,7 @@ def suggestions_within(
     out = handed_out(state, pending, failed, moved)
     search = search_view(state, state.surrogate, state.warp, state.record.values, out)
     while not exhausted(state, out.positions, within):
-        step = _step(state, out)
+        step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
         beta = betas.beta(step, several=state.problem.has_several)
         point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
@@ -145,11 +147,19 @@ def observe(
     """
     record = state.record.add(point, value, error, metrics)
     ready = (
-        prepare(state) if metrics else state
+        learning.prepare(state) if metrics else state
     )  # the objective's due checkpoint must see the metrics' results as of result n
     measured = tuple(learn(each, its_record) for each, its_record in zip(ready.metrics, record.metrics, strict=True))
     after = learn(replace(ready, metrics=measured), record)
     return Update(after, changed_marks(state.tree, after.tree))
+
+
+def prepare(state: State) -> State:
+    """The same state, with the checkpoints computed that the next result will bring, and the gap as of them."""
+    ready = learning.prepare(state)
+    if ready.prepared is not None:
+        gap.gap(replace(ready, checkpoint=ready.prepared.checkpoint))
+    return ready
 
 
 def exhausted(
@@ -175,7 +185,7 @@ def cell_box(state: State, key: str) -> CellBox:
 
 def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of the search."""
-    step, record = _step(state, out), state.record
+    step, record = step_of(state, out), state.record
     view = for_step(view, state.problem.seed, step)
     has_stalled = state.restarted_at is not None
     untried = None if has_stalled else _untried_choices(state, out)
@@ -209,7 +219,7 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
 def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of a restart: a random one for the first ``RANDOM_POINTS`` and where the bound leads back to the
     best point of the study, else where the bound is largest."""
-    view, categorical = for_step(view, state.problem.seed, _step(state, out)), state.problem.domain.categorical
+    view, categorical = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain.categorical
     size = restart.size(out.pending, categorical)
     beta = betas.beta(size)
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
@@ -233,8 +243,7 @@ def _restart(state: State, start: int, out: HandedOut) -> tuple[Restart, SearchV
 def _at(state: State, point: Array) -> Suggestion[State]:
     """A point, (d,), itself, in the leaf that holds it."""
     cell, _ = state.tree.find(state.problem.root, point)
-    tree, key, cells = cells_changed(Refined(state.tree, cell, point, [], capped=False))
-    return Suggestion(replace(state, tree=tree), point, key, key.count("."), cells, capped=False, phase="polish")
+    return replace(_suggestion(state, Refined(state.tree, cell, point, [], capped=False)), phase="polish")
 
 
 def _random(state: State, out: HandedOut) -> Array | None:
@@ -242,14 +251,9 @@ def _random(state: State, out: HandedOut) -> Array | None:
     positions, taken = state.record.positions, is_taken(state.record.positions, out.positions)
     return scattered(
         state.problem.domain,
-        (state.problem.seed, _step(state, out)),
+        (state.problem.seed, step_of(state, out)),
         lambda point: taken(point) or is_nearest_to_failed(point, positions, out.failed),
     )
-
-
-def _step(state: State, out: HandedOut) -> int:
-    """Index of the decision: the number of results, pending and failed points so far."""
-    return state.record.size + len(out.pending) + len(out.failed)
 
 
 def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] | None:
@@ -258,7 +262,7 @@ def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] |
 
     In the first steps choices with descriptors do not count: these say which of them are worth a try.
     """
-    domain, step = state.problem.domain, _step(state, out)
+    domain, step = state.problem.domain, step_of(state, out)
     if not _looks_for_choices(state, step):
         return None
     relying = step < (betas.EARLY_STEPS if domain.is_listed else betas.RELYING)
@@ -269,7 +273,7 @@ def _untried_choices(state: State, out: HandedOut) -> Callable[[Array], Bools] |
 def _has_untried_described(state: State, out: HandedOut) -> bool:
     """Whether, in these steps, a choice with descriptors is untried."""
     domain = state.problem.domain
-    if not (domain.described and _looks_for_choices(state, _step(state, out))):
+    if not (domain.described and _looks_for_choices(state, step_of(state, out))):
         return False
     known = np.concatenate([state.record.positions, out.positions])
     return domain.untried_choices(known, domain.described) is not None
@@ -305,10 +309,10 @@ def _largest(
     """
     problem, record = state.problem, state.record
     barred = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
-    early = within is None and _step(state, out) < betas.EARLY_STEPS
+    early = within is None and step_of(state, out) < betas.EARLY_STEPS
     untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
     out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
-    draw = (problem.seed, _step(state, out))
+    draw = (problem.seed, step_of(state, out))
     search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, out_of_question, only)
     found = maximize_ucb(search)
     if only is None or around is None or search.ucb(found[None])[0] >= view.ucb(around[None], 0.0)[0]:
@@ -324,7 +328,11 @@ def _refined(
     tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
     taken = is_taken(state.record.positions, out.positions)
     bound = UpperBound(view, beta) if isinstance(view, Surrogate) else IndexBound(view, beta)
-    found = refine(state.tree, state.problem.root, target, tolerance, bound, taken)
+    return _suggestion(state, refine(state.tree, state.problem.root, target, tolerance, bound, taken))
+
+
+def _suggestion(state: State, found: Refined) -> Suggestion[State]:
+    """A point in its cell, with the tree as it is then."""
     tree, key, cells = cells_changed(found)
     if state.problem.space.constraints:
         leaves = [each for each, status in cells.items() if status == "leaf"]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.special import ndtri
 
-from adabkb_service.engine.auto.handed_out import HandedOut, is_taken
+from adabkb_service.engine.auto.handed_out import HandedOut, is_taken, step_of
 from adabkb_service.engine.auto.restarts import is_nearest_to_failed
 from adabkb_service.engine.auto.state import State
-from adabkb_service.engine.auto.turns import axes_of_model, fewest_results, is_restarts
+from adabkb_service.engine.auto.turns import axes_of_model, coefficients, fewest_for_model, is_restarts
 from adabkb_service.engine.randomness import uniforms
 
 Array = NDArray[np.float64]
@@ -51,17 +51,17 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     """
     domain, record = state.problem.domain, state.record
     axes = axes_of_model(state.problem, state.relevant_axes)
-    fewest = fewest_results(len(axes))
+    fewest = fewest_for_model(len(axes))
     if not len(axes) or record.size < fewest or record.errors.any():
         return None
-    step, turns = record.size + len(out.pending) + len(out.failed), state.turns
+    step, turns = step_of(state, out), state.turns
     for each in range(record.size, step):
         turns = turns.after(len(axes), is_restarts=is_restarts(state.restarted_at, each), gained=None)
     if is_restarts(state.restarted_at, step) or not turns.is_models(len(axes)):
         return None
     best = record.positions[int(np.argmax(record.values))]
-    others = np.setdiff1d(np.arange(domain.dimension), np.flatnonzero([size is None for size in domain.sizes]))
-    alike = np.flatnonzero((record.positions[:, others] == best[others]).all(axis=1))
+    discrete = list(domain.discrete)
+    alike = np.flatnonzero((record.positions[:, discrete] == best[discrete]).all(axis=1))
     with np.errstate(over="ignore"):
         best_minus_worst = record.values.max() - record.values.min()
     if len(alike) < fewest or not np.isfinite(best_minus_worst):
@@ -71,9 +71,9 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     found = minimum(positions, values, out.pending[:, axes], turns.radius, spread, (state.problem.seed, step))
     if found is None:
         return None
-    point = best.copy()
-    point[axes] = found
-    point = domain.exact(point)
+    moved = best.copy()
+    moved[axes] = found
+    point = domain.exact(moved)
     taken = is_taken(record.positions, out.positions)(point)
     return None if taken or is_nearest_to_failed(point, record.positions, out.failed) else point
 
@@ -82,7 +82,7 @@ def minimum(
     positions: Array, values: Array, pending: Array, radius: float, spread: float, draw: tuple[int, int]
 ) -> Array | None:
     """Where the model's losses are smallest within its ball, (d,); a point of its surface far from all others where it
-    sees no gain, or that point is pending; None if there is nothing left to gain.
+    sees no gain, or that point is pending; None if there is nothing to gain, or nothing to fit.
 
     Args:
         positions: (n, d) in the cube, more than the model has coefficients.
@@ -93,15 +93,15 @@ def minimum(
         draw: (seed, step) of random numbers.
     """
     d, best = positions.shape[1], int(np.argmax(values))
-    count = min(len(values), int(RESULTS * (fewest_results(d) - 1)) + 2)
+    count = min(len(values), int(RESULTS * coefficients(d)) + 2)
     nearby = np.argsort(-values, kind="stable")[: CANDIDATES * count]
     offsets, losses = positions[nearby] - positions[best], values[best] - values[nearby]
     scale = float(losses[count // 2])
     if not scale > spread or not offsets[:count].any():  # equal results, or all of one point
         return None
     weights = 1.0 / (1.0 + losses / scale)
-    to_cube = _axes(offsets[:count], weights[:count])
-    to_ball: Array = np.asarray(np.linalg.pinv(to_cube.T), dtype=np.float64)
+    directions, widths = _principal(offsets[:count], weights[:count])
+    to_cube, to_ball = directions * widths, directions / widths
     known = offsets @ to_ball
     weights /= (1.0 + (known**2).sum(axis=1) / max(radius, REACH) ** 2) ** 2
     rows = np.argsort(-weights, kind="stable")[:count]
@@ -159,12 +159,12 @@ def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
     return np.asarray(axes @ move(high))
 
 
-def _axes(offsets: Array, weights: Array) -> Array:
-    """The principal axes, (d, d) columns, of weighted offsets (n, d), as long as their weighted deviations."""
+def _principal(offsets: Array, weights: Array) -> tuple[Array, Array]:
+    """The principal directions, (d, d) columns, of weighted offsets (n, d), and the weighted deviations along them,
+    (d,)."""
     moments = (offsets * weights[:, None]).T @ offsets / weights.sum()
-    squares, axes = np.linalg.eigh(moments)
-    scaled: Array = axes * np.sqrt(np.maximum(squares, FLAT * squares[-1]))
-    return scaled
+    squares, directions = np.linalg.eigh(moments)
+    return directions, np.sqrt(np.maximum(squares, FLAT * squares[-1]))
 
 
 def _fitted(positions: Array, losses: Array, weights: Array) -> tuple[Array, Array]:

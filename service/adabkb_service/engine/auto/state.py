@@ -21,7 +21,7 @@ from adabkb_service.engine.auto.restarts import relevant_axes, start_after
 from adabkb_service.engine.auto.rows import noise_ratios, to_fit
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import Tree
-from adabkb_service.engine.auto.turns import NEW, Turns, axes_of_model, fewest_results, is_restarts
+from adabkb_service.engine.auto.turns import NEW, Turns, axes_of_model, fewest_for_model, is_restarts
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 
@@ -61,7 +61,7 @@ class State:
     restarted_at: int | None = None
     """Number of results before the present restart (``restarts``); None unless the search has stalled."""
     turns: Turns = NEW
-    """What the steps so far say about whose the next one is."""
+    """Who chooses the next point."""
     prepared: Prepared | None = None
     """A cache: the checkpoint that the next result will bring."""
     metrics: tuple[State, ...] = ()
@@ -132,11 +132,11 @@ def restarted_at(state: State, record: Record) -> int | None:
 
 
 def turns_after(state: State, record: Record) -> Turns:
-    """``State.turns`` as of a record of one more result; those of a new study as of any other one."""
+    """``State.turns`` as of a record of one more result. A record that was changed otherwise starts anew."""
     step, axes = state.record.size, len(axes_of_model(state.problem, state.relevant_axes))
     if record.size != step + 1:
         return NEW
-    if not axes or step < fewest_results(axes):
+    if not axes or step < fewest_for_model(axes):
         return state.turns
     gained = bool(record.values[-1] > state.record.values.max())
     return state.turns.after(axes, is_restarts=is_restarts(state.restarted_at, step), gained=gained)

@@ -1,4 +1,4 @@
-"""Whose turn a step is: the search's, a restart's (``restarts``) or the quadratic model's (``quadratic``).
+"""Who chooses the point of a step: the search, a restart (``restarts``) or the quadratic model (``quadratic``).
 
 While the search has stalled, two of three steps are those of restarts. Of the others the model has every second one as
 long as it brings gains, and few otherwise: far from an optimum, under noise, or where the objective has kinks. Gains
@@ -33,7 +33,7 @@ MOST_AXES = 20
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What the steps so far say about the next one."""
+    """What the steps so far say about who chooses the next point."""
 
     gains: tuple[bool, ...] = ()
     """Whether each of the model's last steps brought a gain."""
@@ -84,10 +84,15 @@ def axes_of_model(problem: Problem, relevant: Bools) -> Ints:
     without = config.metrics or config.noise_std is not None or problem.space.constraints or domain.activity.needs
     if without or problem.has_several:
         return np.zeros(0, dtype=np.int64)
-    axes = np.flatnonzero(relevant & np.array([size is None for size in domain.sizes]))
+    axes = np.setdiff1d(np.flatnonzero(relevant), domain.discrete)
     return axes if len(axes) <= MOST_AXES else axes[:0]
 
 
-def fewest_results(axes: int) -> int:
-    """Results that a model of so many axes needs: one more than it has coefficients."""
-    return (axes + 1) * (axes + 2) // 2 + 1
+def coefficients(axes: int) -> int:
+    """Of a quadratic function of so many axes."""
+    return (axes + 1) * (axes + 2) // 2
+
+
+def fewest_for_model(axes: int) -> int:
+    """Results that a model of so many axes needs."""
+    return coefficients(axes) + 1
