@@ -6,16 +6,19 @@ import errno
 import itertools
 import os
 import resource
+import select
 import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from adabkb_service.errors import ModelCannotFollow, Unavailable
 from adabkb_service.inference import pool as pools
+from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Answered, Ask, Forget, Lost, Reply, Superseded
 from adabkb_service.inference.store import SAVE_EVENTS
 from adabkb_service.operations.doctor import examine
@@ -298,3 +301,28 @@ def stored(database: Database) -> int:
     """The last event that the stored model includes."""
     with database.reading() as connection:
         return studies.get(connection, "s").folded
+
+
+def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(
+    other_sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that has no memory for its threads: it waits for them."""
+    begins = pools._start
+
+    def hangs(pipe: pools.Pipe, *_: Any) -> Any:
+        with pipe:
+            process = PROCESSES.Process(target=select.select, args=([], [], [pipe]), daemon=True)
+            process.start()
+        return process
+
+    monkeypatch.setattr(pools, "_start", hangs)
+    monkeypatch.setattr(pools, "BEGINNING_SECONDS", 0.2)
+    with pool_on(other_sqlite) as pool:
+        first = process_of(pool)
+        wait_for(lambda: not is_alive(first))
+        monkeypatch.setattr(pools, "BEGINNING_SECONDS", 3600.0)
+        last = process_of(pool)
+    assert not is_alive(last)
+    monkeypatch.setattr(pools, "_start", begins)
+    with pool_on(other_sqlite) as pool:
+        assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,15 +13,19 @@ from tests.page.browser import axe
 from tests.waiting import PATIENCE
 
 PHONE = {"width": 375, "height": 760}
-REFUSAL = re.compile("the server responded with a status of (401|422|503)")
 DESKTOP = {"width": 1280, "height": 860}
+
+REFUSALS = (401, 422, 503)
+"""Of requests that a test makes the server refuse."""
+REFUSAL = re.compile(r"the server responded with a status of (\d+)")
 
 
 @contextmanager
 def tab(
-    browser: Browser, address: str, *, size: dict[str, int] = DESKTOP, refused: bool = False, **options: Any
+    browser: Browser, address: str, *, size: dict[str, int] = DESKTOP, refused: Collection[int] = (), **options: Any
 ) -> Iterator[Page]:
-    """A tab of a fresh profile. At its end, nothing may have gone wrong in it, except what the server ``refused``."""
+    """A tab of a fresh profile. At its end, nothing may have gone wrong in it, except what the server ``refused``, by
+    the statuses of its answers."""
     troubles: list[str] = []
     context = browser.new_context(base_url=address, viewport=size, **options)  # type: ignore[arg-type]
     context.set_default_timeout(1000 * PATIENCE)
@@ -36,7 +40,7 @@ def tab(
     page.on("dialog", dismiss)
     yield page
     context.close()
-    found = [each for each in troubles if not (refused and REFUSAL.search(each))]
+    found = [each for each in troubles if not ((told := REFUSAL.search(each)) and int(told[1]) in refused)]
     assert not found, found
 
 

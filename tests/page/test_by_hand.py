@@ -9,13 +9,13 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from tests.page.studies import checked
-from tests.page.tabs import drawn, tab
+from tests.page.tabs import REFUSALS, drawn, tab
 
 
 @contextmanager
 def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
     """The form for a new study with one parameter, and with what limits points and results unfolded."""
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("Name", exact=True).first.fill(name)
         row = page.get_by_role("group", name="Parameter 1")
@@ -27,7 +27,7 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
 
 
 def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         creates_a_study(page)
         evaluates_a_trial(page)
         (result,) = checked(api.get("/v1/studies/bread/observations"))["items"]
@@ -186,7 +186,7 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
         (trial,) = checked(api.post("/v1/studies/limited/suggest", json={}))["trials"]
         told = {"value": trial["parameters"]["x"], "metrics": {"seconds": 3 * trial["parameters"]["x"], "memory": 1}}
         checked(api.post("/v1/studies/limited/observe", json={"trial": trial["number"], **told}))
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         tells_metrics_with_their_errors(page)
         pastes_metrics_beyond_a_bound(page)
         last = checked(api.get("/v1/studies/limited/observations"))["items"][-1]

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Route, expect
 
 from adabkb_service import page
 from tests.page.studies import HOSTILE, checked, tuned
-from tests.page.tabs import drawn, tab
+from tests.page.tabs import REFUSALS, drawn, tab
 from tests.servers import server_on
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -43,7 +43,7 @@ def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, si
     columns, rows = (axis["values"] for axis in checked(api.get("/v1/studies/forbidden/slice", params=asked))["axes"])
     forbidden = api.get("/studies/forbidden/forbidden.json", params=asked).json()
     assert forbidden == [a + b > 1 for a in columns for b in rows]
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/forbidden")
         drawn(page, "contour")
         expect(page.locator("#contour-said")).to_contain_text("Hatched: the constraints do not allow it.")
@@ -79,7 +79,7 @@ def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: 
         else:
             route.continue_()
 
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         page.route("**/importance", busy)
         page.goto("/studies/digits")
         drawn(page, "importance")

@@ -6,7 +6,7 @@ import httpx
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.page.studies import checked
-from tests.page.tabs import PHONE, accessible, tab
+from tests.page.tabs import PHONE, REFUSALS, accessible, tab
 
 
 def add_parameter(page: Page, number: int, name: str, kind: str, **fields: str) -> Locator:
@@ -41,7 +41,7 @@ ODD = ["1,4-dioxane", "a; b", """say "no" or 'yes'""", "sgd: 3 = best", "007", "
 
 def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: httpx.Client) -> None:
     """Also where it has a weight, and where another parameter depends on it. A summary says what is a number."""
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("Name", exact=True).first.fill("odd")
         solvent = unfolded(add_parameter(page, 1, "solvent, wet", "categorical"))
@@ -145,7 +145,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
 
 def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str, api: httpx.Client) -> None:
     """Faults are told at their fields, which are unfolded for it; the form says what each field means."""
-    with tab(browser, site, size=PHONE, refused=True) as page:
+    with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("Name", exact=True).first.fill("net")
         rate = unfolded(add_parameter(page, 1, "rate", "float", From="0,0001", to="1"))
@@ -244,7 +244,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
 
 
 def test_several_objectives_have_a_direction_each(browser: Browser, site: str, api: httpx.Client) -> None:
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
         page.get_by_label("Name", exact=True).first.fill("trade")
         page.get_by_label("The result is to be").select_option("several")

@@ -8,7 +8,7 @@ import httpx
 from playwright.sync_api import Browser, Page, expect
 
 from tests.page.studies import checked
-from tests.page.tabs import PHONE, accessible, tab
+from tests.page.tabs import PHONE, REFUSALS, accessible, tab
 
 PARAMETERS = [
     {"name": "minutes", "kind": "float", "low": 20, "high": 60},
@@ -53,7 +53,7 @@ def test_excluded_results_come_last_and_points_are_those_that_were_run(
 
 def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser, site: str, api: httpx.Client) -> None:
     baked(api, "pasting")
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         pasted(page, "pasting", "minutes;solvent;strength;value\n30,5;1,4-dioxane;2,5;6\n40;water;0.5;8,25\n")
         expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
         page.reload()  # which ends the message with its Undo
@@ -97,7 +97,7 @@ def test_a_fault_of_a_pasted_table_names_line_column_and_remedy(browser: Browser
         "30,water,1,5,1,6\n": ["Line 2: it has 6 cells, but the first line names 5 columns."],
         "99,water,1,5\n": ["Line 2, column minutes: is 99"],
     }
-    with tab(browser, site, refused=True) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         for rows, told in faults.items():
             pasted(page, "faulty", header + rows)
             alert = page.get_by_role("dialog").get_by_role("alert")

@@ -132,6 +132,11 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """Told by a process once it takes messages."""
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """Told by a process now and then, in reply to nothing."""
 

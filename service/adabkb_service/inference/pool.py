@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adabkb_service.inference.forking import PROCESSES
-from adabkb_service.inference.messages import Advanced, Load, Lost, Message, Reply, Spent
+from adabkb_service.inference.messages import Advanced, Begun, Load, Lost, Message, Reply, Spent
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import UNHURRIED
 
@@ -37,6 +37,8 @@ LOADING_SECONDS = 60.0
 """Of a start, for which the first process is waited for: it imports the engine, usually in less than a second."""
 AWAY_SECONDS = 5.0
 """After which a process that did not start is reported as not running; until then its messages just wait."""
+BEGINNING_SECONDS = 60.0
+"""After which a process that has not begun to take messages is ended and replaced: it had no memory for its threads."""
 SLOW_SECONDS = 5.0
 """Of loading, from which on the log says that it took long."""
 WATCH_SECONDS = 1.0
@@ -173,6 +175,8 @@ class _WorkerProcess:
         self._process: Any = None
         self._heard = 0.0
         """When the process last said something, or had nothing to say."""
+        self._has_begun = False
+        """Whether the process takes messages."""
         self.cache_bytes = 0
         """Of its models, by what it last said."""
         self._opened_at = time.monotonic()
@@ -226,8 +230,7 @@ class _WorkerProcess:
     def close(self) -> None:
         """Wait until a stopped process has ended, for some seconds."""
         self._supervisor.join(self._stop_seconds)
-        if (process := self._process) is not None:
-            process.kill()
+        self._kill()
 
     def _supervise(self) -> None:
         for run in itertools.count(1):
@@ -251,6 +254,7 @@ class _WorkerProcess:
             Exception: the system refused a file descriptor, a process or a thread. Nothing is left of the attempt.
         """
         ours, theirs = PROCESSES.Pipe()
+        self._has_begun = False
         with ours:
             try:
                 process = self._process = _start(theirs, *self._arguments)
@@ -279,16 +283,22 @@ class _WorkerProcess:
             logger.warning("a model process took %.0f s to load the engine; suggestions waited for it", seconds)
 
     def _watch(self, receiving: threading.Thread) -> None:
-        """Return when the process ends; end it if it is silent for too long."""
-        self._heard = time.monotonic()
+        """Return when the process ends; end it if it does not begin, or is silent for too long."""
+        started = self._heard = time.monotonic()
         while receiving.is_alive():
             receiving.join(WATCH_SECONDS)
-            if receiving.is_alive():  # a process that ends as soon as it starts remains away
+            if self._has_begun:
                 self._away_since = None
+            elif self._closed.is_set() or time.monotonic() - started > BEGINNING_SECONDS:
+                self._kill()
             if not self._receivers:
                 self._heard = time.monotonic()
-            elif self._is_silent(self._heard) and self._process is not None:
-                self._process.kill()
+            elif self._is_silent(self._heard):
+                self._kill()
+
+    def _kill(self) -> None:
+        if (process := self._process) is not None:
+            process.kill()
 
     def _send(self, pipe: Pipe, process: Any) -> None:
         """Send what is in the outbox up to a None, at which the process ends; it may be gone already."""
@@ -308,7 +318,10 @@ class _WorkerProcess:
             while True:
                 self._receive(*pipe.recv())
 
-    def _receive(self, number: int, reply: Reply | Spent) -> None:
+    def _receive(self, number: int, reply: Reply | Begun | Spent) -> None:
+        if isinstance(reply, Begun):
+            self._has_begun = True
+            return
         if isinstance(reply, Spent):
             self._charge(reply.seconds)
             return

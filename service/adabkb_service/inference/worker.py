@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.inference.host import ModelHost
-from adabkb_service.inference.messages import Message, Reply, Spent
+from adabkb_service.inference.messages import Begun, Message, Reply, Spent
 from adabkb_service.inference.reads import Read, Reads
 from adabkb_service.inference.store import ModelStore
 from adabkb_service.inference.turns import QUICK, SLOW, Turns
@@ -100,6 +100,7 @@ class Worker:
 
     def serve(self) -> None:
         """Take messages until the server sends None, or is gone."""
+        self._tell(UNASKED, Begun())
         with suppress(EOFError, OSError):
             while (entry := self._pipe.recv()) is not None:
                 self.take(*entry)
@@ -183,7 +184,7 @@ class Worker:
         if spent:
             self._tell(UNASKED, Spent(spent))
 
-    def _tell(self, number: int, reply: Reply | Spent) -> None:
+    def _tell(self, number: int, reply: Reply | Begun | Spent) -> None:
         with self._sending, suppress(OSError):  # the server is gone, as the reader finds out
             self._pipe.send((number, reply))
 
