@@ -1,9 +1,9 @@
 """Tables of real experiments: what a run asks for is looked up.
 
 In a grid every combination of the values of a table was measured, and the parameters are choices or numbers of just
-these values. Elsewhere the parameters are real numbers, and the nearest measured row answers, as public benchmarks of
-materials do it. Where a row was measured more than once, each visit of it gets another measurement, and the score is
-that of their mean.
+these values. Elsewhere numbers are real ones, and the nearest measured row answers, as public benchmarks of materials
+do it. Where a row was measured more than once, each visit of it gets another measurement, and the score is that of
+their mean.
 """
 
 from __future__ import annotations
@@ -165,10 +165,10 @@ class Measured:
         return float(self._means.min()), float(np.median(self._means))
 
     def _axis(self, name: str, column: tuple[Any, ...], rng: np.random.Generator) -> Axis:
-        """Choices, ordered where they are numbers, in a grid; else real numbers."""
-        if not self.grid:
-            return FloatAxis(name, min(column), max(column))
+        """Choices where it has texts; of numbers ordered choices in a grid, else real numbers."""
         choices = sorted(set(column))
         if isinstance(choices[0], str):
             return ChoiceAxis(name, tuple(rng.permutation(choices).tolist()))
+        if not self.grid:
+            return FloatAxis(name, choices[0], choices[-1])
         return ChoiceAxis(name, tuple(choices if rng.random() < 0.5 else choices[::-1]), ordered=True)

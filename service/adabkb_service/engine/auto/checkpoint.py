@@ -12,7 +12,7 @@ from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.turns import NEW, Turns
 
-REVISION = 8
+REVISION = 9
 """Of the rules by which results become suggestions. What was learned by other rules is learned anew (``restore``)."""
 
 

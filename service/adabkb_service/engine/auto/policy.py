@@ -15,6 +15,8 @@ is called.
 ``prepare``: compute a due checkpoint, and its gap, before that result arrives, while a worker evaluates. It changes no
     answer.
 
+Where equal results show that the objective has steps, points on a known step are left out (``plateaus``).
+
 Some suggestions are those of a quadratic model of the best results, which finds the last digits of an optimum
 (``quadratic``, ``turns``).
 
@@ -52,6 +54,7 @@ from adabkb_service.engine.auto.learning import learn, learns_next, with_prepare
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.objectives import best_row, best_within
 from adabkb_service.engine.auto.outcomes import IndexBound, View, for_step, trust_of
+from adabkb_service.engine.auto.plateaus import plateaus
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, cells_changed, refine
 from adabkb_service.engine.auto.restarts import (
     RANDOM_POINTS,
@@ -201,7 +204,8 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
     target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
-    is_itself = is_listed and state.problem.domain.most_choices > 0  # not the middle level of each ordered axis
+    # Not the middle level of each ordered axis; and a centroid is often on the same step as results.
+    is_itself = (is_listed and state.problem.domain.most_choices > 0) or plateaus(state, step) is not None
     found = _refined(state, view, beta, target, out, 0.0 if is_itself else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
@@ -248,7 +252,7 @@ def _at(state: State, point: Array) -> Suggestion[State]:
 
 def _random(state: State, out: HandedOut) -> Array | None:
     """A random position, (d,), that is free and whose nearest evaluated point did not fail; None if none is found."""
-    positions, taken = state.record.positions, is_taken(state.record.positions, out.positions)
+    positions, taken = state.record.positions, _is_known(state, out)
     return scattered(
         state.problem.domain,
         (state.problem.seed, step_of(state, out)),
@@ -295,7 +299,7 @@ def _largest(
     within: Slice | None = None,
     only: Callable[[Array], Bools] | None = None,
 ) -> Array:
-    """Where the upper confidence bound is largest, among points that are not taken.
+    """Where the upper confidence bound is largest, among points that are neither taken nor on a known plateau.
 
     In the first ``EARLY_STEPS`` steps, while a branch of conditions has no point yet, only points in such branches are
     considered.
@@ -313,11 +317,34 @@ def _largest(
     untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
     out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
     draw = (problem.seed, step_of(state, out))
-    search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, out_of_question, only)
-    found = maximize_ucb(search)
+    everywhere = within or problem.domain.whole
+    search = Search(problem.domain, everywhere, view, beta, around, draw, out_of_question, only)
+    found = _off_plateaus(state, search, out)
     if only is None or around is None or search.ucb(found[None])[0] >= view.ucb(around[None], 0.0)[0]:
         return found
-    return maximize_ucb(replace(search, only=None))
+    return _off_plateaus(state, replace(search, only=None), out)
+
+
+def _off_plateaus(state: State, search: Search, out: HandedOut) -> Array:
+    """What a search finds off known plateaus or, if there is nothing, anywhere."""
+    known = plateaus(state, step_of(state, out))
+    if known is not None:
+        taken, leaves = search.taken, known.leave
+        found = maximize_ucb(
+            replace(search, taken=lambda point: taken(point) or not leaves(point[None])[0], only=search.only or leaves)
+        )
+        if not known.hold(found[None])[0]:
+            return found
+    return maximize_ucb(search)
+
+
+def _is_known(state: State, out: HandedOut, target: Array | None = None) -> Callable[[Array], bool]:
+    """Whether a point, (d,), was evaluated or handed out, or is on a known plateau. Plateaus do not count if a target,
+    (d,), is on one itself."""
+    taken, known = is_taken(state.record.positions, out.positions), plateaus(state, step_of(state, out))
+    if known is None or (target is not None and known.hold(target[None])[0]):
+        return taken
+    return lambda point: taken(point) or bool(known.hold(point[None])[0])
 
 
 def _refined(
@@ -326,7 +353,7 @@ def _refined(
     """The centroid of a cell whose bound is within the tolerance, in units of beta s, of the target's. The tree is cut
     around the target until there is one."""
     tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
-    taken = is_taken(state.record.positions, out.positions)
+    taken = _is_known(state, out, target)
     bound = UpperBound(view, beta) if isinstance(view, Surrogate) else IndexBound(view, beta)
     return _suggestion(state, refine(state.tree, state.problem.root, target, tolerance, bound, taken))
 
