@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 NARROWEST = 1e-3
 """Least width, as a share of the parameter's range."""
+AT_ONCE = 1000
+"""Positions whose density is computed together, so that they stay in the processor's cache."""
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
 
 
@@ -63,20 +65,34 @@ class Prior:
     around: tuple[Around, ...]
     weighted: tuple[Weighted, ...]
 
-    def log_density(self, space: Space, positions: Array) -> tuple[Array, Array]:
-        """log pi relative to its largest value at cube positions (k, d), shape (k,), and its gradient, (k, d), which is
-        zero along choices."""
-        squares, slopes = np.zeros(positions.shape), np.zeros(positions.shape)
+    def log_density(self, space: Space, positions: Array) -> Array:
+        """log pi relative to its largest value at cube positions (k, d), shape (k,)."""
+        return -np.log(self._reciprocal(space, positions))
+
+    def log_density_and_gradient(self, space: Space, positions: Array) -> tuple[Array, Array]:
+        """As ``log_density``, and its gradient, (k, d), which is zero along choices."""
+        total, slopes = self._reciprocal(space, positions), np.zeros(positions.shape)
         for belief in self.around:
             z = (positions[:, belief.axis] - belief.middle) / belief.width
-            squares[:, belief.axis], slopes[:, belief.axis] = z * z, 2.0 * z / belief.width
-        for choices in self.weighted:
-            weights = np.array(choices.weights)
-            index = np.clip((positions[:, choices.axis] * len(weights)).astype(int), 0, len(weights) - 1)
-            squares[:, choices.axis] = weights.max() / weights[index] - 1.0
+            slopes[:, belief.axis] = 2.0 * z / belief.width
         active = space.activity.active(positions)
-        total = 1.0 + np.where(active, squares, 0.0).sum(axis=1)
         return -np.log(total), np.where(active, -slopes, 0.0) / total[:, None]
+
+    def _reciprocal(self, space: Space, positions: Array) -> Array:
+        """1 / pi, (k,)."""
+        costs = [(choices.axis, max(choices.weights) / np.array(choices.weights) - 1.0) for choices in self.weighted]
+        total = np.empty(len(positions))
+        for first in range(0, len(positions), AT_ONCE):
+            some = positions[first : first + AT_ONCE]
+            squares = np.zeros(some.shape)
+            for belief in self.around:
+                z = (some[:, belief.axis] - belief.middle) / belief.width
+                squares[:, belief.axis] = z * z
+            for axis, cost in costs:
+                index = np.clip((some[:, axis] * len(cost)).astype(int), 0, len(cost) - 1)
+                squares[:, axis] = cost[index]
+            total[first : first + AT_ONCE] = 1.0 + np.where(space.activity.active(some), squares, 0.0).sum(axis=1)
+        return total
 
     def drawn(self, uniform: Array) -> Array:
         """Positions (k, d) that are distributed by it, from numbers (k, d) that are uniform in [0, 1); the first one is

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import choices
 from adabkb_service.engine.auto.components import Components, components
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.cells import LONGEST_KEY
@@ -128,7 +129,8 @@ class Domain:
     @cached_property
     def deepest(self) -> int:
         """Cuts on the way to a cell, at most, so that its key stays within ``LONGEST_KEY``."""
-        parts = max([2, *(size or 0 for size, one_each in zip(self.sizes, self.categorical, strict=True) if one_each)])
+        kinds = zip(self.sizes, self.categorical, strict=True)
+        parts = max([2, *(choices.most_parts(size) for size, is_choice in kinds if is_choice and size)])
         return (LONGEST_KEY - 1) // len(f".{self.dimension - 1}-{parts - 1}")
 
     def neighbours(self, position: Array) -> Array:
@@ -140,8 +142,10 @@ class Domain:
             here = self.index(k, position[k])
             near = range(len(values)) if self.categorical[k] else (here - 1, here + 1)
             indices = [index for index in near if index != here and 0 <= index < len(values)]
-            found += [np.where(np.arange(self.dimension) == k, values[index], position) for index in indices]
-        return np.array(found).reshape(-1, self.dimension)
+            changed = np.tile(position, (len(indices), 1))
+            changed[:, k] = values[indices]
+            found.append(changed)
+        return np.concatenate([np.zeros((0, self.dimension)), *found])
 
     def position(self, axis: int, index: int) -> float:
         """Of a discrete axis's value by its index."""

@@ -175,7 +175,7 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     inactive = ~domain.activity.active(around[None])[0]  # if a move makes them active, they may have any value
     moved = np.where(domain.categorical | inactive, fresh, around + radius * normal)
     local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, np.clip(moved, 0.0, 1.0), around)
-    return domain.snap(np.concatenate([scattered, local, domain.neighbours(around)]))
+    return np.concatenate([domain.snap(np.concatenate([scattered, local])), domain.neighbours(around)])
 
 
 def _all_candidates(search: Search) -> Array:

@@ -68,12 +68,12 @@ class Tilted:
 
     def ucb(self, positions: Array, beta: float) -> Array:
         """The index at cube positions (k, d), shape (k,)."""
-        return self.posterior.ucb(positions, beta) + self._scale * self.prior.log_density(self.space, positions)[0]
+        return self.posterior.ucb(positions, beta) + self._scale * self.prior.log_density(self.space, positions)
 
     def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
         """The index, (k,), and its gradient in the cube, (k, d)."""
         value, slope = self.posterior.ucb_and_gradient(positions, beta)
-        belief, slope_of_belief = self.prior.log_density(self.space, positions)
+        belief, slope_of_belief = self.prior.log_density_and_gradient(self.space, positions)
         return value + self._scale * belief, slope + self._scale * slope_of_belief
 
     def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Tilted:
@@ -99,6 +99,6 @@ def is_trusted(space: Space, prior: Prior, record: Record) -> bool:
     """Whether the results speak for a prior, or do not speak yet."""
     if record.size <= FREE:
         return True
-    belief = prior.log_density(space, record.positions)[0]
+    belief = prior.log_density(space, record.positions)
     best = np.argsort(-record.values, kind="stable")[: max(record.size // BEST, 1)]
     return bool(belief[best].mean() >= belief.mean())

@@ -2,8 +2,9 @@
 
 A cell's key is its path from the root "0": each component names the axis that was cut and the part, "0.3-1" is the
 second part of the root cut along its fourth axis. A real interval is halved; so are the values of an integer or an
-ordinal axis; a categorical axis falls into its choices. A cell of one value is not cut along that axis any more, and
-along an axis that is inactive in all of it a cell has one value, at which the axis rests (``conditions``).
+ordinal axis. A categorical axis falls into its choices, many into groups of them first (``choices``). A cell of one
+value is not cut along that axis any more, and along an axis that is inactive in all of it a cell has one value, at
+which the axis rests (``conditions``).
 Boxes are found by walking down, so the tree itself is a few numbers per cell.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from adabkb_service.engine.auto import choices
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.cells import ROOT
 
@@ -77,7 +79,9 @@ class Box:
 
     def parts(self, axis: int) -> int:
         """Into how many parts a cut along an axis divides the cell."""
-        return int(self.high[axis] - self.low[axis]) if self.domain.categorical[axis] else 2
+        if not self.domain.categorical[axis]:
+            return 2
+        return choices.parts(int(self.high[axis] - self.low[axis]))
 
     def part(self, axis: int, index: int) -> Box:
         """One of the parts of a cut."""
@@ -89,8 +93,9 @@ class Box:
         """Become one of the parts of a cut: for a walk down the tree, on a box of its own."""
         low, high = self.low, self.high
         if self.domain.categorical[axis]:
-            low[axis] += index
-            high[axis] = low[axis] + 1.0
+            size = choices.together(int(high[axis] - low[axis]))
+            low[axis] += index * size
+            high[axis] = min(low[axis] + size, high[axis])
         elif index == 0:
             high[axis] = self._cut(axis)
         else:
@@ -117,7 +122,7 @@ class Box:
         """Which part of a cut holds a position along the axis."""
         where = position if self.domain.sizes[axis] is None else self.domain.index(axis, position)
         if self.domain.categorical[axis]:
-            return int(where - self.low[axis])
+            return int(where - self.low[axis]) // choices.together(int(self.high[axis] - self.low[axis]))
         return int(where >= self._cut(axis))
 
     def _cut(self, axis: int) -> float:
