@@ -87,10 +87,11 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 	@$(BIN)/python -m benchmarks.outcomes.report
 
-bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs, what a lost one costs, what a deletion does to others; writes benchmarks/results/{service,neighbours,sizing,lost,removal}.json
+bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs, what a lost one costs, what deletions and slow reads do to others; writes benchmarks/results/{service,neighbours,sizing,lost,reads,removal}.json
 	@$(BIN)/python -m benchmarks.service --servers $(SERVERS)
 	@$(BIN)/python -m benchmarks.service.lost --servers $(SERVERS)
 	@$(BIN)/python -m benchmarks.service.neighbours
+	@$(BIN)/python -m benchmarks.service.reads
 	@$(BIN)/python -m benchmarks.service.removal
 	@$(BIN)/python -m benchmarks.service.sizing
 

@@ -30,6 +30,7 @@ from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.quality import store as quality_store
 from benchmarks.service import lost as lost_benchmark
 from benchmarks.service import neighbours as neighbours_benchmark
+from benchmarks.service import reads as reads_benchmark
 from benchmarks.service import removal as removal_benchmark
 from benchmarks.service import report as service_report
 from benchmarks.service import sizing as sizing_benchmark
@@ -221,6 +222,12 @@ def neighbours() -> str:
     return markdown(neighbours_benchmark.HEADER, neighbours_benchmark.rows(results["situations"]))
 
 
+def reads() -> str:
+    """What slow reads do to suggestions and to readiness."""
+    situations = json.loads((RESULTS / "reads.json").read_text())["situations"]
+    return markdown(reads_benchmark.HEADER, reads_benchmark.rows(situations))
+
+
 def removal() -> str:
     """What the deletion of a large study does to others."""
     databases = json.loads((RESULTS / "removal.json").read_text())["databases"]
@@ -265,6 +272,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "calls": ("benchmarks.md", calls),
     "processor": ("benchmarks.md", processor),
     "neighbours": ("benchmarks.md", neighbours),
+    "reads": ("benchmarks.md", reads),
     "removal": ("benchmarks.md", removal),
     **{f"outcomes-{name}": ("outcomes.md", partial(outcomes, name)) for name in outcomes_report.MEASURED},
     "sizing": ("sizing.md", sizing),
