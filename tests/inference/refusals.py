@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.waiting import wait_for
+
 SOURCE = Path(__file__).with_suffix(".c")
 
 
@@ -41,6 +43,7 @@ class Refusals:
     @contextmanager
     def of(self, call: str, code: int) -> Iterator[None]:
         """Refuse a call, such as ``fork``, with an error, such as ``errno.ENOMEM``, until the end of the block."""
+        (self._folder / f"{call}.refused").unlink(missing_ok=True)
         new = self._folder / f"{call}.new"
         new.write_text(str(code))
         new.replace(self._folder / call)
@@ -53,7 +56,11 @@ class Refusals:
         """Refuse it no more."""
         (self._folder / call).unlink(missing_ok=True)
 
+    def wait_for(self, call: str, times: int = 1) -> None:
+        """Until it was refused so often in this block."""
+        wait_for(lambda: self.count(call) >= times)
+
     def count(self, call: str) -> int:
-        """How often it was refused."""
+        """How often it was refused in this block, or in the last one."""
         refused = self._folder / f"{call}.refused"
         return refused.stat().st_size if refused.exists() else 0

@@ -15,8 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from adabkb_service import errors
+from adabkb_service.api import shortages
 from adabkb_service.api.addresses import meant
-from adabkb_service.api.kinds import HTTP, Kind, all_kinds, kind_of
+from adabkb_service.api.kinds import HTTP, TABLE, Kind, all_kinds, kind_of
 from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.answers import Answer, BatchItem, Fault
 from adabkb_service.contract.faults import MORE
@@ -70,10 +71,12 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def install(app: FastAPI) -> None:
-    """Answer every error of the app with a problem."""
+    """Answer every error of the app with a problem. The handlers are coroutines, since others need a thread."""
     app.add_exception_handler(errors.AdaBKBError, _on_domain_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
+    for cls in (RuntimeError, MemoryError, OSError):
+        app.add_exception_handler(cls, _on_shortage)
     app.add_exception_handler(Exception, _on_unexpected)
 
 
@@ -108,7 +111,7 @@ def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
     return [Fault(pointer=fault.pointer, detail=fault.detail, code=fault.code) for fault in found]
 
 
-def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
+async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AdaBKBError)
     return problem(request, kind_of(error), error.detail, error.errors, _headers(error))
 
@@ -125,7 +128,7 @@ def _headers(error: errors.AdaBKBError) -> dict[str, str]:
     return {}
 
 
-def _on_http_error(request: Request, error: Exception) -> JSONResponse:
+async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     kind = HTTP.get(error.status_code) or Kind(error.status_code, f"http_{error.status_code}", error.detail)
     if error.status_code == 404:
@@ -152,15 +155,23 @@ def _allowed_methods(request: Request) -> set[str]:
     return allowed | {"HEAD"} if "GET" in allowed else allowed
 
 
-def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
+async def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     found: Sequence[Mapping[str, Any]] = error.errors()
     uncollected = sum(item["ctx"]["count"] for item in found if item["type"] == MORE)
     faults = [_field_error(item, error.body) for item in found if item["type"] != MORE]
-    return _on_domain_error(request, errors.Invalid(_telling(faults), uncollected))
+    return await _on_domain_error(request, errors.Invalid(_telling(faults), uncollected))
 
 
-def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
+async def _on_shortage(request: Request, error: Exception) -> JSONResponse:
+    what = shortages.missing(error)
+    if what is None:
+        raise error
+    logger.warning("the server's machine has %s: %s %s is refused for now", what, request.method, _path(request))
+    return problem(request, TABLE[errors.Unavailable], f"The server's machine has {what}; try again later.")
+
+
+async def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
     detail = f"An unexpected error; the server's log has it under the request id ({type(error).__name__})."
     return problem(request, HTTP[500], detail)
 
