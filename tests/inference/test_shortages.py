@@ -391,7 +391,7 @@ def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(
     other_sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one does that has no memory for its threads: it waits for them."""
-    begins = pools._start
+    begins = pools.start_process
 
     def hangs(pipe: pools.Pipe, *_: Any) -> Any:
         with pipe:
@@ -399,7 +399,7 @@ def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(
             process.start()
         return process
 
-    monkeypatch.setattr(pools, "_start", hangs)
+    monkeypatch.setattr(pools, "start_process", hangs)
     monkeypatch.setattr(pools, "BEGINNING_SECONDS", 0.2)
     with pool_on(other_sqlite) as pool:
         first = process_of(pool)
@@ -407,6 +407,6 @@ def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(
         monkeypatch.setattr(pools, "BEGINNING_SECONDS", 3600.0)
         last = process_of(pool)
     assert not is_alive(last)
-    monkeypatch.setattr(pools, "_start", begins)
+    monkeypatch.setattr(pools, "start_process", begins)
     with pool_on(other_sqlite) as pool:
         assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)

@@ -257,7 +257,7 @@ class _WorkerProcess:
         self._has_begun = False
         with ours:
             try:
-                process = self._process = _start(theirs, *self._arguments)
+                process = self._process = start_process(theirs, *self._arguments)
             finally:
                 self._note_loaded()
             sending = threading.Thread(target=self._send, args=(ours, process), daemon=True, name="models-send")
@@ -353,7 +353,7 @@ def _tell(receive: Receive, reply: Reply) -> None:
         logger.exception("a reply of a model process could not be handled")
 
 
-def _start(pipe: Pipe, *arguments: Any) -> Any:
+def start_process(pipe: Pipe, *arguments: Any) -> Any:
     """A process that has begun to work at the other end of a pipe."""
     with pipe:
         process = PROCESSES.Process(target=_work, args=(pipe, *arguments), daemon=True, name="models")

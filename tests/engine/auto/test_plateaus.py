@@ -32,8 +32,8 @@ class Table:
         return float(self._results[((self._rows - point) ** 2).sum(axis=1).argmin()])
 
 
-def found(result: Run, step: int = 0) -> Plateaus | None:
-    return plateaus(result.state, step)
+def found(result: Run) -> Plateaus:
+    return plateaus(result.state)
 
 
 def told(space: Space, *results: tuple[list[float], float], config: Config | None = None) -> Run:
@@ -50,10 +50,9 @@ def test_no_point_on_a_known_plateau_of_a_table_is_suggested(dimension: int) -> 
     table = Table(dimension, 1)
     result, plateaus_met = Run(auto.start(unit_space(dimension), Config(), 0)), 0
     for step in range(50):
-        known, point = found(result, step), result.ask()
-        if known is not None:
-            plateaus_met += 1
-            assert not known.hold(point[None])[0]
+        known, point = found(result), result.ask()
+        plateaus_met += known.are_found
+        assert not known.hold(point[None], step)[0]
         result.tell(point, table.look_up(point))
     assert plateaus_met >= 30
     assert result.state.restarted_at is not None
@@ -63,19 +62,15 @@ def test_a_point_is_known_between_equal_results_and_as_far_around_them_as_they_a
     result = told(unit_space(2), ([0.2, 0.2], 1.0), ([0.4, 0.2], 1.0), ([0.9, 0.9], 0.0))
     asked = np.array([[0.3, 0.2], [0.05, 0.2], [0.4, 0.35], [0.65, 0.2], [0.9, 0.8]])
     for step, known in ((0, [True, True, True, False, False]), (1, [True, False, False, False, False])):
-        at_this_step = found(result, step)
-        assert at_this_step is not None
-        assert at_this_step.hold(asked).tolist() == known
-        assert (at_this_step.leave(asked) == ~at_this_step.hold(asked)).all()
+        assert found(result).hold(asked, step).tolist() == known
     assert REACHES == (1.0, 0.5)
 
 
 def test_the_nearest_result_decides() -> None:
     """A result of another value ends a plateau."""
     result = told(unit_space(2), ([0.2, 0.2], 1.0), ([0.8, 0.2], 1.0), ([0.5, 0.2], 0.0))
-    known = found(result)
-    assert known is not None
-    assert known.hold(np.array([[0.3, 0.2], [0.45, 0.2], [0.7, 0.2]])).tolist() == [True, False, True]
+    asked = np.array([[0.3, 0.2], [0.45, 0.2], [0.7, 0.2]])
+    assert found(result).hold(asked, 0).tolist() == [True, False, True]
 
 
 def test_a_better_step_inside_of_another_one_is_found() -> None:
@@ -90,11 +85,10 @@ def test_a_better_step_inside_of_another_one_is_found() -> None:
 
 def test_results_of_another_choice_are_not_equal_ones() -> None:
     result = told(MIXED, ([0.25, 0.2, 0.2], 1.0), ([0.75, 0.4, 0.2], 1.0), ([0.25, 0.9, 0.9], 0.0))
-    assert found(result) is None
+    assert not found(result).are_found
     result.tell(np.array([0.25, 0.4, 0.2]), 1.0)
-    known = found(result)
-    assert known is not None
-    assert known.hold(np.array([[0.25, 0.3, 0.2], [0.75, 0.35, 0.2]])).tolist() == [True, False]
+    asked = np.array([[0.25, 0.3, 0.2], [0.75, 0.35, 0.2]])
+    assert found(result).hold(asked, 0).tolist() == [True, False]
 
 
 def test_an_axis_that_does_not_matter_makes_no_plateau() -> None:
@@ -119,9 +113,9 @@ def test_there_are_none_where_equal_results_say_nothing(space: Space, config: Co
     half = float(space.encode(space.decode(np.array([0.5, 0.5])))[0])
     near = float(space.encode(space.decode(np.array([0.7, 0.5])))[0])
     results = [([half, half], 1.0), ([near, half], 1.0), ([near, near], 0.0)]
-    assert found(told(space, *results, config=config)) is None
-    assert found(told(unit_space(2), *results)) is not None
+    assert not found(told(space, *results, config=config)).are_found
+    assert found(told(unit_space(2), *results)).are_found
 
 
 def test_results_without_equals_have_none() -> None:
-    assert found(run(unit_space(2), lambda point: -float(((point - 0.4) ** 2).sum()), 30)) is None
+    assert not found(run(unit_space(2), lambda point: -float(((point - 0.4) ** 2).sum()), 30)).are_found

@@ -19,6 +19,7 @@ from adabkb_service.engine.auto.feasible_results import ranked
 from adabkb_service.engine.auto.objectives import scalarised
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.per_cost import Cost, PerCost
+from adabkb_service.engine.auto.plateaus import Plateaus, plateaus
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -47,6 +48,8 @@ class HandedOut:
     """(f, d) could not be evaluated."""
     moved: Array
     """(m, d) suggested points in whose place a worker evaluated another point."""
+    plateaus: Plateaus
+    """Of the results so far."""
 
     @cached_property
     def positions(self) -> Array:
@@ -61,7 +64,7 @@ class HandedOut:
 def handed_out(state: State, pending: Array, failed: Array | None, moved: Array | None) -> HandedOut:
     """The points of a study, (k, d) each; None is no point."""
     none = np.zeros((0, state.problem.space.dimension))
-    return HandedOut(pending, none if failed is None else failed, none if moved is None else moved)
+    return HandedOut(pending, none if failed is None else failed, none if moved is None else moved, plateaus(state))
 
 
 def step_of(state: State, out: HandedOut) -> int:
@@ -72,6 +75,12 @@ def step_of(state: State, out: HandedOut) -> int:
 def is_taken(*positions: Array) -> Callable[[Array], bool]:
     """Whether a point, (d,), is among these positions, (k, d) each."""
     return lambda point: any(records.holds(each, point) for each in positions)
+
+
+def is_known(state: State, out: HandedOut) -> Callable[[Array], bool]:
+    """Whether a point, (d,), was evaluated or handed out, or is on a plateau."""
+    taken, step = is_taken(state.record.positions, out.positions), step_of(state, out)
+    return lambda point: taken(point) or bool(out.plateaus.hold(point[None], step)[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
-"""Plateaus: equal results at different points, as of an objective that has steps.
+"""Plateaus: where equal results at different points show that the objective has steps.
 
-Wherever a table is looked up, an instrument rounds or a size is rounded to what there is in stock, the search would ask
-again and again for what it knows. So a point counts as known if the nearest result is of a plateau and no farther away
-than the plateau is wide. As a plateau may surround a better one, every second step asks for half of that only.
+Wherever a table is looked up, an instrument rounds, or a size is rounded to what is in stock, the search would ask
+again and again for what it knows. So a point counts as known if the nearest result is one of several equal ones, a
+plateau, and is no farther away than these are from each other. A plateau may surround a better one, so in every second
+step a point counts as known up to half of that distance only.
 
-An objective without steps has hardly any equal results, and nothing of this.
+An objective without steps has hardly any equal results: less than ``SHARE`` are taken for chance.
 """
 
 from __future__ import annotations
@@ -23,61 +24,62 @@ Bools = NDArray[np.bool_]
 REACHES = (1.0, 0.5)
 """How far around its results a plateau is taken to go, in its widths, by turns."""
 NARROWEST = 1e-3
-"""Width of a plateau at least: at the very top of a smooth peak results are equal, too, by rounding."""
+"""Width of a plateau, at least: at the very top of a smooth peak, results are equal by rounding."""
 SHARE = 0.1
-"""Of the points that have an equal one: below this it is chance, as of a symmetric objective."""
+"""Share of the points that have an equal result, at least: fewer are chance, as where the objective is symmetric."""
 MOST = 500
-"""Distinct points that are looked at: the last ones."""
+"""Distinct points among which equal results are looked for: the last ones."""
 APART = 1e6
-"""Between two choices of a category, in sides of the cube."""
+"""Length of a categorical axis, in sides of the cube, so that results of different choices are never near."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plateaus:
-    """Where the objective is known by results on the same step of it."""
+    """Steps of the objective that are known by equal results; none in an objective without steps."""
 
     scales: Array
     """(d,) of the axes: 0 where the objective does not change along one."""
     points: Array
     """(n, d) distinct points with a result, scaled."""
-    reaches: Array
-    """(n,) how far the plateau of each goes around it; 0 where its result is the only one of this value."""
+    widths: Array
+    """(n,) of the plateau that each is on; 0 where its result is the only one of this value."""
 
-    def hold(self, positions: Array) -> Bools:
-        """Which positions, (k, d), are on a known plateau."""
+    @property
+    def are_found(self) -> bool:
+        """Whether there are any."""
+        return len(self.points) > 0
+
+    def hold(self, positions: Array, step: int) -> Bools:
+        """Which positions, (k, d), are on one, as seen at a step of the study."""
+        if not self.are_found:
+            return np.zeros(len(positions), dtype=bool)
         distances = cdist(positions * self.scales, self.points)
-        nearest = distances.argmin(axis=1)
-        held: Bools = (self.reaches[nearest] > 0.0) & (distances.min(axis=1) <= self.reaches[nearest])
+        widths = self.widths[distances.argmin(axis=1)]
+        held: Bools = (widths > 0.0) & (distances.min(axis=1) <= widths * REACHES[step % len(REACHES)])
         return held
 
-    def leave(self, positions: Array) -> Bools:
-        """Which positions, (k, d), are not."""
-        return ~self.hold(positions)
 
-
-def plateaus(state: State, step: int) -> Plateaus | None:
-    """Those of a study at a step; None if there are none.
+def plateaus(state: State) -> Plateaus:
+    """Those of a study.
 
     There are none where results have noise, since equal ones then say nothing, where metrics are measured, which may
     differ where the objective does not, and in spaces so small that a search looks at every point.
     """
     problem, record = state.problem, state.record
+    scales = np.where(problem.domain.categorical, APART, state.relevant_axes.astype(float))
+    none = Plateaus(scales, np.zeros((0, len(scales))), np.zeros(0))
     if problem.domain.is_listed or problem.config.metrics or problem.has_several or state.declares_noise:
-        return None
+        return none
     rows = record.first_rows()[-MOST:]
     values = record.values[rows]
     if len(np.unique(values)) == len(values):
-        return None
-    categorical = problem.domain.categorical
-    scales = np.where(categorical, APART, state.relevant_axes.astype(float))
+        return none
     points = record.positions[rows] * scales
-    alike = np.column_stack([values, points[:, categorical]])
+    alike = np.column_stack([values, points[:, problem.domain.categorical]])
     _, plateau = np.unique(alike, axis=0, return_inverse=True)
     widths = np.zeros(len(rows))
     for each in np.flatnonzero(np.bincount(plateau) > 1):
         members = plateau == each
         widths[members] = cdist(points[members], points[members]).max(axis=1)
     widths[widths < NARROWEST] = 0.0
-    if (widths > 0.0).mean() < SHARE:
-        return None
-    return Plateaus(scales, points, widths * REACHES[step % len(REACHES)])
+    return Plateaus(scales, points, widths) if (widths > 0.0).mean() >= SHARE else none

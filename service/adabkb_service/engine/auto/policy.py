@@ -46,6 +46,7 @@ from adabkb_service.engine.auto.handed_out import (
     HandedOut,
     SearchView,
     handed_out,
+    is_known,
     is_taken,
     search_view,
     step_of,
@@ -54,7 +55,7 @@ from adabkb_service.engine.auto.learning import learn, learns_next, with_prepare
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.objectives import best_row, best_within
 from adabkb_service.engine.auto.outcomes import IndexBound, View, for_step, trust_of
-from adabkb_service.engine.auto.plateaus import plateaus
+from adabkb_service.engine.auto.plateaus import Plateaus
 from adabkb_service.engine.auto.refine import TOLERANCE, Refined, UpperBound, cells_changed, refine
 from adabkb_service.engine.auto.restarts import (
     RANDOM_POINTS,
@@ -204,8 +205,8 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
     target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
-    # Not the middle level of each ordered axis; and a centroid is often on the same step as results.
-    is_itself = (is_listed and state.problem.domain.most_choices > 0) or plateaus(state, step) is not None
+    # A centroid has the middle level of each ordered axis, and is often on the same step of the objective as results.
+    is_itself = (is_listed and state.problem.domain.most_choices > 0) or out.plateaus.are_found
     found = _refined(state, view, beta, target, out, 0.0 if is_itself else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
 
@@ -252,11 +253,11 @@ def _at(state: State, point: Array) -> Suggestion[State]:
 
 def _random(state: State, out: HandedOut) -> Array | None:
     """A random position, (d,), that is free and whose nearest evaluated point did not fail; None if none is found."""
-    positions, taken = state.record.positions, _is_known(state, out)
+    positions, known = state.record.positions, is_known(state, out)
     return scattered(
         state.problem.domain,
         (state.problem.seed, step_of(state, out)),
-        lambda point: taken(point) or is_nearest_to_failed(point, positions, out.failed),
+        lambda point: known(point) or is_nearest_to_failed(point, positions, out.failed),
     )
 
 
@@ -317,34 +318,27 @@ def _largest(
     untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
     out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
     draw = (problem.seed, step_of(state, out))
-    everywhere = within or problem.domain.whole
-    search = Search(problem.domain, everywhere, view, beta, around, draw, out_of_question, only)
-    found = _off_plateaus(state, search, out)
+    search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, out_of_question, only)
+    found = _off_plateaus(search, out.plateaus)
     if only is None or around is None or search.ucb(found[None])[0] >= view.ucb(around[None], 0.0)[0]:
         return found
-    return _off_plateaus(state, replace(search, only=None), out)
+    return _off_plateaus(replace(search, only=None), out.plateaus)
 
 
-def _off_plateaus(state: State, search: Search, out: HandedOut) -> Array:
+def _off_plateaus(search: Search, known: Plateaus) -> Array:
     """What a search finds off known plateaus or, if there is nothing, anywhere."""
-    known = plateaus(state, step_of(state, out))
-    if known is not None:
-        taken, leaves = search.taken, known.leave
-        found = maximize_ucb(
-            replace(search, taken=lambda point: taken(point) or not leaves(point[None])[0], only=search.only or leaves)
-        )
-        if not known.hold(found[None])[0]:
-            return found
-    return maximize_ucb(search)
+    if not known.are_found:
+        return maximize_ucb(search)
+    _, step = search.draw
 
+    def is_off(positions: Array) -> Bools:
+        return ~known.hold(positions, step)
 
-def _is_known(state: State, out: HandedOut, target: Array | None = None) -> Callable[[Array], bool]:
-    """Whether a point, (d,), was evaluated or handed out, or is on a known plateau. Plateaus do not count if a target,
-    (d,), is on one itself."""
-    taken, known = is_taken(state.record.positions, out.positions), plateaus(state, step_of(state, out))
-    if known is None or (target is not None and known.hold(target[None])[0]):
-        return taken
-    return lambda point: taken(point) or bool(known.hold(point[None])[0])
+    def taken(point: Array) -> bool:
+        return search.taken(point) or not is_off(point[None])[0]
+
+    found = maximize_ucb(replace(search, taken=taken, only=search.only or is_off))
+    return found if is_off(found[None])[0] else maximize_ucb(search)
 
 
 def _refined(
@@ -353,7 +347,8 @@ def _refined(
     """The centroid of a cell whose bound is within the tolerance, in units of beta s, of the target's. The tree is cut
     around the target until there is one."""
     tolerance *= beta * float(view.mean_and_std(target[None])[1][0])
-    taken = _is_known(state, out, target)
+    on_plateau = out.plateaus.hold(target[None], step_of(state, out))[0]
+    taken = is_taken(state.record.positions, out.positions) if on_plateau else is_known(state, out)
     bound = UpperBound(view, beta) if isinstance(view, Surrogate) else IndexBound(view, beta)
     return _suggestion(state, refine(state.tree, state.problem.root, target, tolerance, bound, taken))
 

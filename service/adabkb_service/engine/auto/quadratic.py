@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.special import ndtri
 
-from adabkb_service.engine.auto.handed_out import HandedOut, is_taken, step_of
-from adabkb_service.engine.auto.plateaus import plateaus
+from adabkb_service.engine.auto.handed_out import HandedOut, is_known, step_of
 from adabkb_service.engine.auto.restarts import is_nearest_to_failed
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.auto.turns import axes_of_model, coefficients, fewest_for_model, is_restarts
@@ -75,9 +74,7 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     moved = best.copy()
     moved[axes] = found
     point = domain.exact(moved)
-    taken, known = is_taken(record.positions, out.positions)(point), plateaus(state, step)
-    taken = taken or (known is not None and bool(known.hold(point[None])[0]))
-    return None if taken or is_nearest_to_failed(point, record.positions, out.failed) else point
+    return None if is_known(state, out)(point) or is_nearest_to_failed(point, record.positions, out.failed) else point
 
 
 def minimum(
