@@ -40,7 +40,7 @@ FAILED_NOISE = 0.1
 
 @dataclass(frozen=True)
 class HandedOut:
-    """Points without a result, as cube positions."""
+    """Points without a result, as cube positions, and where a result would bring nothing new."""
 
     pending: Array
     """(k, d) awaited."""
