@@ -33,7 +33,7 @@ class Evaluation:
 
         Raises:
             WrongResult: what it returned is no result of the study.
-            ValueError: the number is infinite or NaN.
+            NotFinite: the number is infinite or NaN.
             BaseException: what the function raised.
         """
         return self.result(self.begin(trial), trial)

@@ -8,7 +8,7 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from adabkb_client.errors import AdaBKBError
-from adabkb_client.plain import WrongFunction, WrongResult
+from adabkb_client.plain import NotFinite, WrongFunction, WrongResult
 
 OURS = ("adabkb_client", "adabkb_integrations")
 TRACEBACK = "Traceback (most recent call last)"
@@ -28,7 +28,7 @@ def shortened(error: BaseException) -> BaseException:
     frames = own_frames(error)
     notes = getattr(error, "__notes__", ())
     is_of_another_process = any(note.startswith(TRACEBACK) for note in notes)
-    is_foreseen = is_of_another_process or isinstance(error, AdaBKBError | WrongFunction | WrongResult)
+    is_foreseen = is_of_another_process or isinstance(error, AdaBKBError | NotFinite | WrongFunction | WrongResult)
     return error if frames is None and not is_foreseen else error.with_traceback(frames)
 
 

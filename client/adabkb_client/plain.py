@@ -17,6 +17,10 @@ class WrongResult(TypeError):
     """A program gave something that is no result, or not one of the study: a mistake of the program."""
 
 
+class NotFinite(ValueError):
+    """A program gave a number that is infinite or NaN. Of a single trial it may be the outcome, as of a divergence."""
+
+
 def plain(value: Any) -> Any:
     """Return a scalar or an array of one element as the Python value it stands for, anything else as it is."""
     is_scalar = hasattr(value, "item") and math.prod(_shape(value)) == 1
@@ -33,14 +37,14 @@ def finite(name: str, number: SupportsFloat, remedy: str = "") -> float:
 
     Raises:
         WrongResult: it is no number, such as None, a text or a dict.
-        ValueError: it is infinite or NaN.
+        NotFinite: it is infinite or NaN.
     """
     scalar = plain(number)
     if isinstance(scalar, str | bytes) or not hasattr(type(scalar), "__float__") or _shape(scalar):
         raise WrongResult(f"{name} must be a number, not {shown(number)}")
     value = float(scalar)
     if not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, not {value}{remedy}")
+        raise NotFinite(f"{name} must be a finite number, not {value}{remedy}")
     return value
 
 
@@ -53,7 +57,7 @@ def finite_metrics(name: str, values: Numbers | None) -> dict[str, float] | None
 
     Raises:
         WrongResult: they are no dict, or one of them is no number.
-        ValueError: one is infinite or NaN.
+        NotFinite: one is infinite or NaN.
     """
     if values is None:
         return None

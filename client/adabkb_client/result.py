@@ -75,7 +75,7 @@ def as_result(returned: Any, expected: Expected) -> Result:
 
     Raises:
         WrongResult: it is no number, no dict of a result, or not what the study takes.
-        ValueError: a number is infinite or NaN.
+        NotFinite: a number is infinite or NaN.
     """
     parts = _split(returned, expected)
     try:

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import json
+import math
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -191,6 +192,13 @@ def test_the_traceback_has_the_lines_of_the_user_alone(study: Study, server: str
     assert "was given back, not failed" in told
     assert "catch=KeyError" in told
     assert {trial.state for trial in study.trials()} == {"released"}
+
+
+def test_a_run_that_results_without_a_number_stop_shows_no_lines_of_the_client(study: Study) -> None:
+    with pytest.raises(ValueError, match="value must be a finite number, not nan; raise an exception") as caught:
+        study.run(lambda x: x * math.nan, max_failures=2, progress=False)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert len([frame for frame in frames if "adabkb_client" in frame.filename]) <= 1  # the call of the run
 
 
 def test_after_a_result_of_the_function_the_same_error_fails_its_trial_alone(study: Study) -> None:
