@@ -218,6 +218,20 @@ def comparison(results: Results) -> str:
     return table(["", *ranked, "time"], rows)
 
 
+def against(results: Results, peer: str) -> str:
+    """Where ``auto`` or another method has the lower median over seeds, for those who use the other one."""
+    functions = [(f"functions, {budget}", list(FUNCTION_PROBLEMS), budget, NOISE_STD) for budget in (50, 100, 200, 400)]
+    tasks = ("tasks, 50, test loss", list(TASK_PROBLEMS), 50, -np.inf)
+    rows = []
+    for title, problems, budget, floor in (*functions, tasks):
+        scores = collect(results, problems, budget, floor=floor)
+        own, other = (np.array([np.median(scores[name][each]) for each in problems]) for name in ("auto", peer))
+        ratio = np.exp(np.log(own / other).mean())
+        counts = ((own < other).sum(), (own == other).sum(), (own > other).sum())
+        rows.append([title, *map(str, counts), f"{ratio:.2f}"])
+    return table(["problems, evaluations", "ours is lower", "equal", f"{LABELS[peer]} is lower", "ratio"], rows)
+
+
 def per_problem(scores: Scores) -> str:
     """Median scores: problems by methods, the lowest in bold."""
     names = order(scores)

@@ -133,6 +133,11 @@ def comparison() -> str:
     return quality_report.comparison(quality_store.load(RESULTS / "quality.json"))
 
 
+def against_tpe() -> str:
+    """Ours beside TPE alone, from the same results."""
+    return quality_report.against(quality_store.load(RESULTS / "quality.json"), "tpe")
+
+
 def gaps() -> str:
     """How often the gap holds, from the committed results."""
     found = json.loads((RESULTS / "gaps.json").read_text())["rows"]
@@ -265,6 +270,8 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "metrics": ("telemetry.md", metrics),
     "http-reference": ("reference/http.md", http_reference),
     "comparison": ("../README.md", comparison),
+    "comparison-for-optuna": ("coming-from/optuna.md", comparison),
+    "against-tpe": ("coming-from/optuna.md", against_tpe),
     "speed": ("benchmarks.md", speed),
     "scaling": ("benchmarks.md", scaling),
     "calibration": ("benchmarks.md", calibration),
