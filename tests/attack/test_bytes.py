@@ -153,10 +153,24 @@ BODIES: list[tuple[str, str, Any]] = [
     ("PATCH", "/v1/studies/bytes/access", {"owner": "ann", "shared_with": {"bob": "read"}}),
     ("POST", "/v1/tokens", {"name": "n", "user": "u", "scopes": ["read"], "studies": ["s*"]}),
     ("POST", "/v1/studies/bytes/predict", {"points": [{"x": 1, "n": 1}]}),
+    ("POST", "/v1/studies/bytes/observations", {"items": [{"parameters": {"x": 1, "n": 1}, "value": 1}]}),
+    ("PATCH", "/v1/studies/bytes/trials/1", {"attributes": {"a": "b", "c": ["d", {"e": "f"}]}}),
+    ("POST", "/v1/studies/bytes/trials/1/heartbeat", {"attempt": 1, "lease_seconds": 60}),
+    ("POST", "/v1/studies/bytes/trials/1/reports", {"reports": [{"step": 1, "value": 1}], "attempt": 1}),
+    ("POST", "/v1/studies/bytes/trials/1/release", {"attempt": 1}),
+    ("POST", "/v1/studies/bytes/trials/1/retry", {"reason": "because"}),
+    ("POST", "/v1/studies/bytes/links", {"expires_at": "2099-12-31T00:00:00Z"}),
+    ("POST", "/v1/studies/bytes/restore", {"deletion": 1}),
+    ("PATCH", f"/v1/tokens/{'0' * 12}", {"quotas": {"studies": 50}}),
 ]
 
 
 def test_no_character_in_a_body_is_an_error_of_the_server(ann: httpx.Client, root: httpx.Client) -> None:
+    paths = {path.format(**VALUES): calls for path, calls in root.get("/openapi.json").json()["paths"].items()}
+    take = {
+        (method.upper(), path) for path, calls in paths.items() for method in calls if "requestBody" in calls[method]
+    }
+    assert {(method, path) for method, path, _ in BODIES} == take
     renewed(ann)
     sent = 0
     for method, path, body in BODIES:
