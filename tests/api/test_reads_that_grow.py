@@ -29,8 +29,8 @@ from tests.storage.rows import NOW, event, observation, trial
 from tests.waiting import wait_for
 
 SIZES = {"small": 1, "large": 100}
-TRIALS, STUDIES = 200, 50
-"""Of the small one; the large one has a hundred times as many."""
+TRIALS, STUDIES = 1000, 100
+"""Of the small one; the large one has a hundred times as many: 100,000 and 10,000."""
 BATCH = 50
 """Steps of SQLite that are counted as one."""
 COUNTED = 15
