@@ -120,6 +120,8 @@ class _Figures(_Finite):
     scale: float | None
     clipped: Count
     learned: _Learned | _Batch | None = None
+    position: Count = 0
+    """Exports of the first versions lack it."""
     stopped: bool
     exhausted: bool = False
 
