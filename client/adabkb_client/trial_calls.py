@@ -244,9 +244,12 @@ def study_path(study_id: str) -> str:
 
     Raises:
         TypeError: the id is no text.
+        ValueError: it is empty or has a slash, so the address would be that of something else.
     """
     if not isinstance(study_id, str):
         raise TypeError(f"the id of a study must be a text such as 'svm', not {shown(study_id)}")
+    if not study_id or "/" in study_id:
+        raise ValueError(f"the id of a study must be a text without slashes such as 'svm', not {study_id!r}")
     return f"/studies/{quote(study_id, safe='')}"
 
 

@@ -1,12 +1,13 @@
 """Errors speak of the client's methods and arguments, and say each thing once."""
 
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from adabkb_client import APIError, Client, Study
+from adabkb_client import APIError, Client, Float, Study
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,25 @@ def test_another_value_for_a_trial_names_the_method_that_corrects_it(study: Stud
 def test_an_unknown_study_names_the_methods_that_find_or_create_one(client: Client) -> None:
     with pytest.raises(APIError, match=r"no study 'nowhere'.*client\.studies\(\).*client\.create_study\(\)"):
         client.study("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda client: client.study(5), TypeError, "the id of a study must be a text such as 'svm', not 5 (int)"),
+        (lambda client: client.study(""), ValueError, "the id of a study must be a text without slashes"),
+        (lambda client: client.study("a/b"), ValueError, "such as 'svm', not 'a/b'"),
+        (lambda client: client.study("s").predict({"x": 0.5}), TypeError, "points must be a list of dicts"),
+        (
+            lambda client: client.create_study("t", {"x": Float(0, 1)}, direction="minimize", early_stopping="asha"),
+            TypeError,
+            'early_stopping must be a dict such as {"rule": "asha", "max_steps": 27}',
+        ),
+    ],
+)
+def test_an_argument_of_another_kind_is_named_with_an_example(
+    client: Client, call: Callable[[Client], Any], kind: type[Exception], words: str
+) -> None:
+    client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
+    with pytest.raises(kind, match=re.escape(words)):
+        call(client)
