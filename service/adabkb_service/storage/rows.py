@@ -40,7 +40,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 9
+ENGINE_REVISION = 10
 """Stored with a new study: the number of the engine's rules (``engine/auto/checkpoint.py``). The log of a study with
 another number would replay to other suggestions."""
 

@@ -26,13 +26,16 @@ Bools = NDArray[np.bool_]
 
 
 def kernel_and_radial(kernel: Kernel, X: Array, Y: Array) -> tuple[Array, Array]:
-    """k and exp(-r - q), (n, m) each, between scaled points."""
-    smooth = np.append(~kernel.categorical, np.ones(len(kernel.components), dtype=np.bool_))
-    r = np.sqrt(3.0) * cdist(X[:, smooth], Y[:, smooth]) if smooth.any() else np.zeros((len(X), len(Y)))
+    """k and E, (n, m) each, between scaled points: the slope of k along an ordered axis is -3 (x_k - y_k) / l_k E."""
+    ordered = np.append(~kernel.categorical, np.ones(len(kernel.components), dtype=np.bool_))
+    r = cdist(X[:, ordered], Y[:, ordered]) if ordered.any() else np.zeros((len(X), len(Y)))
+    r *= np.sqrt(5.0 if kernel.smooth else 3.0)
     q = np.zeros_like(r)
     for axis in np.flatnonzero(kernel.categorical):
         q += (X[:, axis, None] != Y[None, :, axis]) / kernel.lengthscales[axis]
     E = np.exp(-r - q)
+    if kernel.smooth:
+        return (1.0 + r + r**2 / 3.0) * E, 5.0 / 9.0 * (1.0 + r) * E
     return (1.0 + r) * E, E
 
 
@@ -152,7 +155,7 @@ def negative_log_posterior(evidence: Evidence, parameters: Array) -> tuple[float
     columns = d + len(evidence.components)
     lengthscales, noise_ratio = np.exp(parameters[:columns]), np.exp(parameters[columns])
     described = evidence.components, lengthscales[d:]
-    kernel = Kernel(lengthscales[:d], evidence.categorical, None, *described)
+    kernel = Kernel(lengthscales[:d], evidence.categorical, None, *described, evidence.smooth)
     scaled = kernel.scaled(evidence.positions)
     k, E = kernel_and_radial(kernel, scaled, scaled)
     K = k + MEAN_VARIANCE + np.diag(noise_ratio + evidence.extra)

@@ -30,13 +30,13 @@ def wave(u: Array) -> float:
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many results each search for hyperparameters saw, one entry per search."""
     seen: list[int] = []
-    learn = likelihood.learn
+    learn = likelihood.learn_smoothness
 
-    def counted(evidence: Evidence, starts: list[Hyperparameters]) -> Hyperparameters:
+    def counted(evidence: Evidence, starts: list[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
         seen.append(len(evidence.outputs))
         return learn(evidence, starts)
 
-    monkeypatch.setattr(likelihood, "learn", counted)
+    monkeypatch.setattr(likelihood, "learn_smoothness", counted)
     return seen
 
 
@@ -150,7 +150,7 @@ def test_a_search_that_fails_leaves_the_hyperparameters(monkeypatch: pytest.Monk
 
     result = run(unit_space(2), wave, 30)
     known = result.state.checkpoint.hyperparameters
-    monkeypatch.setattr(likelihood, "learn", fails)
+    monkeypatch.setattr(likelihood, "learn_smoothness", fails)
     for _ in range(10):
         result.step(wave)
         assert result.state.checkpoint.hyperparameters is known

@@ -22,14 +22,15 @@ BOUNDS = np.log(np.array([LENGTHSCALES, NOISES]))
 
 
 def evidence(kind: str, seed: int, n: int = 25) -> Evidence:
-    """Smooth outputs with noise: in the cube, on every kind of axis, or with known noises that differ."""
+    """Smooth outputs with noise: in the cube (also with a smooth kernel), on every kind of axis, or with known noises
+    that differ."""
     rng = np.random.default_rng(seed)
     space = MIXED if kind == "mixed" else unit_space(3)
     domain = Domain(space)
     X = np.array([domain.exact(x) for x in rng.random((n, space.dimension))])
     z = np.sin(4 * X[:, 0]) + X[:, 1] * X[:, -1] + 0.1 * rng.standard_normal(n)
     extra = 0.3 * rng.random(n) if kind == "heteroscedastic" else np.zeros(n)
-    return Evidence(X, (z - z.mean()) / z.std(), extra, domain.categorical)
+    return Evidence(X, (z - z.mean()) / z.std(), extra, domain.categorical, smooth=kind == "smooth")
 
 
 def parameters(where: str, dimension: int, seed: int) -> Array:
@@ -59,7 +60,7 @@ def with_part(at: Array, seed: int) -> Array:
     return np.concatenate([at, [rng.uniform(-3.0, 5.0), rng.uniform(-2.5, 1.0)], rng.normal(size=d)])
 
 
-@pytest.mark.parametrize("kind", ["continuous", "mixed", "heteroscedastic"])
+@pytest.mark.parametrize("kind", ["continuous", "smooth", "mixed", "heteroscedastic"])
 @pytest.mark.parametrize("part", ["plain", "additive"])
 @pytest.mark.parametrize("where", ["anywhere", "near the bounds"])
 def test_gradient_is_that_of_the_loss(kind: str, where: str, part: str) -> None:

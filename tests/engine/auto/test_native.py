@@ -59,17 +59,19 @@ def space(request: pytest.FixtureRequest) -> Space:
     return SPACES[request.param]
 
 
-@pytest.fixture(params=["prior", "exact", "compressed", "additive"])
+@pytest.fixture(params=["prior", "exact", "smooth", "compressed", "additive"])
 def view(request: pytest.FixtureRequest, space: Space) -> Surrogate:
     """A posterior of 40 noisy results, as it is at different times of a study."""
     rng = np.random.default_rng(0)
     kernel = kernel_of(space, np.exp(rng.uniform(-1.5, 1.0, space.dimension)))
     if request.param == "additive":
         kernel = replace(kernel, additive=Additive(rng.dirichlet(np.ones(space.dimension + 1))[1:], 0.15))
+    if request.param == "smooth":
+        kernel = replace(kernel, smooth=True)
     if request.param == "prior":
         return empty(kernel, 1.3)
     X, z, noise_ratios = points(space, 40, 1), rng.normal(size=40), rng.uniform(0.01, 0.2, 40)
-    if request.param in ("exact", "additive"):
+    if request.param in ("exact", "smooth", "additive"):
         return exact(kernel, 1.3, X, z, noise_ratios)
     distinct = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
     base = compressed(kernel, 1.3, distinct[:12], X, z, noise_ratios)
@@ -98,8 +100,9 @@ def test_the_kernel(space: Space) -> None:
         kernel = kernel_of(space, np.full(space.dimension, math.exp(shift)))
         X, Y = (kernel.scaled(points(space, count, count)) for count in (31, 70))
         X[0] = Y[0]
-        expected = reference.kernel_and_radial(kernel, X, Y)[0] + 10.0
-        np.testing.assert_allclose(kernel.gram(X, Y), expected, rtol=1e-14)
+        for each in (kernel, replace(kernel, smooth=True)):
+            expected = reference.kernel_and_radial(each, X, Y)[0] + 10.0
+            np.testing.assert_allclose(each.gram(X, Y), expected, rtol=1e-14)
         part = Additive(np.full(space.dimension, 0.7 / space.dimension), max(math.exp(shift), 0.02))
         mixed, expected = replace(kernel, additive=part), reference.full_kernel(replace(kernel, additive=part), X, Y)
         np.testing.assert_allclose(mixed.gram(X, Y), expected + 10.0, rtol=1e-14)
@@ -148,11 +151,11 @@ def test_the_negative_log_posterior_and_its_gradient(space: Space) -> None:
     rng = np.random.default_rng(7)
     data = evidence_of(space, points(space, 30, 8), rng.normal(size=30), 0.2 * rng.random(30))
     low, high = np.log([*[LENGTHSCALES] * (space.dimension + len(data.components)), NOISES]).T
-    for _ in range(20):
-        at = rng.uniform(low, high)
+    for k in range(20):
+        at, each = rng.uniform(low, high), replace(data, smooth=k % 2 == 1)
         (value, gradient), (expected, slopes) = (
-            data.negative_log_posterior(at),
-            reference.negative_log_posterior(data, at),
+            each.negative_log_posterior(at),
+            reference.negative_log_posterior(each, at),
         )
         assert value == pytest.approx(expected, rel=1e-8)
         np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)

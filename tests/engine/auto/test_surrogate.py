@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import learning, surrogate
+from adabkb_service.engine.auto.components import NONE as NO_COMPONENTS
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel
@@ -250,7 +251,7 @@ def test_a_state_has_the_textbooks_posterior(is_sum: bool) -> None:
     state = run(unit_space(2), objective, 80 if is_sum else 30, noise=0.01 if is_sum else 0.1).state
     hyperparameters = state.checkpoint.hyperparameters
     assert (hyperparameters.additive is not None) is is_sum
-    kernel = Kernel(hyperparameters.lengthscales, np.zeros(2, dtype=np.bool_), hyperparameters.additive)
+    kernel = hyperparameters.kernel(np.zeros(2, dtype=np.bool_), NO_COMPONENTS)
 
     def covariance(X: Array, Y: Array) -> Array:
         return full_kernel(kernel, kernel.scaled(X), kernel.scaled(Y)) + MEAN_VARIANCE

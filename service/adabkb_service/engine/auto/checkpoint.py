@@ -12,7 +12,7 @@ from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.turns import NEW, Turns
 
-REVISION = 9
+REVISION = 10
 """Of the rules by which results become suggestions. What was learned by other rules is learned anew (``restore``)."""
 
 
@@ -96,6 +96,7 @@ def _hyperparameters_as_json(hyperparameters: Hyperparameters) -> dict[str, Any]
         "lengthscales": hyperparameters.lengthscales.tolist(),
         "noise": hyperparameters.noise_ratio,
         "variance": hyperparameters.variance,
+        "smooth": hyperparameters.smooth,
         **({"components": hyperparameters.components.tolist()} if len(hyperparameters.components) else {}),
         **({} if part is None else {"additive": {"shares": part.shares.tolist(), "lengthscale": part.lengthscale}}),
     }
@@ -105,4 +106,4 @@ def _hyperparameters(kept: Mapping[str, Any]) -> Hyperparameters:
     part = kept.get("additive")
     additive = None if part is None else Additive(np.array(part["shares"], dtype=float), part["lengthscale"])
     lengthscales, components = np.array(kept["lengthscales"], dtype=float), np.array(kept.get("components", []))
-    return Hyperparameters(lengthscales, kept["noise"], kept["variance"], additive, components)
+    return Hyperparameters(lengthscales, kept["noise"], kept["variance"], additive, components, kept["smooth"])

@@ -1,11 +1,13 @@
 """The kernel of the ``auto`` profile on mixed spaces, with what its gradients need.
 
-    k(x, x') = (1 + r) exp(-r) * exp(-q)
-    r^2 = 3 sum over ordered axes ((x_k - x'_k) / l_k)^2     Matern 3/2 with a lengthscale per axis
+    k(x, x') = (1 + r) exp(-r) * exp(-q)                     Matern 3/2
+    r^2 = 3 sum over ordered axes ((x_k - x'_k) / l_k)^2     with a lengthscale per axis
         + 3 sum over components ((z_j - z'_j) / m_j)^2       of the descriptors of choices (``components``)
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
-Where the results speak for one, an additive part joins it (``additive``).
+Where the results seem noisy (``learning``), the objective is taken for smoother: (1 + r + r^2 / 3) exp(-r) in place of
+(1 + r) exp(-r), and 5 in place of 3 in r^2 (Matern 5/2). Where they speak for one, an additive part joins it
+(``additive``).
 
 The constant mean of the model is a part of the kernel: k + MEAN_VARIANCE is the same as a mean with a normal prior
 of that variance, so what is not known about the mean widens the posterior as it should.
@@ -43,6 +45,8 @@ class Kernel:
     components: Components = NONE
     along_components: Array = field(default_factory=lambda: np.zeros(0))
     """(p,) lengthscales m."""
+    smooth: bool = False
+    """Whether it is Matern 5/2 in place of 3/2."""
 
     @cached_property
     def units(self) -> Array:
@@ -68,7 +72,8 @@ class Kernel:
         shares, reach = (self.additive.shares, self.additive.lengthscale) if self.additive else (None, 1.0)
         lengthscales = np.append(self.lengthscales, self.along_components)
         described = of_components(self.components)
-        return structures.Kernel(lengthscales, self.categorical, described, MEAN_VARIANCE, shares, reach)
+        numbers = lengthscales, self.categorical, described, MEAN_VARIANCE, shares, reach
+        return structures.Kernel(*numbers, smooth=self.smooth)
 
 
 def of_components(components: Components) -> structures.Components:

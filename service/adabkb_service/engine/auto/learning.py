@@ -168,7 +168,7 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
             starts.append(likelihood.prior_of(problem.domain))
         starts += [replace(starts[0], noise_ratio=ratio) for ratio in NOISY_STARTS]
-        hyperparameters = likelihood.learn(evidence, starts)
+        evidence, hyperparameters = likelihood.learn_smoothness(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = evidence_of(state, record, rows, warp.LINEAR)
             hyperparameters = likelihood.with_additive_part(evidence, hyperparameters, unwarped, known)

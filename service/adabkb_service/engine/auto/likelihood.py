@@ -17,7 +17,7 @@ With an additive part k is k_w, and its d + 2 parameters follow (``additive``), 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ctypes import byref, c_double
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,6 +42,8 @@ COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
 """mu1, and mu0 of the categories that have components."""
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
+NOISY = 1e-3
+"""Noise ratio from which results count as noisy, if a smooth function explains them better."""
 SMALLEST_VARIANCE = 1e-4
 EVIDENCE = 1e3
 """What the additive part has to raise the posterior density at its maximum by, as a factor, to be kept."""
@@ -73,6 +75,8 @@ class Hyperparameters:
     additive: Additive | None = None
     components: Array = field(default_factory=lambda: np.zeros(0))
     """(p,) lengthscales along the components of descriptors."""
+    smooth: bool = False
+    """Whether results seem noisy: a smooth function with noise is likelier than a rough one (``learning``)."""
 
     def kernel(self, categorical: Bools, components: Components) -> Kernel:
         """That of a space with these categorical axes, (d,), and components.
@@ -82,7 +86,7 @@ class Hyperparameters:
         """
         if len(components) != len(self.components):
             raise ValueError(f"the descriptors have {len(components)} components, not {len(self.components)}")
-        return Kernel(self.lengthscales, categorical, self.additive, components, self.components)
+        return Kernel(self.lengthscales, categorical, self.additive, components, self.components, self.smooth)
 
     def shortest(self, components: Components) -> Array:
         """Per axis, (d,), its lengthscale or, of a category with components, the shortest one along these if that is
@@ -141,6 +145,7 @@ class Evidence:
     """Sum over the results of the logarithm of the warp's slope: with it, likelihoods under different warps compare."""
     together: int | None = None  # axes active at once, at most; None for all
     components: Components = NONE
+    smooth: bool = False  # whether the kernel is Matern 5/2
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, m_1 .. m_p, nu), with an additive part also its parameters, and its
@@ -182,7 +187,8 @@ class Evidence:
             smallest_variance=SMALLEST_VARIANCE,
         )
         described = of_components(self.components)
-        results = Results(self.positions, self.outputs, self.extra, self.categorical, described)
+        given = self.positions, self.outputs, self.extra, self.categorical, described
+        results = Results(*given, smooth=self.smooth)
         return byref(priors), byref(results)
 
 
@@ -197,6 +203,17 @@ def _logits(bounds: tuple[float, float]) -> tuple[float, float]:
 def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparameters:
     """The best of the optima found from these starts; the first start itself if none is found."""
     return _best(evidence, starts)[1]
+
+
+def learn_smoothness(evidence: Evidence, starts: Sequence[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
+    """As ``learn``, of a smooth kernel or of a rough one, and the evidence with that kernel. It is smooth where that is
+    likelier and its noise ratio is at least ``NOISY``: noise makes a smooth function look rough."""
+    smooth = replace(evidence, smooth=True)
+    value, rough = _best(evidence, starts)
+    value_of_smooth, noisy = _best(smooth, starts)
+    if value_of_smooth < value and noisy.noise_ratio > NOISY:
+        return smooth, noisy
+    return evidence, rough
 
 
 def with_additive_part(
@@ -223,10 +240,10 @@ def with_additive_part(
 
 
 def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float, Hyperparameters]:
-    """The smallest of the optima found from these starts, and its value."""
+    """The smallest of the optima found from these starts, and the objective there."""
     d, p = evidence.positions.shape[1], len(evidence.components)
     found = [evidence.maximum(start.parameters()) for start in starts]
     value, parameters, variance = min(found, key=lambda candidate: candidate[0])
     lengthscales, noise, part = np.exp(parameters[: d + p]), math.exp(parameters[d + p]), parameters[d + p + 1 :]
     mixed = additive.of(part) if len(part) else None
-    return value, Hyperparameters(lengthscales[:d], noise, variance, mixed, lengthscales[d:])
+    return value, Hyperparameters(lengthscales[:d], noise, variance, mixed, lengthscales[d:], evidence.smooth)

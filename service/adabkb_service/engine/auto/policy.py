@@ -15,10 +15,11 @@ is called.
 ``prepare``: compute a due checkpoint, and its gap, before that result arrives, while a worker evaluates. It changes no
     answer.
 
-Where equal results show that the objective has steps, points on a known step are left out (``plateaus``).
+Where equal results show that the objective has steps, points on a known step are left out (``plateaus``), and x* is
+suggested itself. So it is where results seem noisy, unless beta is large.
 
 Some suggestions are those of a quadratic model of the best results, which finds the last digits of an optimum
-(``quadratic``, ``turns``).
+(``quadratic``, ``turns``). Under noise there are none.
 
 The search has stalled when it brought no gain for max(20, 5 d) results. Then two suggestions in three belong to a
 *restart*: the same tree, under a posterior that is given only the results since the restart began and away from the
@@ -205,10 +206,20 @@ def _decide(state: State, view: View, out: HandedOut) -> Suggestion[State]:
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
     target = _largest(state, view, beta, around, out, only=untried if step % betas.CHOICES_EVERY == 0 else None)
-    # A centroid has the middle level of each ordered axis, and is often on the same step of the objective as results.
-    is_itself = (is_listed and state.problem.domain.most_choices > 0) or out.plateaus.are_found
-    found = _refined(state, view, beta, target, out, 0.0 if is_itself else TOLERANCE)
+    found = _refined(state, view, beta, target, out, 0.0 if _is_itself(state, beta, out) else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
+
+
+def _is_itself(state: State, beta: float, out: HandedOut) -> bool:
+    """Whether a target, found with this confidence width, is suggested itself, in place of the centroid of its cell.
+
+    A centroid has the middle level of each ordered axis, and is often on the same step of the objective as results.
+    Where results seem noisy, a smooth model says where a gain is likely, and that is often at an edge.
+    """
+    domain = state.problem.domain
+    if (domain.is_listed and domain.most_choices > 0) or out.plateaus.are_found:
+        return True
+    return state.seems_noisy and beta < betas.EXPLORING and not state.problem.has_several
 
 
 def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:

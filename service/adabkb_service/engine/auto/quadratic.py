@@ -50,7 +50,7 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     the results that it is fitted to.
     """
     domain, record = state.problem.domain, state.record
-    axes = axes_of_model(state.problem, state.relevant_axes)
+    axes = axes_of_model(state.problem, state.relevant_axes, seems_noisy=state.seems_noisy)
     fewest = fewest_for_model(len(axes))
     if not len(axes) or record.size < fewest or record.errors.any():
         return None

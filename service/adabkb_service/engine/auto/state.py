@@ -74,6 +74,11 @@ class State:
         return own or any(metric.declares_noise for metric in self.metrics)
 
     @property
+    def seems_noisy(self) -> bool:
+        """Whether the results look like noise on a smooth function."""
+        return self.checkpoint.hyperparameters.smooth
+
+    @property
     def relevant_axes(self) -> Bools:
         """(d,) the axes that restarts take account of."""
         return relevant_axes(self.problem, self.checkpoint.hyperparameters)
@@ -133,7 +138,8 @@ def restarted_at(state: State, record: Record) -> int | None:
 
 def turns_after(state: State, record: Record) -> Turns:
     """``State.turns`` as of a record of one more result. A record that was changed otherwise starts anew."""
-    step, axes = state.record.size, len(axes_of_model(state.problem, state.relevant_axes))
+    step = state.record.size
+    axes = len(axes_of_model(state.problem, state.relevant_axes, seems_noisy=state.seems_noisy))
     if record.size != step + 1:
         return NEW
     if not axes or step < fewest_for_model(axes):

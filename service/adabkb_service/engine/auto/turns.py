@@ -77,12 +77,12 @@ def is_restarts(restarted_at: int | None, step: int) -> bool:
     return restarted_at is not None and step % RESTARTS_PERIOD != 0
 
 
-def axes_of_model(problem: Problem, relevant: Bools) -> Ints:
+def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
     """The continuous axes among those that matter, (d,). There is no model, and so no axis, under constraints,
-    conditions or declared noise, and none for several objectives, bounded metrics or gains per cost."""
+    conditions or noise, and none for several objectives, bounded metrics or gains per cost."""
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std is not None or problem.space.constraints or domain.activity.needs
-    if without or problem.has_several:
+    if without or problem.has_several or seems_noisy:
         return np.zeros(0, dtype=np.int64)
     axes = np.setdiff1d(np.flatnonzero(relevant), domain.discrete)
     return axes if len(axes) <= MOST_AXES else axes[:0]

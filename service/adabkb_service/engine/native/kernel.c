@@ -54,7 +54,8 @@ static void exponentials(double *restrict x, double *restrict scratch, int64_t n
         x[j] *= scratch[j];
 }
 
-/* k and E = exp(-r - q) between X, (n, columns), and Y, (columns, m), into arrays of n m values. */
+/* k, and E as gram_and_radial has it but for the share, between X, (n, columns), and Y, (columns, m), into arrays of n m
+ * values. */
 static void radial(const Kernel *kernel, const double *X, int64_t n, const double *Y, int64_t m, double *restrict k,
                    double *restrict E, double *restrict scratch)
 {
@@ -78,13 +79,22 @@ static void radial(const Kernel *kernel, const double *X, int64_t n, const doubl
             }
         }
     }
+    double degrees = kernel->smooth ? 5.0 : 3.0;
     for (int64_t j = 0; j < size; j++)
-        k[j] = sqrt(3.0 * k[j]);
+        k[j] = sqrt(degrees * k[j]);
     for (int64_t j = 0; j < size; j++)
         E[j] -= k[j];
     exponentials(E, scratch, size);
-    for (int64_t j = 0; j < size; j++)
-        k[j] = (1.0 + k[j]) * E[j];
+    if (!kernel->smooth) {
+        for (int64_t j = 0; j < size; j++)
+            k[j] = (1.0 + k[j]) * E[j];
+        return;
+    }
+    for (int64_t j = 0; j < size; j++) {
+        double r = k[j];
+        k[j] = (1.0 + r + r * r / 3.0) * E[j];
+        E[j] *= 5.0 / 9.0 * (1.0 + r);
+    }
 }
 
 int64_t choice_at(const Components *components, int64_t component, double x)

@@ -30,6 +30,7 @@ typedef struct {
     const Components *components;
     const double *shares;       /* (d,) w_k of the additive part; NULL without one */
     double reach;               /* a, the lengthscale of the additive part */
+    int64_t smooth;             /* whether the radial part is Matern 5/2; else it is Matern 3/2 */
     double mean_variance;       /* of the constant mean, which is a part of the kernel */
 } Kernel;
 
@@ -61,8 +62,8 @@ Points tabulated(Workspace *workspace, const Kernel *kernel, const double *X, in
 /* K = k_w + mean_variance, (n, m), between scaled X, (n, columns), and points. */
 void gram(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *K);
 
-/* K as above, and the radial part E = (1 - w) exp(-r - q), (n, m), whose slope along an ordered axis is
- * (1 - w) dk/dx_k = -3 (x_k - x'_k) / l_k^2 E. */
+/* K as above, and E, (n, m), with which (1 - w) dk/dx_k = -3 (x_k - x'_k) / l_k^2 E along an ordered axis:
+ * (1 - w) exp(-r - q), times 5 (1 + r) / 9 for Matern 5/2. */
 void gram_and_radial(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *K,
                      double *E);
 

@@ -43,6 +43,7 @@ typedef struct {
     const double *extra;        /* (n,) known noise ratios */
     const uint8_t *categorical; /* (d,) */
     Components components;
+    int64_t smooth; /* as in Kernel */
 } Results;
 
 static double square(double x)
@@ -173,7 +174,8 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
     for (int64_t k = 0; k < count; k++)
         gradient[k] = 0.0;
     Kernel kernel = {.d = d, .columns = columns, .lengthscales = lengthscales, .categorical = results->categorical,
-                     .components = &results->components, .mean_variance = priors->mean_variance};
+                     .components = &results->components, .smooth = results->smooth,
+                     .mean_variance = priors->mean_variance};
     scale(&kernel, results->positions, n, scaled);
     transpose(scaled, n, columns, transposed);
     Points plain = {.m = n, .X = transposed};

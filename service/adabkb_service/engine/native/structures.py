@@ -49,6 +49,7 @@ class Kernel(Structure):
         ("components", POINTER),
         ("shares", POINTER),
         ("reach", NUMBER),
+        ("smooth", COUNT),
         ("mean_variance", NUMBER),
     ]
 
@@ -60,6 +61,8 @@ class Kernel(Structure):
         mean_variance: float,
         shares: Array | None,
         reach: float,
+        *,
+        smooth: bool,
     ) -> None:
         self._arrays = lengthscales, categorical, components, shares
         super().__init__(
@@ -70,6 +73,7 @@ class Kernel(Structure):
             addressof(components),
             None if shares is None else reals(shares),
             reach,
+            smooth,
             mean_variance,
         )
 
@@ -159,7 +163,8 @@ class Ascent(Structure):
 
 
 class Results(Structure):
-    """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,), components."""
+    """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,), components;
+    and whether their kernel is smooth."""
 
     _fields_: ClassVar[Fields] = [
         ("n", COUNT),
@@ -169,11 +174,19 @@ class Results(Structure):
         ("extra", POINTER),
         ("categorical", POINTER),
         ("components", Components),
+        ("smooth", COUNT),
     ]
 
     def __init__(
-        self, positions: Array, outputs: Array, extra: Array, categorical: Bools, components: Components
+        self,
+        positions: Array,
+        outputs: Array,
+        extra: Array,
+        categorical: Bools,
+        components: Components,
+        *,
+        smooth: bool,
     ) -> None:
         self._arrays = positions, outputs, extra, categorical, components
         given = reals(positions), reals(outputs), reals(extra), flags(categorical)
-        super().__init__(*positions.shape, *given, components)
+        super().__init__(*positions.shape, *given, components, smooth)
