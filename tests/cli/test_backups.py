@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,8 +17,8 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.api.conftest import DEFINITION
 from tests.servers import server_on
-
-OLDEST = min((Path(__file__).parents[1] / "storage" / "kept").glob("*.db.gz"))
+from tests.storage.keep import KEPT, unpacked
+from tests.storage.newer import newer_version
 
 
 def adabkb(*arguments: str | Path) -> Result:
@@ -93,20 +92,31 @@ def dump(path: Path) -> list[str]:
 
 def test_an_older_database_is_backed_up_as_it_is_so_that_one_can_go_back(tmp_path: Path) -> None:
     """The version that is installed asks for a backup before it migrates; the one before has to read it."""
-    path, saved = tmp_path / "old.db", tmp_path / "saved.db"
-    path.write_bytes(gzip.decompress(OLDEST.read_bytes()))
+    path, saved = unpacked(KEPT[-1], tmp_path), tmp_path / "saved.db"
     as_it_was, url = dump(path), f"sqlite:///{path}"
     path.chmod(0o644)
-    refused = adabkb("doctor", "--database", url)
-    assert (refused.exit_code, "Back it up" in refused.output) == (1, True)
-    done = adabkb("backup", saved, "--database", url)
-    assert (done.exit_code, "with its schema as it is" in done.output) == (0, True), done.output
-    assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("saved.db*")} == {0o600}
-    assert adabkb("migrate", "--database", url).exit_code == 0
+    with newer_version(tmp_path):
+        refused = adabkb("doctor", "--database", url)
+        assert (refused.exit_code, "Back it up" in refused.output) == (1, True)
+        done = adabkb("backup", saved, "--database", url)
+        assert (done.exit_code, "with its schema as it is" in done.output) == (0, True), done.output
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("saved.db*")} == {0o600}
+        assert adabkb("migrate", "--database", url).exit_code == 0
+        assert adabkb("doctor", "--database", url).exit_code == 0
     assert dump(path) != as_it_was
     assert dump(saved) == as_it_was
-    assert adabkb("migrate", "--database", f"sqlite:///{saved}").exit_code == 0
-    assert rows(f"sqlite:///{saved}")["events"] == rows(url)["events"]
+    assert "newer" in adabkb("doctor", "--database", url).output
+    back = f"sqlite:///{tmp_path}/back.db"
+    assert adabkb("restore", saved, "--database", back).exit_code == 0
+    assert rows(back) == rows(f"sqlite:///{saved}")
+
+
+def test_an_older_postgresql_is_not_backed_up_but_by_its_own_version(empty_postgresql: str, tmp_path: Path) -> None:
+    assert adabkb("migrate", "--database", empty_postgresql).exit_code == 0
+    with newer_version(tmp_path):
+        refused = adabkb("backup", tmp_path / "saved.db", "--database", empty_postgresql)
+    assert (refused.exit_code, "pg_dump" in refused.output) == (1, True)
+    assert not list(tmp_path.glob("saved.db*"))
 
 
 def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ migration that only adds, a database that is newer than the server, and the way 
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from alembic.config import Config
 from typer.testing import CliRunner
 
 from adabkb_client import Client, Float, Study, Trial
@@ -29,6 +27,7 @@ from adabkb_service.settings import Settings
 from adabkb_service.storage import migration, observations
 from adabkb_service.storage.database import Database
 from tests.servers import serving
+from tests.storage.newer import ADDS, newer_version
 
 Results = dict[int, tuple[float, object]]
 
@@ -148,47 +147,13 @@ def test_backup_restore_and_replacing_one_server_after_the_other_under_load(lab:
     check_sound(restored)
 
 
-ADDS = """
-import sqlalchemy as sa
-from alembic import op
-
-revision = "{head}.1"
-down_revision = "{head}"
-
-def upgrade():
-    with op.batch_alter_table("studies") as table:
-        table.add_column(sa.Column("mood", sa.String(), nullable=True))
-    study = sa.ForeignKey("studies.id", ondelete="CASCADE")
-    op.create_table("moods", sa.Column("study_id", sa.String(), study, primary_key=True))
-"""
-
-
-@contextmanager
-def newer_version(folder: Path) -> Iterator[None]:
-    """What is called meanwhile is of a version that has one migration more, which only adds."""
-    original = migration.config
-    revisions = f"{original().get_main_option('script_location')}/versions"
-    (folder / "adds.py").write_text(ADDS.format(head=migration.HEAD))
-
-    def with_it() -> Config:
-        config = original()
-        config.set_main_option("path_separator", "os")
-        config.set_main_option("version_locations", f"{revisions}{os.pathsep}{folder}")
-        return config
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migration, "config", with_it)
-        patch.setattr(migration, "HEAD", f"{migration.HEAD}.1")
-        yield
-
-
 def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> None:
     def ready(address: str) -> bool:
         return httpx.get(f"{address}/readyz").status_code == 200
 
     with working(lab):
         lab.after_some_results()
-        with newer_version(tmp_path):
+        with newer_version(tmp_path, ADDS):
             asked = CliRunner().invoke(adabkb, ["doctor", "--database", lab.url])
             assert (asked.exit_code, "adabkb migrate; its servers may go on meanwhile" in asked.output) == (1, True)
             command("migrate", "--database", lab.url)

@@ -1,67 +1,73 @@
-"""Databases of older versions: every schema that ever landed is kept as a file, and its studies go on."""
+"""Databases of the versions before: their studies go on after the migration, also where the engine has other rules."""
 
 from __future__ import annotations
 
-import gzip
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+import sqlalchemy as sa
 
-from adabkb_service.contract.stored import definition_of
-from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.auto.checkpoint import REVISION
-from adabkb_service.errors import Invalid
+from adabkb_service.errors import Invalid, SchemaMismatch
 from adabkb_service.operations import predict
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import migration, studies
+from adabkb_service.storage import migration, studies, tables
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ENGINE_REVISION
 from tests.operations.verbs import Ask, Value, get, observe, suggest
+from tests.storage.keep import KEPT, revision_of, unpacked
+from tests.storage.newer import newer_version
 
-KEPT = sorted((Path(__file__).parents[1] / "storage" / "kept").glob("*.db.gz"))
+
+@pytest.fixture(params=KEPT, ids=revision_of)
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database as an earlier version left it."""
+    with closing(Database(f"sqlite:///{unpacked(request.param, tmp_path)}")) as opened:
+        yield opened
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
-def test_a_study_of_an_older_version_goes_on(kept: Path, tmp_path: Path) -> None:
-    """Upgraded, it tells its model, and takes results until its budget is spent; it is not replayed, since other rules
-    made its suggestions."""
-    path = tmp_path / "study.db"
-    path.write_bytes(gzip.decompress(kept.read_bytes()))
-    opened = Database(f"sqlite:///{path}")
-    migration.upgrade(opened)
-    running = Service(opened)
-    assert list(examine(opened)) == []
-    with opened.reading() as connection:
-        (study,) = studies.ids(connection)
-    as_it_was = list(json_lines(running, study))
-    with pytest.raises(Invalid, match=f"by revision [1-8] of the engine, and this version has {ENGINE_REVISION}"):
-        replay(running, study)
-    assert list(examine(opened)) == []
-    elsewhere = Database(f"sqlite:///{tmp_path}/elsewhere.db")
-    migration.upgrade(elsewhere)
-    assert import_study(elsewhere, as_it_was).id == study
-    elsewhere.close()
-    assert predict.model(running, study).observations > 5
-    while trials := suggest(running, study, Ask()).view.trials:
-        observe(running, study, Value(float(trials[0].number), trials[0].number))
-    assert get(running, study).reason == "budget"
-    assert list(examine(opened)) == []
-    opened.close()
+def of_another_engine(database: Database) -> None:
+    """Let the study be one whose suggestions and checkpoint were made by the rules of the revision before."""
+    with database.writing() as connection:
+        checkpoint = connection.execute(sa.select(tables.studies.c.checkpoint)).scalar_one()
+        values = {"engine_revision": REVISION - 1, "checkpoint": {**checkpoint, "revision": REVISION - 1}}
+        connection.execute(sa.update(tables.studies).values(values))
+
+
+@pytest.mark.parametrize("is_of_another_engine", [False, True])
+def test_a_study_of_an_older_version_goes_on(kept: Database, tmp_path: Path, *, is_of_another_engine: bool) -> None:
+    """Migrated, it tells its model, and takes results until its budget is spent; where other rules made its
+    suggestions, it is not replayed."""
+    if is_of_another_engine:
+        of_another_engine(kept)
+    with newer_version(tmp_path):
+        with pytest.raises(SchemaMismatch, match="adabkb migrate"):
+            migration.prepare(kept)
+        migration.upgrade(kept)
+        running = Service(kept)
+        assert list(examine(kept)) == []
+        with kept.reading() as connection:
+            (study,) = studies.ids(connection)
+        as_it_was = list(json_lines(running, study))
+        if is_of_another_engine:
+            with pytest.raises(Invalid, match=f"by revision {REVISION - 1} of the engine, and this version has "):
+                replay(running, study)
+        with closing(Database(f"sqlite:///{tmp_path}/elsewhere.db")) as elsewhere:
+            migration.upgrade(elsewhere)
+            assert import_study(elsewhere, as_it_was).id == study
+        assert predict.model(running, study).observations > 5
+        while trials := suggest(running, study, Ask()).view.trials:
+            observe(running, study, Value(float(trials[0].number), trials[0].number))
+        assert get(running, study).reason == "budget"
+        assert list(examine(kept)) == []
 
 
 def test_new_studies_have_the_revision_of_the_engine() -> None:
     """The database and the engine know nothing of each other's code, so each has the number."""
     assert ENGINE_REVISION == REVISION
-
-
-def test_a_stored_study_of_more_integers_than_are_allowed_by_now_can_be_read() -> None:
-    seeds = {"name": "seed", "kind": "int", "low": 0, "high": 2**53 - 1}
-    stored = {"direction": "minimize", "parameters": [seeds]}
-    with pytest.raises(ValidationError, match="step must be at least 16"):
-        StudyDefinition.model_validate(stored)
-    assert definition_of(stored).space().axes[0].count == 2**53

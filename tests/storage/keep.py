@@ -16,7 +16,22 @@ from adabkb_service.storage.database import Database
 from tests.operations.busy import busy_study
 from tests.operations.conftest import ManualClock
 
-KEPT = Path(__file__).parent / "kept"
+FOLDER = Path(__file__).parent / "kept"
+KEPT = sorted(FOLDER.glob("*.db.gz"))
+"""A SQLite database of each schema that was released, or is to be, with the study of ``busy_study``."""
+
+
+def revision_of(kept: Path) -> str:
+    """The schema of a kept database."""
+    return kept.name.removesuffix(".db.gz")
+
+
+def unpacked(kept: Path, folder: Path) -> Path:
+    """A copy of a kept database, to be opened."""
+    path = folder / f"{revision_of(kept)}.db"
+    path.write_bytes(gzip.decompress(kept.read_bytes()))
+    return path
+
 
 if __name__ == "__main__":
     # Models are stored some events behind the log: 50 of them, unless told otherwise, which this study never reaches.
@@ -27,4 +42,4 @@ if __name__ == "__main__":
         migration.upgrade(database)
         busy_study(Service(database, clock=clock), clock)
         database.close()
-        (KEPT / f"{migration.HEAD}.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        (FOLDER / f"{migration.HEAD}.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))

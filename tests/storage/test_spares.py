@@ -21,7 +21,7 @@ DAMAGE = {
     "a null allowed": "ALTER TABLE trials ALTER COLUMN state DROP NOT NULL",
     "no index": "DROP INDEX ix_events_study_id_trial",
     "no reference": "ALTER TABLE cells DROP CONSTRAINT fk_cells_study_id",
-    "another version": "UPDATE alembic_version SET version_num = '0001'",
+    "another version": "UPDATE alembic_version SET version_num = 'from_the_future'",
     "no version": "DELETE FROM alembic_version",
     "no versions": "DROP TABLE alembic_version",
 }

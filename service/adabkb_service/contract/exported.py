@@ -27,8 +27,8 @@ class ModelLine(BaseModel):
     folded: int
     figures: dict[str, Any] | None
     error: str | None
-    engine_revision: int = 1
-    """The engine's revision when the study was created. Exports of the first versions lack the number."""
+    engine_revision: int
+    """The engine's revision when the study was created."""
 
 
 class CellLine(BaseModel):
@@ -107,7 +107,7 @@ class _Figures(_Finite):
     """The figures in ``studies.model``. Numbers that were not finite are stored as null."""
 
     gap: float | None
-    gap_share: float | None = None
+    gap_share: float | None
     beta: float | None
     leaves: Count
     depth: Count
@@ -119,11 +119,10 @@ class _Figures(_Finite):
     offset: float | None
     scale: float | None
     clipped: Count
-    learned: _Learned | _Batch | None = None
-    position: Count = 0
-    """Exports of the first versions lack it."""
+    learned: _Learned | _Batch | None
+    position: Count
     stopped: bool
-    exhausted: bool = False
+    exhausted: bool
 
 
 class SoundTrialLine(views.Trial):
@@ -136,7 +135,7 @@ class SoundModelLine(ModelLine):
     """Valid figures of a model."""
 
     folded: Count
-    engine_revision: Annotated[int, Field(ge=1, le=ENGINE_REVISION)] = 1
+    engine_revision: Annotated[int, Field(ge=1, le=ENGINE_REVISION)]
 
     @field_validator("figures")
     @classmethod
@@ -175,9 +174,9 @@ class _Suggested(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    capped: bool = False
-    fixed: dict[str, Any] | None = None
-    cell: _Cell | None = None
+    capped: bool
+    fixed: dict[str, Any] | None
+    cell: _Cell | None
 
 
 class SoundEventLine(history.Event):

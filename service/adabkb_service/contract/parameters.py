@@ -45,8 +45,6 @@ STUDY_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 LONGEST_CHOICE = 16
 """Largest length of a choice that is a list."""
 MOST_TAGS = 64
-STORED = "stored"
-"""Context of validation: what was valid when it was stored remains so."""
 
 N = TypeVar("N", int, float)
 
@@ -205,7 +203,7 @@ class IntParameter(Body):
         if step > high - low:
             raise PydanticCustomError("bounds", "must not exceed high - low")
         least = IntAxis("", low, high, info.data.get("scale", "linear"), step).least_step
-        if step < least and info.context != STORED:
+        if step < least:
             sentence = (
                 "step must be at least {least}, or the bounds smaller: floating point tells no closer values apart"
             )

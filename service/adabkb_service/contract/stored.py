@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from cachetools import LRUCache
 from pydantic import Field
 
-from adabkb_service.contract.parameters import STORED, Choice, Name
+from adabkb_service.contract.parameters import Choice, Name
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
@@ -70,9 +70,9 @@ _latest: LRUCache[int, tuple[dict[str, Any], StoredDefinition]] = LRUCache(256)
 
 @lru_cache(256)
 def _parsed(text: str) -> StoredDefinition:
-    return StoredDefinition.model_validate(json.loads(text), context=STORED)
+    return StoredDefinition.model_validate(json.loads(text))
 
 
 @lru_cache(4)
 def _parsed_large(text: str) -> StoredDefinition:
-    return StoredDefinition.model_validate(json.loads(text), context=STORED)
+    return StoredDefinition.model_validate(json.loads(text))

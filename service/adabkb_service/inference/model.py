@@ -257,7 +257,7 @@ class Model:
 
     def _adopt(self, event: EventRow) -> None:
         """The decision that made a trial: one that was made ahead, or made again."""
-        self.hold(event.payload.get("fixed"))  # older events do not have it
+        self.hold(event.payload["fixed"])
         if not self.decided:
             self.decide(1)
         decided, self.decided = self.decided, []

@@ -57,8 +57,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     record = model.dataset.record()
     model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
     model.saved_seq, model.saved_dictionary = study.folded, frozenset(dictionary)
-    # Figures of older versions do not say which event they are as of: it is the one of the rows.
-    model.has_folded = study.model is None or study.model.get("position", model.position) != model.position
+    model.has_folded = study.model is None or study.model["position"] != model.position
     model.prepared = False
     return model
 

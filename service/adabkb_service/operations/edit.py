@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.parameters import STORED
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.space import Fixed
@@ -122,7 +121,7 @@ def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, An
 def _checked(stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any]) -> StoredDefinition:
     """The definition with the edited space, if there is such a study."""
     try:
-        definition = StoredDefinition.model_validate(stored, context=STORED)  # those that stay may be of older rules
+        definition = StoredDefinition.model_validate(stored)
     except ValidationError as error:
         names = [*before, *(name for name in given if name not in before)]
         raise Invalid(list(_faults(error, names, given))) from error

@@ -91,7 +91,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
 
 def _misfit(draft: Draft, step: int, last: int) -> str | None:
     """Why a new report cannot be of this step, where the one before it was of the step ``last``."""
-    rule = draft.study.definition.get("early_stopping")  # older definitions do not have it
+    rule = draft.study.definition["early_stopping"]
     if rule is not None and step > rule["max_steps"]:
         return f"must be at most max_steps of the study's early_stopping ({rule['max_steps']})"
     if step < last:

@@ -55,7 +55,7 @@ def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.
     results += sum(space.present(row.parameters) is not None for row in stopped)
     best = before.best_observation()
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
-    expected = event.payload.get("expected")
+    expected = event.payload["expected"]
     distance = _distance(space, event.payload["parameters"], before)
     told = as_best(before.study, best)
     gain = None if expected is None or told is None else _gain(definition.sign, expected, told)

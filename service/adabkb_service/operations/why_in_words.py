@@ -60,11 +60,11 @@ def _sentences(
     if payload["origin"] == "fallback":
         yield FALLBACK
         return
-    fixed, expected = payload.get("fixed"), payload.get("expected")
+    fixed, expected = payload["fixed"], payload["expected"]
     if fixed is not None:
         yield f"The request fixed {_listed(fixed)}."
     is_feasible = best is None or best.get("feasible", True)
-    yield PHASES[payload.get("phase")] if is_feasible else INFEASIBLE
+    yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
     if expected is not None and "mean" not in expected:
         each = (f"{name} {_estimate(found)}" for name, found in expected["metrics"].items())
         yield f"The model expected {', '.join(each)}."

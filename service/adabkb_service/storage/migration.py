@@ -1,6 +1,6 @@
 """Schema versions: that of the database, that of this code, and the migration from one to the other.
 
-A revision that only adds to the one before has its number with a point: 0012.1 adds to 0012. Code of the older one goes
+A revision that only adds to the one before has its number with a point: 0001.1 adds to 0001. Code of the older one goes
 on with it, so the servers need not stop for it. It may add indexes, columns that are null or have a default in the
 database, and tables whose rows go with those that they refer to.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parents[1]
 
-HEAD = "0014"
+HEAD = "0001"
 """The schema revision that this code needs: that of the last migration."""
 
 # An arbitrary key of a PostgreSQL advisory lock, which lets servers migrate one after the other.

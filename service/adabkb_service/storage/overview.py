@@ -43,7 +43,7 @@ class ResultRow:
     worker: str | None
     cell: str | None
     gap: float | None
-    """As it was when the trial was suggested; None where nothing was certified, and of trials of older versions."""
+    """As it was when the trial was suggested; None where nothing was certified."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ class StudyRow:
         share of the steps that it took."""
         if self.budget is None:
             return None
-        rule = self.definition.get("early_stopping")  # older definitions do not have it
+        rule = self.definition["early_stopping"]
         return self.budget - self.trials + (0 if rule is None else self.steps_saved // rule["max_steps"])
 
 

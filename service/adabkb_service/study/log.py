@@ -64,9 +64,8 @@ def begin(study_id: str, event: EventRow) -> StudyRow:
     """The row of a study after its first event, ``created``."""
     definition, seed = event.payload["definition"], event.payload["seed"]
     parsed = definition_of(definition)
-    # Limits that did not exist when the study was created stay off.
     values = parsed.model_dump(mode="json")
-    limits = {name: values[name] if name in definition else None for name in CHANGEABLE}
+    limits = {name: values[name] for name in CHANGEABLE}
     if parsed.cost_budget is not None:  # which is no number of trials
         limits["budget"] = None
     row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
@@ -128,8 +127,8 @@ def _suggested(rows: Rows, event: EventRow) -> Columns:
         event,
         state="active",
         origin=payload["origin"],
-        phase=payload.get("phase"),  # older events have neither
-        expected=payload.get("expected"),
+        phase=payload["phase"],
+        expected=payload["expected"],
         cell=cell,
         worker=payload["worker"],
         attempt=1,
@@ -211,7 +210,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         std_error=payload.get("std_error"),
         excluded=False,
         observed_at=event.created_at,
-        metrics=payload.get("metrics"),  # older events, and studies without metrics, have neither
+        metrics=payload.get("metrics"),  # studies without metrics have neither
         std_errors=payload.get("std_errors"),
     )
     rows.put_observation(row)

@@ -132,7 +132,8 @@ class Turn:
     def _take_in_model(self) -> None:
         """Put the model's latest figures, and whether it failed or recovered, into the draft."""
         link, study = self._link, self.draft.study
-        if link.figures is not None and link.figures["position"] >= (study.model or {}).get("position", 0):
+        shown_position = -1 if study.model is None else study.model["position"]
+        if link.figures is not None and link.figures["position"] >= shown_position:
             self.draft.set_figures(link.figures)  # another server may have stored later ones
         if link.error is not None and study.model_error is None:
             self.draft.record("model_failed", {"error": link.error})

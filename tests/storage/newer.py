@@ -1,0 +1,74 @@
+"""The version after this one: it has one migration more, which the tests write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from adabkb_service.storage import migration
+
+ALTERS = """
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "9999", "{head}"
+
+def upgrade():
+    with op.batch_alter_table("studies") as table:
+        table.alter_column("tags", existing_type=sa.JSON(), nullable=True)
+        table.add_column(sa.Column("mood", sa.String(20), nullable=False, server_default="good"))
+
+def downgrade():
+    with op.batch_alter_table("studies") as table:
+        table.drop_column("mood")
+        table.alter_column("tags", existing_type=sa.JSON(), nullable=False)
+"""
+"""A migration for which the servers have to stop."""
+
+ADDS = """
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "{head}.1", "{head}"
+
+def upgrade():
+    with op.batch_alter_table("studies") as table:
+        table.add_column(sa.Column("mood", sa.String(), nullable=True))
+    study = sa.ForeignKey("studies.id", ondelete="CASCADE")
+    op.create_table("moods", sa.Column("study_id", sa.String(), study, primary_key=True))
+"""
+"""A migration that only adds."""
+
+BREAKS_A_REFERENCE = """
+from alembic import op
+
+revision, down_revision = "9999", "{head}"
+
+def upgrade():
+    op.execute("UPDATE trials SET study_id = 'none'")
+"""
+
+
+@contextmanager
+def newer_version(folder: Path, program: str = ALTERS) -> Iterator[None]:
+    """All code that the block calls is of a version with this migration; its file is in the folder."""
+    known = migration.config
+    revisions = f"{known().get_main_option('script_location')}/versions"
+    (folder / "newer.py").write_text(program.format(head=migration.HEAD))
+
+    def extended() -> Config:
+        config = known()
+        config.set_main_option("path_separator", "os")
+        config.set_main_option("version_locations", f"{revisions}{os.pathsep}{folder}")
+        return config
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migration, "config", extended)
+        patch.setattr(migration, "HEAD", ScriptDirectory.from_config(extended()).get_current_head())
+        yield
