@@ -23,13 +23,18 @@ def upgrade():
     with op.batch_alter_table("studies") as table:
         table.alter_column("tags", existing_type=sa.JSON(), nullable=True)
         table.add_column(sa.Column("mood", sa.String(20), nullable=False, server_default="good"))
+    with op.batch_alter_table("containers") as table:
+        table.alter_column("writer", existing_type=sa.String(32), type_=sa.String(64))
 
 def downgrade():
+    with op.batch_alter_table("containers") as table:
+        table.alter_column("writer", existing_type=sa.String(64), type_=sa.String(32))
     with op.batch_alter_table("studies") as table:
         table.drop_column("mood")
         table.alter_column("tags", existing_type=sa.JSON(), nullable=False)
 """
-"""A migration for which the servers have to stop."""
+"""A migration for which the servers have to stop. On SQLite both tables are copied and dropped, and all rows of a study
+refer to its container."""
 
 ADDS = """
 import sqlalchemy as sa
