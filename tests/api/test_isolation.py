@@ -157,7 +157,7 @@ def test_whatever_fails_while_a_request_is_performed_it_is_answered(other_sqlite
             reached.append(fault.where)
         fault.arm(0)
         assert api.get("/v1/studies/s").json()["counts"]["observations"] == len(reached) + 1
-    assert {"owner", "turn", "draft"} <= {where.partition(".")[0] for where in reached}
+    assert {"owner", "batch", "draft"} <= {where.partition(".")[0] for where in reached}
     with changing(other_sqlite) as database:
         assert list(examine(database)) == []
 

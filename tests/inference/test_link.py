@@ -29,11 +29,11 @@ def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database:
     held.is_holding = True
     running.do(telling("s", Value(1.0, 1)))
     waiting = running.submit(asking("s", Ask(2)))
-    turn(running)
+    perform_batch(running)
     assert len(held.replies) == 2
     for reply in held.replies:
         reply()
-        turn(running)
+        perform_batch(running)
     held.is_holding = False
     running.scheduler.work_until(waiting.done)
     answer = waiting.result().view
@@ -41,7 +41,7 @@ def test_a_reply_to_an_earlier_message_is_not_taken_for_one_to_a_later(database:
     assert [trial.origin for trial in answer.trials] == ["policy"] * 2
 
 
-def turn(running: Service) -> None:
+def perform_batch(running: Service) -> None:
     """Do what can be done now."""
     running.scheduler.work_until(lambda: True)
 

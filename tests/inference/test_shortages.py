@@ -180,7 +180,7 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("GET", "/v1/studies/s/export", None),
     ("GET", "/v1/studies/s/trials", None),
 )
-"""One of each kind: with a turn of its study, a model's answer, a read of the database, a file."""
+"""One of each kind: with a batch of its study, a model's answer, a read of the database, a file."""
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def submit(running: Service, study_id: str) -> Future[Any]:
 
 
 def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
-    """Whatever was wanted before a turn began is seen by it, or by one after it."""
+    """Whatever was wanted before a batch began is seen by it, or by one after it."""
     names = ["a", "b", "c"]
     wanted, seen, at_work, most = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     guard = threading.Lock()
@@ -99,25 +99,25 @@ def test_no_study_is_served_by_two_threads_and_no_call_is_forgotten() -> None:
 
 def test_while_one_study_takes_long_the_other_threads_serve_the_others() -> None:
     """And what it is called for meanwhile it is served for afterwards."""
-    goes_on, turns = threading.Event(), Counter[str]()
+    goes_on, served = threading.Event(), Counter[str]()
 
     def serve(study_id: str) -> None:
-        turns[study_id] += 1
+        served[study_id] += 1
         if study_id == "slow":
             goes_on.wait(PATIENCE)
 
     scheduler = Scheduler(serve, 2)
     scheduler.open()
     scheduler.ready("slow")
-    wait_for(lambda: turns["slow"] == 1)
+    wait_for(lambda: served["slow"] == 1)
     for _ in range(10):
         scheduler.ready("slow")
     for number in range(20):
         scheduler.ready(f"quick-{number}")
-    wait_for(lambda: len(turns) == 21)
-    assert turns["slow"] == 1
+    wait_for(lambda: len(served) == 21)
+    assert served["slow"] == 1
     goes_on.set()
-    wait_for(lambda: turns["slow"] == 2)
+    wait_for(lambda: served["slow"] == 2)
     scheduler.close()
 
 
@@ -138,12 +138,12 @@ def test_alarms_fire_not_before_their_time_and_in_order(threads: int) -> None:
 
 
 def test_those_who_wait_are_not_woken_in_place_of_the_thread_that_works() -> None:
-    """However many they are: each notification leads to a turn. Otherwise a study would wait for the next event."""
-    is_over, turns = threading.Event(), Counter[str]()
-    scheduler = Scheduler(lambda study_id: turns.update([study_id]), 1)
+    """However many they are: each notification leads to a batch. Otherwise a study would wait for the next event."""
+    is_over, served = threading.Event(), Counter[str]()
+    scheduler = Scheduler(lambda study_id: served.update([study_id]), 1)
 
     def has_turned(number: int) -> bool:
-        return turns["s"] == number
+        return served["s"] == number
 
     with ThreadPoolExecutor(20) as pool:
         for _ in range(20):
@@ -156,7 +156,7 @@ def test_those_who_wait_are_not_woken_in_place_of_the_thread_that_works() -> Non
         finally:
             is_over.set()
     scheduler.close()
-    assert turns == {"s": 20}
+    assert served == {"s": 20}
 
 
 def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> None:
@@ -175,7 +175,7 @@ def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> N
     scheduler.ready("broken")
     wait_for(lambda: len(served) == 3)
     scheduler.close()
-    assert caplog.text.count("study broken: a turn failed") == 2
+    assert caplog.text.count("study broken: a batch failed") == 2
 
 
 def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
@@ -192,7 +192,7 @@ def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:
     scheduler.ready_at("never", time.monotonic() + 3600)
     scheduler.ready("s")
     assert began.wait(PATIENCE)
-    closer = threading.Timer(0.2, may_end.set)  # while close() waits for the turn
+    closer = threading.Timer(0.2, may_end.set)  # while close() waits for the batch
     closer.start()
     scheduler.close()
     assert ended.is_set()

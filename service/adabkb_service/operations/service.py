@@ -86,7 +86,7 @@ class Service:
             return sum(owner.unfinished for owner in self._owners.values())
 
     def submit(self, request: Request[Answer]) -> Future[Outcome[Answer]]:
-        """Let a request wait for its turn.
+        """Queue a request.
 
         Raises:
             RequestInProgress, Busy: it cannot.

@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from adabkb_service.contract.answers import Observed, ObservedBatch, Suggested
 from adabkb_service.contract.reports import Reported
+from adabkb_service.study.batch import Waiting
 from adabkb_service.study.request import Outcome
 from adabkb_service.study.surroundings import Surroundings
-from adabkb_service.study.turn import Waiting
 
 OPERATIONS: dict[type[BaseModel], str] = {
     Suggested: "suggest",

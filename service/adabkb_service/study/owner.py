@@ -1,7 +1,7 @@
 """The owner of one study in this process: performs its requests in groups, and exchanges messages with its model.
 
-A turn takes all requests that wait, performs them one after the other on one draft, and commits them in one
-transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the turn
+All requests that wait are a batch: they are performed one after the other on one draft, and committed in one
+transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the batch
 is repeated on what the study is then. Requests that need points which are not decided on yet wait for the model without
 a thread, and other requests are performed meanwhile; five seconds after their arrival they get
 quasi-random points.
@@ -26,12 +26,12 @@ from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
+from adabkb_service.study.batch import Batch, Waiting, gives_up_at
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.held import Held, held
 from adabkb_service.study.measuring import measure
 from adabkb_service.study.request import Outcome, Request, Wanted
 from adabkb_service.study.surroundings import Surroundings
-from adabkb_service.study.turn import Turn, Waiting, gives_up_at
 
 logger = logging.getLogger(__name__)
 
@@ -91,10 +91,10 @@ class Owner:
         self._figures_since: float | None = None
         """Since when there have been figures that are not stored."""
         self._is_woken_soon = False
-        """Whether a turn comes soon, even if nothing else happens."""
+        """Whether a batch begins soon, even if nothing else happens."""
 
     def submit(self, request: Request[Any]) -> Future[Outcome[Any]]:
-        """Let a request wait for its turn.
+        """Queue a request.
 
         Raises:
             RequestInProgress: a request with the same key waits already.
@@ -115,7 +115,7 @@ class Owner:
         return waiting.future
 
     def ask(self, asking: Asking) -> None:
-        """Let a question to the model wait for its turn.
+        """Queue a question to the model.
 
         Raises:
             Busy: too many others wait.
@@ -140,7 +140,7 @@ class Owner:
             self._around.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
-        """The study was deleted, or its rows were replaced from outside: the next turn reads it again."""
+        """The study was deleted, or its rows were replaced from outside: the next batch reads it again."""
         with self._guard:
             self._is_forgotten = True
         self._around.scheduler.ready(self.study_id)
@@ -157,7 +157,7 @@ class Owner:
             return not (self._unfinished or self._unanswered or self._replies or self._figures_since)
 
     def take_turn(self) -> None:
-        """Do what can be done now; called by one thread at a time. An error ends every request of the turn."""
+        """Do what can be done now; called by one thread at a time. An error ends every request of the batch."""
         waiting: list[Waiting] = []
         questions: list[Asking] = []
         try:
@@ -176,7 +176,7 @@ class Owner:
                 self._pass_on(questions[0])
                 del questions[0]
         except Exception as error:
-            logger.exception("study %s: a turn failed", self.study_id)
+            logger.exception("study %s: a batch failed", self.study_id)
             self._start_anew()
             parked = set(map(id, self._parked))
             for each in waiting:
@@ -290,19 +290,19 @@ class Owner:
         """
         is_fresh = self._held is None
         before = self._begin()
-        turn = Turn(self._around.database, before, self._link, self._around.clock())
+        batch = Batch(self._around.database, before, self._link, self._around.clock())
         try:
             with self._around.database.translating():
                 for each in waiting:
-                    each.context.run(turn.perform, each, checks_key_first=checks_key_first)
-                turn.settle()
-                has_figures = turn.draft.has_new_figures
-                if turn.draft.has_effects or (has_figures and turn.stores_figures):
-                    self._held = turn.commit()
+                    each.context.run(batch.perform, each, checks_key_first=checks_key_first)
+                batch.settle()
+                has_figures = batch.draft.has_new_figures
+                if batch.draft.has_effects or (has_figures and batch.stores_figures):
+                    self._held = batch.commit()
                     self._figures_since = None
                 elif has_figures and self._figures_are_due():
-                    self._store_figures(turn)
-                elif turn.finished and not is_fresh and not studies.is_current(turn.draft.connection, before.study):
+                    self._store_figures(batch)
+                elif batch.finished and not is_fresh and not studies.is_current(batch.draft.connection, before.study):
                     raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
                 elif has_figures:
                     self._figures_since = self._figures_since or time.monotonic()
@@ -313,24 +313,24 @@ class Owner:
                 raise error.__cause__ or error from None
             raise
         finally:
-            turn.close()
+            batch.close()
         try:
-            self._around.metrics.count(turn.draft.log)
-            self._after_commit(turn)
+            self._around.metrics.count(batch.draft.log)
+            self._after_commit(batch)
         except Exception:  # what is committed is answered as such
             logger.exception("study %s: its model could not be told of the last events", self.study_id)
             self._start_anew()
-        return turn.finished, turn.parked
+        return batch.finished, batch.parked
 
-    def _store_figures(self, turn: Turn) -> None:
-        """Commit figures that no request of the turn needs: where the database takes no write, reads are answered.
+    def _store_figures(self, batch: Batch) -> None:
+        """Commit figures that no request of the batch needs: where the database takes no write, reads are answered.
 
         Raises:
             Contention: the study has changed since it was last read.
         """
         try:
             with self._around.database.translating():
-                self._held = turn.commit()
+                self._held = batch.commit()
             self._figures_since = None
         except Unavailable:
             self._held, self._figures_since = None, time.monotonic()
@@ -344,24 +344,24 @@ class Owner:
         self._link.begin(self._held.study)
         return self._held
 
-    def _after_commit(self, turn: Turn) -> None:
+    def _after_commit(self, batch: Batch) -> None:
         """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
-        link, log = self._link, turn.draft.log
+        link, log = self._link, batch.draft.log
         if any(event.kind not in ("suggested", "leased") for event in log):
             self._around.freed(self.study_id)
         link.logged(log)
-        link.ahead = turn.ahead
+        link.ahead = batch.ahead
         if link.figures is not None:
-            link.figures = turn.draft.study.model
-        wanted = turn.points_wanted
+            link.figures = batch.draft.study.model
+        wanted = batch.points_wanted
         if wanted.count:
             self._wanted_lately = replace(wanted, count=min(wanted.count, MOST_AHEAD))
         has_results = any(event.kind in ("observed", "failed", "corrected", "stopped", "edited") for event in log)
         if has_results and not wanted.count:
-            count = min(self._wanted_lately.count, lifecycle.room(turn.draft.study))
+            count = min(self._wanted_lately.count, lifecycle.room(batch.draft.study))
             wanted = replace(self._wanted_lately, count=count)
-        self._awaits_model = bool(turn.parked)
-        if turn.parked or has_results:
+        self._awaits_model = bool(batch.parked)
+        if batch.parked or has_results:
             link.advance(wanted.count, wanted.fixed)
         if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
             self._around.scheduler.ready(self.study_id)
@@ -386,7 +386,7 @@ class Owner:
             self._replies.append(reply)
         if self._awaits_model:
             self._around.scheduler.ready(self.study_id)
-        else:  # the next turn takes it in, whatever that is for
+        else:  # the next batch takes it in, whatever that is for
             self._wake_soon()
 
     def _wake_soon(self) -> None:

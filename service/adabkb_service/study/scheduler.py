@@ -65,7 +65,7 @@ class Scheduler:
                 self._changed.notify()
 
     def wait_for(self, future: Future[T], seconds: float = math.inf) -> T:
-        """The result of a future that a turn gives; where there are no threads, do all the work that is ready.
+        """The result of a future that a batch gives; where there are no threads, do all the work that is ready.
 
         Raises:
             TimeoutError: there is none after so many seconds.
@@ -117,7 +117,7 @@ class Scheduler:
         try:
             self._serve(study_id)
         except Exception:
-            logger.exception("study %s: a turn failed; trying again", study_id)
+            logger.exception("study %s: a batch failed; trying again", study_id)
             self.ready_at(study_id, time.monotonic() + FAILED_SECONDS)
         with self._changed:
             self._served.discard(study_id)
@@ -137,7 +137,7 @@ class Scheduler:
         return study_id
 
     def _queue(self, study_id: str) -> None:
-        """Let a study wait for its turn, once; while it is served, whoever serves it puts it into the line then."""
+        """Queue a study, once. While a thread serves it, that thread queues it again afterwards."""
         if study_id not in self._queued:
             self._queued.add(study_id)
             if study_id not in self._served:

@@ -1,4 +1,4 @@
-"""One turn of a study's owner: a draft, and the requests that are performed on it."""
+"""A batch: requests for one study that are performed on one draft and committed in one transaction."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Waiting:
     future: Future[Outcome[Any]]
     since: float = field(default_factory=time.monotonic)
     taken: float | None = None
-    """When a turn first took it."""
+    """When it first belonged to a batch."""
     context: Context = field(default_factory=copy_context)
     """Of whoever sent it: what its log lines are about."""
     resumed: float = 0.0
-    """When the last turn took it: in between it waited for the model."""
+    """When it last belonged to a batch: in between it waited for the model."""
     committing: tuple[float, float] | None = None
-    """When the commit of its turn began and ended, if there was one."""
+    """When the commit of its batch began and ended, if there was one."""
 
     def begins(self, now: float) -> None:
-        """A turn takes it."""
+        """It belongs to a batch now."""
         self.taken, self.resumed = self.taken or now, now
 
 
-class Turn:
+class Batch:
     """One draft, and the requests that are performed on it."""
 
     def __init__(self, database: Database, before: Held, link: ModelLink, now: datetime) -> None:
