@@ -15,8 +15,8 @@ from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.reads import Reads
 from adabkb_service.inference.restore import start
+from adabkb_service.inference.step_queue import FOLDS
 from adabkb_service.inference.store import ModelStore
-from adabkb_service.inference.turns import FOLDS
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay

@@ -1,7 +1,7 @@
 """The work of a model process: what was asked for each study, done study by study, a step at a time.
 
 A step takes a bounded time wherever the engine allows: a long log is folded in slices. So a study with much to fold
-does not keep another from its turn.
+does not hold up another.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from adabkb_service.inference.messages import (
 )
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.reads import Read, Reads, answered
+from adabkb_service.inference.step_queue import FOLDS, LEARNS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
-from adabkb_service.inference.turns import FOLDS, LEARNS
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.timeouts import UNHURRIED
 
 logger = logging.getLogger(__name__)
 
 FOLD_SECONDS = 0.1
-"""Of folding, before other studies have their turn and the server is told how far the model has come."""
+"""Of folding, before other studies take a step and the server is told how far the model has come."""
 IDLE_SECONDS = 1.0
 """Without a message, after which a model that is ahead of its stored rows is stored."""
 POSTPONED_SECONDS = 0.1
@@ -99,7 +99,7 @@ class ModelHost:
             return bool(self._waiting.get(study_id))
 
     def kind_of_next(self, study_id: str) -> str:
-        """Of the study's next step, as far as that is known: see ``turns``."""
+        """Of the study's next step, as far as that is known: see ``step_queue``."""
         model = self.store.find(study_id)
         with self._guard:
             waiting = self._waiting.get(study_id)

@@ -28,7 +28,7 @@ class InProcess:
         self._receivers: dict[int, Receive] = {}
         self._numbers = itertools.count()
         self._host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds)
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
 
     def open(self) -> None:
         """Nothing to do."""
@@ -38,7 +38,7 @@ class InProcess:
         number = next(self._numbers)
         self._receivers[number] = receive
         self._host.post(number, message)
-        with self._turn:
+        with self._lock:
             before = time.thread_time()
             while self._host.step(message.study_id):
                 pass

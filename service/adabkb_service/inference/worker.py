@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Begun, Message, Reply, Spent
 from adabkb_service.inference.reads import Read, Reads
+from adabkb_service.inference.step_queue import QUICK, SLOW, StepQueue
 from adabkb_service.inference.store import ModelStore
-from adabkb_service.inference.turns import QUICK, SLOW, Turns
 from adabkb_service.storage.database import Database
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class Worker:
     def __init__(
         self, pipe: Pipe, database: Database, capacity: int, decision_seconds: float, saving_seconds: float
     ) -> None:
-        self.turns = Turns()
-        self._reads = Reads(self.turns.is_long_question)
+        self.steps = StepQueue()
+        self._reads = Reads(self.steps.is_long_question)
         self.host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds, self._reads)
         self._saving_seconds = saving_seconds
         self._pipe = pipe
@@ -108,7 +108,7 @@ class Worker:
 
     def end(self) -> None:
         """Let the threads end after their present steps."""
-        self.turns.end()
+        self.steps.end()
         self._reads.end()
 
     def _save_all(self) -> None:
@@ -127,13 +127,13 @@ class Worker:
     def _schedule(self, study_id: str) -> None:
         with self._guard:
             if study_id in self._scheduled:
-                self.turns.hasten(study_id, self.host.kind_of_next(study_id))
+                self.steps.hasten(study_id, self.host.kind_of_next(study_id))
             else:
                 self._scheduled.add(study_id)
-                self.turns.wait(study_id, self.host.kind_of_next(study_id))
+                self.steps.wait(study_id, self.host.kind_of_next(study_id))
 
     def _steps(self, lane: int) -> Iterator[tuple[str, Callable[[], None]]]:
-        while (study_id := self.turns.take(lane)) is not None:
+        while (study_id := self.steps.take(lane)) is not None:
             yield study_id, partial(self.step, study_id)
 
     def _answers(self) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -144,7 +144,7 @@ class Worker:
         before = time.thread_time()
         reply = read.answered()
         seconds = time.thread_time() - before
-        self.turns.stepped(read.message.study_id, read.message.question, seconds)
+        self.steps.stepped(read.message.study_id, read.message.question, seconds)
         with self._guard:
             self._spent[read.message.study_id] += seconds
         for number in (read.number, *self._reads.same(read)):
@@ -156,12 +156,12 @@ class Worker:
         has_more = self.host.step(study_id)
         seconds = time.thread_time() - before  # not what it waited for: on a busy machine each step would be long
         # The last step finds nothing to do, and says nothing of the study. A long question was only passed on.
-        if has_more and not self.turns.is_long_question(study_id, kind):
-            self.turns.stepped(study_id, kind, seconds)
+        if has_more and not self.steps.is_long_question(study_id, kind):
+            self.steps.stepped(study_id, kind, seconds)
         with self._guard:
             self._spent[study_id] += seconds
             if has_more or self.host.has_messages(study_id):
-                self.turns.wait(study_id, self.host.kind_of_next(study_id))
+                self.steps.wait(study_id, self.host.kind_of_next(study_id))
             else:
                 self._scheduled.discard(study_id)
 

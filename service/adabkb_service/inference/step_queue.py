@@ -1,4 +1,4 @@
-"""Which study has its turn next in a model process, in each of two lanes.
+"""Which study takes the next step in a model process, in each of two lanes.
 
 A step cannot be interrupted. Those that are expected to be long wait in the slow lane, so that a short one waits for
 short ones only. In each lane the shortest goes first, unless it came much later: a study of few results does not queue
@@ -39,7 +39,7 @@ QUESTION_SECONDS = 1.0
 """A question goes after any other step that came up to so many seconds later."""
 
 
-class Turns:
+class StepQueue:
     """Studies that wait for a step. Several threads may use it."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Turns:
         return self._means.get((study_id, kind), at_first)
 
     def take(self, lane: int) -> str | None:
-        """The study whose turn it is, as soon as one waits; None after the end."""
+        """The study that takes the next step, as soon as one waits; None after the end."""
         waiting = self._waiting[lane]
         with self._changed:
             while True:
@@ -114,7 +114,7 @@ class Turns:
                 self._means[whose, kind] = mean + LATEST * (seconds - mean)
 
     def end(self) -> None:
-        """Let nobody have a turn any more."""
+        """Give out no more steps."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from adabkb_service.inference import turns
-from adabkb_service.inference.turns import (
+from adabkb_service.inference import step_queue
+from adabkb_service.inference.step_queue import (
     FOLDS,
     LEARNS,
     LONG_SECONDS,
@@ -15,7 +15,7 @@ from adabkb_service.inference.turns import (
     QUICK,
     SLOW,
     STRETCH,
-    Turns,
+    StepQueue,
 )
 
 
@@ -32,11 +32,11 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(turns, "time", made)
+    monkeypatch.setattr(step_queue, "time", made)
     return made
 
 
-def lane_of(asked: Turns, clock: Clock, study: str, kind: str = FOLDS) -> int:
+def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> int:
     """Where a step of this kind waits; it is taken away again. A new study waits behind it in the quick lane, as
     ``take`` of an empty lane would wait for ever."""
     asked.wait(study, kind)
@@ -50,7 +50,7 @@ def lane_of(asked: Turns, clock: Clock, study: str, kind: str = FOLDS) -> int:
 
 
 def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
-    asked = Turns()
+    asked = StepQueue()
     for _ in range(20):
         for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of a heavy study's steps are short
             asked.stepped("heavy", FOLDS, seconds)
@@ -63,7 +63,7 @@ def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
 
 
 def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> None:
-    asked = Turns()
+    asked = StepQueue()
     assert lane_of(asked, clock, "s") == QUICK
     assert lane_of(asked, clock, "s", LEARNS) == SLOW  # nobody knows yet how long it takes
     asked.stepped("s", FOLDS, LONG_SECONDS / 10)
@@ -75,7 +75,7 @@ def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> Non
 
 def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock) -> None:
     """And says nothing of the study's other steps, so that its suggestions do not wait for its readers."""
-    asked = Turns()
+    asked = StepQueue()
     assert asked.is_long_question("s", "importance")  # nobody knows yet how long it takes
     assert not asked.is_long_question("s", "figures")
     asked.stepped("s", "importance", 10 * LONG_SECONDS)
@@ -89,7 +89,7 @@ def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock
 
 @pytest.mark.usefixtures("clock")
 def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_same_study() -> None:
-    asked = Turns()
+    asked = StepQueue()
     asked.wait("s", "figures")
     asked.wait("other", FOLDS)
     asked.hasten("s", "figures")
@@ -100,7 +100,7 @@ def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_sam
 
 
 def test_a_study_keeps_its_place_and_its_lane_when_more_comes_for_it(clock: Clock) -> None:
-    asked = Turns()
+    asked = StepQueue()
     asked.stepped("s", LEARNS, 10 * LONG_SECONDS)
     asked.wait("s", LEARNS)
     asked.hasten("s", FOLDS)
@@ -111,7 +111,7 @@ def test_a_study_keeps_its_place_and_its_lane_when_more_comes_for_it(clock: Cloc
 
 @pytest.mark.usefixtures("clock")
 def test_the_shorter_step_goes_first_and_equal_ones_as_they_came() -> None:
-    asked = Turns()
+    asked = StepQueue()
     asked.stepped("large", FOLDS, 0.01)
     for study in ("large", "new", "newer"):
         asked.wait(study, FOLDS)
@@ -119,7 +119,7 @@ def test_the_shorter_step_goes_first_and_equal_ones_as_they_came() -> None:
 
 
 def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> None:
-    asked = Turns()
+    asked = StepQueue()
     asked.stepped("large", FOLDS, 0.01)
     asked.wait("large", FOLDS)
     clock.seconds += 1.01 * STRETCH * 0.01
@@ -129,7 +129,7 @@ def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> No
 
 def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> None:
     """However short it is: many readers do not hold up those who wait for a suggestion."""
-    asked = Turns()
+    asked = StepQueue()
     asked.wait("read", "figures")
     clock.seconds += QUESTION_SECONDS / 2
     asked.wait("new", FOLDS)
@@ -140,7 +140,7 @@ def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> No
 
 
 def test_a_lane_waits_until_a_study_does_and_stops_at_the_end() -> None:
-    asked, taken = Turns(), list[str | None]()
+    asked, taken = StepQueue(), list[str | None]()
 
     def take() -> None:
         while taken[-1:] != [None]:
