@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from adabkb_service.errors import Busy, Unavailable
 from adabkb_service.storage import group_commit
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.group_commit import Turns
+from adabkb_service.storage.group_commit import WriteBatcher
 from tests.waiting import PATIENCE, wait_for
 
 Work = Callable[[sa.Connection], int]
@@ -94,11 +94,11 @@ def test_nobody_is_answered_before_its_own_part_is_written(database: Database, m
     """The lock may go to a writer behind more parts than a transaction takes."""
     monkeypatch.setattr(group_commit, "MOST_PARTS", 2)
     lock = ToTheFourth()
-    turns = Turns(PATIENCE, lock)
+    batcher = WriteBatcher(PATIENCE, lock)
     with ThreadPoolExecutor(4) as pool:
-        before = [pool.submit(turns.write, insert(number), database.writing) for number in range(3)]
+        before = [pool.submit(batcher.write, insert(number), database.writing) for number in range(3)]
         wait_for(lambda: lock.waiting == 3)
-        assert pool.submit(turns.write, insert(3), database.writing).result() == 3
+        assert pool.submit(batcher.write, insert(3), database.writing).result() == 3
         assert sorted(each.result() for each in before) == [0, 1, 2]
     assert numbers(database) == [0, 1, 2, 3]
 
@@ -155,7 +155,7 @@ def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Databa
     """It has waited for longer than it may when somebody writes it: it must not say that nothing was written."""
     lock = UntilBegun()
     # With a short timeout, a busy machine would refuse the writer before its part is under way.
-    turns = Turns(PATIENCE, lock)
+    batcher = WriteBatcher(PATIENCE, lock)
 
     def slow(connection: sa.Connection) -> int:
         lock.begun.set()
@@ -163,8 +163,8 @@ def test_a_writer_whose_part_is_under_way_is_told_how_that_ends(database: Databa
         return insert(1)(connection)
 
     with ThreadPoolExecutor(2) as pool:
-        with turns:
-            both = [pool.submit(turns.write, work, database.writing) for work in (slow, insert(2))]
-            wait_for(lambda: turns.waiting == 2)
+        with batcher:
+            both = [pool.submit(batcher.write, work, database.writing) for work in (slow, insert(2))]
+            wait_for(lambda: batcher.waiting == 2)
         assert [outcome.result() for outcome in both] == [1, 2]
     assert numbers(database) == [1, 2]

@@ -26,7 +26,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
 
 from adabkb_service.errors import LONGEST_VALUE, Busy, SchemaMismatch, Unavailable, shortened
-from adabkb_service.storage.group_commit import Turns
+from adabkb_service.storage.group_commit import WriteBatcher
 from adabkb_service.storage.rows import JsonText
 from adabkb_service.storage.sqlite_file import SqliteFile
 from adabkb_service.storage.translation import replace_if_read_only, translated
@@ -75,7 +75,7 @@ class Database:
         self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, self._file)
         self.trouble: str | None = None
         """Why the database was last unavailable; None once a writing transaction has succeeded since."""
-        self._turns = Turns(lock_seconds) if self.is_sqlite else None
+        self._batcher = WriteBatcher(lock_seconds) if self.is_sqlite else None
         self._first = _limit_idleness(holder_seconds) if holder_seconds and not self.is_sqlite else None
 
     @property
@@ -93,7 +93,7 @@ class Database:
     @property
     def waiting_writers(self) -> int:
         """Threads whose writes wait for those of others; on PostgreSQL they wait in the database."""
-        return 0 if self._turns is None else self._turns.waiting
+        return 0 if self._batcher is None else self._batcher.waiting
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -118,7 +118,7 @@ class Database:
             Unavailable: the database does not answer. Nothing was written, unless the connection broke during the
                 commit.
         """
-        with self.translating(), self._turns or nullcontext(), self._transaction() as connection:
+        with self.translating(), self._batcher or nullcontext(), self._transaction() as connection:
             yield connection
 
     @contextmanager
@@ -130,11 +130,11 @@ class Database:
             SchemaMismatch: a reference is broken; nothing was written.
             Contention, Busy, Unavailable: as for ``writing``.
         """
-        if self._turns is None:
+        if self._batcher is None:
             with self.writing() as connection:
                 yield connection
             return
-        with self.translating(), self._turns, self.engine.connect() as connection:
+        with self.translating(), self._batcher, self.engine.connect() as connection:
             connection.execution_options(**{_WRITE: True, _UNREFERENCED: True})
             try:
                 with connection.begin():
@@ -156,10 +156,10 @@ class Database:
             Contention, Busy, Unavailable: as for ``writing``.
         """
         with self.translating():
-            if self._turns is None:
+            if self._batcher is None:
                 with self._transaction() as connection:
                     return work(connection)
-            result: T = self._turns.write(work, self._transaction)
+            result: T = self._batcher.write(work, self._transaction)
             return result
 
     @contextmanager

@@ -42,7 +42,7 @@ class _Part:
     error: BaseException | None = None
 
 
-class Turns:
+class WriteBatcher:
     """The lock of the writers of a process, and the parts that wait for it. ``Busy`` is raised if it is not free in
     time."""
 
