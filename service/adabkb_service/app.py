@@ -35,6 +35,7 @@ from adabkb_service.api import (
 )
 from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.document import document
+from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.middleware import (
     BodyLimitMiddleware,
     HeadMiddleware,
@@ -44,7 +45,6 @@ from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
 from adabkb_service.api.streams import Streams
 from adabkb_service.api.tracing import TracingMiddleware
-from adabkb_service.api.turns import Turns
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this_process
 from adabkb_service.operations.clock import follow, warn_of_clock
@@ -164,8 +164,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.concurrency = concurrency
     app.state.model_reads = ModelReads(settings.request_seconds)
     app.state.admission = CapacityLimiter(ADMISSION_THREADS)
-    app.state.turns = Turns(1)
-    app.state.charts = Turns(CHARTS)
+    app.state.large_requests = FairQueue(1)
+    app.state.charts = FairQueue(CHARTS)
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)

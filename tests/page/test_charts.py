@@ -70,11 +70,11 @@ def evaluated(api: httpx.Client, **definition: Any) -> None:
 
 def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: str) -> None:
     """Of a study that never changes any more, too: 503 and Retry-After are no failure of a chart."""
-    turns: list[int] = []
+    requests: list[int] = []
 
     def busy(route: Route) -> None:
-        turns.append(len(turns))
-        if len(turns) == 1:
+        requests.append(len(requests))
+        if len(requests) == 1:
             route.fulfill(status=503, headers={"Retry-After": "0"}, body="")
         else:
             route.continue_()
@@ -83,7 +83,7 @@ def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: 
         page.route("**/importance", busy)
         page.goto("/studies/digits")
         drawn(page, "importance")
-    assert len(turns) >= 2
+    assert len(requests) >= 2
 
 
 def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api: httpx.Client) -> None:

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.admission import GuardedRoute
-from adabkb_service.api.turns import in_turn
+from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.contract.strict import faults, loads, steps, text_fault
 from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
@@ -76,7 +76,7 @@ class StrictRequest(Request):
         """The parsed body."""
         if not hasattr(self, "_parsed"):
             raw = await self.body()
-            self._parsed = parse(raw) if len(raw) < SMALL else await in_turn(self, partial(parse, raw))
+            self._parsed = parse(raw) if len(raw) < SMALL else await run_serialized(self, partial(parse, raw))
         return self._parsed
 
     async def prepare(self, validate: Validate) -> None:
@@ -91,7 +91,7 @@ class StrictRequest(Request):
         if len(raw) < SMALL:
             self._json = await self.parsed()
         else:
-            self._parsed, self._json = await in_turn(self, partial(_validated, validate, raw))
+            self._parsed, self._json = await run_serialized(self, partial(_validated, validate, raw))
 
 
 def _validated(validate: Validate, raw: bytes) -> tuple[Any, Any]:

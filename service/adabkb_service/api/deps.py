@@ -19,7 +19,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import SMALL, StrictRequest
-from adabkb_service.api.turns import in_turn
+from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, STUDY_ID
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.errors import FieldError, Invalid, StudyNotFound
@@ -66,7 +66,9 @@ async def _key(
     raw = await request.body()
     parts: Parts = request.method, request.url.path, await request.parsed() if raw else None
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
-    fingerprint = _fingerprint(parts) if len(raw) < SMALL else await in_turn(request, partial(_fingerprint, parts))
+    fingerprint = (
+        _fingerprint(parts) if len(raw) < SMALL else await run_serialized(request, partial(_fingerprint, parts))
+    )
     return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint, caller.user)
 
 

@@ -12,10 +12,10 @@ from adabkb_service.api.admission import CallerDep, SpendDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
+from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.patience import WaitDep, patiently
 from adabkb_service.api.problems import responses
-from adabkb_service.api.turns import in_turn
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
@@ -39,7 +39,7 @@ async def create_study(
 ) -> Response:
     """Create a study. The same definition under the same id again answers 200 with the existing one."""
     create = partial(manage.create, service, body, key, caller)
-    outcome = await (in_turn(request, create) if body.constraints else run_sync(create))
+    outcome = await (run_serialized(request, create) if body.constraints else run_sync(create))
     return reply(outcome, etag=outcome.view.revision)
 
 

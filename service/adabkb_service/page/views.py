@@ -17,8 +17,8 @@ from fastapi.responses import RedirectResponse
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
+from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
-from adabkb_service.api.turns import Turns
 from adabkb_service.contract import answers
 from adabkb_service.operations import manage, read, sharing, tokens, trash
 from adabkb_service.operations.overview import Overview
@@ -246,8 +246,8 @@ async def get_timeline(request: Request, study_id: StudyId, overview: OverviewDe
 
 async def _chart(request: Request, read: Callable[[], Any]) -> Response:
     """What a chart shows. Few of them are read at a time, and none for somebody who has left."""
-    charts: Turns = request.app.state.charts
-    async with charts.turn(request):
+    charts: FairQueue = request.app.state.charts
+    async with charts.slot(request):
         if await request.is_disconnected():
             return Response(status_code=400)
         return await run_sync(lambda: _json(read()))

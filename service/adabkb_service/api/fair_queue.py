@@ -1,4 +1,4 @@
-"""Work of requests that takes long: some pieces at a time, and of each user one."""
+"""A queue for the long work of requests: some pieces at a time, and at most one of each user."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from adabkb_service.api.middleware import sender
 T = TypeVar("T")
 
 
-class Turns:
-    """A line of a server. Used by its event loop alone.
+class FairQueue:
+    """Used by the event loop of a server alone.
 
-    A user who sends many large requests waits for one's own, so that the requests of other users wait for one of them
-    at most.
+    The work of one user is performed one piece after the other, so other users wait for one piece of it at most.
 
     Args:
         most: pieces of work at a time.
@@ -32,25 +31,25 @@ class Turns:
     def __init__(self, most: int) -> None:
         self._places = CapacityLimiter(most)
         self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
-        """By user, or by address without a token; those who have work here."""
+        """By user, or by address without a token, as long as there is work of theirs."""
 
     @asynccontextmanager
-    async def turn(self, request: Request) -> AsyncIterator[None]:
-        """The block begins once its turn has come."""
+    async def slot(self, request: Request) -> AsyncIterator[None]:
+        """The block begins once there is room for it."""
         caller: Caller = request.scope["state"].get("caller", ANYBODY)
         own = self._own.setdefault(caller.user or sender(request.scope), CapacityLimiter(1))
         async with own, self._places:
             yield
 
 
-async def in_turn(request: Request, work: Callable[[], T]) -> T:
-    """What the work on a large request gives, once its turn has come. The user pays for the processor. One thread works
-    at a time, as more of them would only take the interpreter from small requests.
+async def run_serialized(request: Request, work: Callable[[], T]) -> T:
+    """Do the work on a large request in a thread, and return its result. Its processor time counts in the quota of the
+    user. One thread works at a time: more of them would take the interpreter from small requests.
 
     Raises:
         TooManyRequests: the user has used it up.
     """
-    turns: Turns = request.app.state.turns
+    queue: FairQueue = request.app.state.large_requests
     meter: Meter = request.app.state.gate.meter
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
 
@@ -62,5 +61,5 @@ async def in_turn(request: Request, work: Callable[[], T]) -> T:
             meter.worked(caller, time.thread_time() - before)
 
     meter.let_work(caller)
-    async with turns.turn(request):
+    async with queue.slot(request):
         return await run_sync(counted, limiter=CapacityLimiter(1))
