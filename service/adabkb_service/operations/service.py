@@ -178,7 +178,7 @@ class Service:
         self.freed(study_id)
 
     def freed(self, study_id: str) -> None:
-        """See ``Surroundings``."""
+        """See ``Dependencies``."""
         self.waiting.freed(study_id)
 
     def open(self) -> None:

@@ -28,10 +28,10 @@ from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.batch import Batch, Waiting, gives_up_at
 from adabkb_service.study.contention import repeating
+from adabkb_service.study.dependencies import Dependencies
 from adabkb_service.study.held import Held, held
-from adabkb_service.study.measuring import measure
 from adabkb_service.study.request import Outcome, Request, Wanted
-from adabkb_service.study.surroundings import Surroundings
+from adabkb_service.study.request_metrics import count_request
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +64,9 @@ class Asking:
 class Owner:
     """One study."""
 
-    def __init__(self, study_id: str, around: Surroundings) -> None:
+    def __init__(self, study_id: str, dependencies: Dependencies) -> None:
         self.study_id = study_id
-        self._around = around
+        self._dependencies = dependencies
         self._guard = threading.Lock()  # of the next eight
         self._arrived: deque[Waiting] = deque()
         self._questions: deque[Asking] = deque()
@@ -83,7 +83,7 @@ class Owner:
         self._parked: list[Waiting] = []
         """Requests that wait for the model."""
         self._held: Held | None = None
-        self._link = ModelLink(study_id, around.inference, self._receive, around.timeouts)
+        self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._wanted_lately = Wanted(1)
         """Points that were asked for together the last time."""
         self._awaits_model = False
@@ -111,7 +111,7 @@ class Owner:
                 self._keys.add(request.key.name)
             self._arrived.append(waiting)
             self._unfinished += 1
-        self._around.scheduler.ready(self.study_id)
+        self._dependencies.scheduler.ready(self.study_id)
         return waiting.future
 
     def ask(self, asking: Asking) -> None:
@@ -125,7 +125,7 @@ class Owner:
                 raise Busy(f"Too many questions wait for the model of study {self.study_id!r}; try again.")
             self._unanswered.add(asking.number)
             self._questions.append(asking)
-        self._around.scheduler.ready(self.study_id)
+        self._dependencies.scheduler.ready(self.study_id)
 
     def withdraw(self, asking: Asking) -> None:
         """Nobody waits for the answer to a question any more."""
@@ -137,13 +137,13 @@ class Owner:
             else:
                 self._withdrawn.append(asking.number)
         if not is_here:
-            self._around.scheduler.ready(self.study_id)
+            self._dependencies.scheduler.ready(self.study_id)
 
     def forget(self) -> None:
         """The study was deleted, or its rows were replaced from outside: the next batch reads it again."""
         with self._guard:
             self._is_forgotten = True
-        self._around.scheduler.ready(self.study_id)
+        self._dependencies.scheduler.ready(self.study_id)
 
     @property
     def unfinished(self) -> int:
@@ -165,7 +165,7 @@ class Owner:
             for reply in replies:
                 self._link.adopt(reply)
                 if isinstance(reply, Advanced) and reply.seconds:
-                    self._around.metrics.phase("observe", "learn", reply.seconds)
+                    self._dependencies.metrics.phase("observe", "learn", reply.seconds)
             now = time.monotonic()
             for each in waiting:
                 each.begins(now)
@@ -205,7 +205,7 @@ class Owner:
                 (held_back if each.request.invalidates_decisions and each.since > latest else waiting).append(each)
             self._arrived = deque(held_back)
         if held_back:
-            self._around.scheduler.ready_at(self.study_id, held_back[0].since + HOLD_SECONDS)
+            self._dependencies.scheduler.ready_at(self.study_id, held_back[0].since + HOLD_SECONDS)
         if is_forgotten:
             self._held = None
             self._link.forget()
@@ -219,7 +219,7 @@ class Owner:
         self._link.reset()
 
     def _is_in_time(self, waiting: Waiting) -> bool:
-        if time.monotonic() - waiting.since < self._around.timeouts.request:
+        if time.monotonic() - waiting.since < self._dependencies.timeouts.request:
             return True
         refusal: AdaBKBError = Busy(f"Study {self.study_id!r} is busy with other requests; try again.")
         if self._link.loaded_at == math.inf:
@@ -249,7 +249,7 @@ class Owner:
             soonest = min(gives_up_at(each, self._link) for each in parked)
             if soonest == math.inf:  # no reply comes where the engine cannot be loaded
                 soonest = time.monotonic() + LOADING_POLL_SECONDS
-            self._around.scheduler.ready_at(self.study_id, soonest)
+            self._dependencies.scheduler.ready_at(self.study_id, soonest)
         for each, outcome in finished:
             self._finish(each, outcome)
 
@@ -276,7 +276,7 @@ class Owner:
         try:
             return self._attempt(waiting, checks_key_first=False)
         except Contention:
-            return repeating(self._around.timeouts.contention)(self._attempt, waiting, checks_key_first=True)
+            return repeating(self._dependencies.timeouts.contention)(self._attempt, waiting, checks_key_first=True)
 
     def _attempt(
         self, waiting: list[Waiting], *, checks_key_first: bool
@@ -290,9 +290,9 @@ class Owner:
         """
         is_fresh = self._held is None
         before = self._begin()
-        batch = Batch(self._around.database, before, self._link, self._around.clock())
+        batch = Batch(self._dependencies.database, before, self._link, self._dependencies.clock())
         try:
-            with self._around.database.translating():
+            with self._dependencies.database.translating():
                 for each in waiting:
                     each.context.run(batch.perform, each, checks_key_first=checks_key_first)
                 batch.settle()
@@ -315,7 +315,7 @@ class Owner:
         finally:
             batch.close()
         try:
-            self._around.metrics.count(batch.draft.log)
+            self._dependencies.metrics.count(batch.draft.log)
             self._after_commit(batch)
         except Exception:  # what is committed is answered as such
             logger.exception("study %s: its model could not be told of the last events", self.study_id)
@@ -329,7 +329,7 @@ class Owner:
             Contention: the study has changed since it was last read.
         """
         try:
-            with self._around.database.translating():
+            with self._dependencies.database.translating():
                 self._held = batch.commit()
             self._figures_since = None
         except Unavailable:
@@ -339,7 +339,7 @@ class Owner:
     def _begin(self) -> Held:
         """The study as it is known, or else as it is stored; the link is about this incarnation of it from now on."""
         if self._held is None:
-            with self._around.database.reading() as connection:
+            with self._dependencies.database.reading() as connection:
                 self._held = held(connection, self.study_id)
         self._link.begin(self._held.study)
         return self._held
@@ -348,7 +348,7 @@ class Owner:
         """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
         link, log = self._link, batch.draft.log
         if any(event.kind not in ("suggested", "leased") for event in log):
-            self._around.freed(self.study_id)
+            self._dependencies.freed(self.study_id)
         link.logged(log)
         link.ahead = batch.ahead
         if link.figures is not None:
@@ -364,7 +364,7 @@ class Owner:
         if batch.parked or has_results:
             link.advance(wanted.count, wanted.fixed)
         if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
-            self._around.scheduler.ready(self.study_id)
+            self._dependencies.scheduler.ready(self.study_id)
 
     def _pass_on(self, asking: Asking) -> None:
         try:
@@ -385,14 +385,14 @@ class Owner:
         with self._guard:
             self._replies.append(reply)
         if self._awaits_model:
-            self._around.scheduler.ready(self.study_id)
+            self._dependencies.scheduler.ready(self.study_id)
         else:  # the next batch takes it in, whatever that is for
             self._wake_soon()
 
     def _wake_soon(self) -> None:
         if not self._is_woken_soon:
             self._is_woken_soon = True
-            self._around.scheduler.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
+            self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + FIGURES_SECONDS)
 
     def _finish(self, waiting: Waiting, outcome: Any) -> None:
         if waiting.future.done():
@@ -405,8 +405,8 @@ class Owner:
             waiting.future.set_exception(outcome)
         else:
             waiting.future.set_result(outcome)
-        self._around.scheduler.done()
+        self._dependencies.scheduler.done()
         try:
-            measure(self._around, waiting, outcome)
+            count_request(self._dependencies, waiting, outcome)
         except Exception:
             logger.exception("study %s: a request could not be counted", self.study_id)

@@ -13,7 +13,7 @@ from adabkb_service.telemetry.traces import Traces
 from adabkb_service.timeouts import Timeouts
 
 
-class Surroundings(Protocol):
+class Dependencies(Protocol):
     """What an owner needs of the process."""
 
     @property

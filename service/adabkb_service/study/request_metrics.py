@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from adabkb_service.contract.answers import Observed, ObservedBatch, Suggested
 from adabkb_service.contract.reports import Reported
 from adabkb_service.study.batch import Waiting
+from adabkb_service.study.dependencies import Dependencies
 from adabkb_service.study.request import Outcome
-from adabkb_service.study.surroundings import Surroundings
 
 OPERATIONS: dict[type[BaseModel], str] = {
     Suggested: "suggest",
@@ -21,14 +21,14 @@ OPERATIONS: dict[type[BaseModel], str] = {
 """By what they answer; the others are one kind."""
 
 
-def measure(around: Surroundings, waiting: Waiting, outcome: Any) -> None:
+def count_request(dependencies: Dependencies, waiting: Waiting, outcome: Any) -> None:
     """Add a request that has its outcome, or was refused, to the metrics and to its trace."""
-    metrics, found = around.metrics, _phases(waiting)
+    metrics, found = dependencies.metrics, _phases(waiting)
     operation = OPERATIONS.get(waiting.request.answer, "other")
     for phase, (began, ended) in found.items():
         metrics.phase(operation, phase, ended - began)
-    if around.traces is not None:
-        waiting.context.run(around.traces.parts, found, waiting.request.study_id)
+    if dependencies.traces is not None:
+        waiting.context.run(dependencies.traces.parts, found, waiting.request.study_id)
     if not isinstance(outcome, Outcome):
         return
     if isinstance(outcome.view, Suggested) and outcome.view.degraded:
