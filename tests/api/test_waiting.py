@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from adabkb_service.app import create_app
-from adabkb_service.operations import waiting
+from adabkb_service.operations import waiters
 from adabkb_service.settings import Settings
 from tests.api.conftest import DEFINITION
 from tests.servers import server_on, serving
@@ -34,10 +34,10 @@ class Lab:
 
     def asks(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
         """A worker's request for a trial; it waits already when this returns."""
-        before, asked_before = self.app.state.service.waiting.count, self.questions()
+        before, asked_before = self.app.state.service.waiters.count, self.questions()
         given = {"Prefer": f"wait={seconds}", **(headers or {})}
         asked = self.workers.submit(self.client.post, "/v1/studies/s/suggest", json={}, headers=given)
-        self.until(lambda: self.app.state.service.waiting.count > before)
+        self.until(lambda: self.app.state.service.waiters.count > before)
         self.until(lambda: self.questions() >= asked_before + 2)  # when it came, and when it had its place
         return asked
 
@@ -59,7 +59,7 @@ class Lab:
 @pytest.fixture
 def lab(migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     """Nothing is found by looking again: every trial that comes must have been announced."""
-    monkeypatch.setattr(waiting, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(waiters, "LOOK_SECONDS", 3600.0)
     app = create_app(Settings(database=migrated_url, model_processes=0, sweep_seconds=0.05))
     with (
         ThreadPoolExecutor(20) as workers,
@@ -139,9 +139,9 @@ def test_who_has_waited_in_vain_need_not_wait_before_asking_again(lab: Lab) -> N
 def test_who_has_left_gets_no_trial(lab: Lab) -> None:
     leaving = HTTPConnection(lab.client.base_url.host, lab.client.base_url.port or 80)
     leaving.request("POST", "/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
-    lab.until(lambda: lab.app.state.service.waiting.count == 1)
+    lab.until(lambda: lab.app.state.service.waiters.count == 1)
     leaving.close()
-    lab.until(lambda: lab.app.state.service.waiting.count == 0)
+    lab.until(lambda: lab.app.state.service.waiters.count == 0)
     lab.tell(1)
     assert lab.client.get("/v1/studies/s").json()["counts"]["active"] == 0
 
@@ -155,7 +155,7 @@ def test_one_who_repeats_a_request_while_it_waits_gets_the_same_trial(lab: Lab) 
 
 
 def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(lab: Lab) -> None:
-    lab.app.state.service.waiting.most = 10
+    lab.app.state.service.waiters.most = 10
     asked = [lab.asks() for _ in range(10)]
     service = lab.app.state.service
     lab.until(lambda: (service.unfinished, service.database.connections, service.scheduler.in_line) == (0, 0, 0))
@@ -167,7 +167,7 @@ def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(lab: La
 
 
 def test_a_server_that_stops_answers_at_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(waiters, "LOOK_SECONDS", 0.01)
     asked = [lab.asks() for _ in range(3)]
     lab.app.state.service.stopping.set()
     for each in asked:
@@ -175,7 +175,7 @@ def test_a_server_that_stops_answers_at_once(lab: Lab, monkeypatch: pytest.Monke
 
 
 def test_what_another_server_frees_is_noticed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "LOOK_SECONDS", 0.05)
     asked = lab.asks()
     with server_on(lab.url) as address:
         told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})

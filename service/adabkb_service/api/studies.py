@@ -13,8 +13,8 @@ from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
 from adabkb_service.api.fair_queue import run_serialized
+from adabkb_service.api.long_poll import WaitDep, long_poll
 from adabkb_service.api.model_reads import rendered
-from adabkb_service.api.patience import WaitDep, patiently
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
@@ -114,7 +114,7 @@ async def suggest_trials(
         with service.metrics.suggest_seconds.time():
             return await done(service, suggest(study_id, body, key), spend)
 
-    outcome, waited = await patiently(service.waiting, study_id, request, caller, ask, wait)
+    outcome, waited = await long_poll(service.waiters, study_id, request, caller, ask, wait)
     response = reply(outcome)
     if waited:
         response.headers["Preference-Applied"] = f"wait={wait}"

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from adabkb_service.inference.pool import Inference
-from adabkb_service.operations.waiting import WaitingRoom
+from adabkb_service.operations.waiters import Waiters
 from adabkb_service.storage.database import Database
 from adabkb_service.study.scheduler import Scheduler
 
@@ -22,7 +22,7 @@ class Running(Protocol):
     database: Database
     inference: Inference
     scheduler: Scheduler
-    waiting: WaitingRoom
+    waiters: Waiters
 
     @property
     def unfinished(self) -> int:
@@ -43,7 +43,7 @@ class Figures(Collector):
         """As prometheus_client calls it."""
         running, load = self._running, self._running.inference.load
         yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
-        yield _gauge("suggestions_waiting", "Requests that Prefer: wait= lets wait for a trial.", running.waiting.count)
+        yield _gauge("suggestions_waiting", "Requests that Prefer: wait= lets wait for a trial.", running.waiters.count)
         yield _gauge("studies_in_line", "Studies that wait for a thread.", running.scheduler.in_line)
         yield _gauge("database_connections", "Connections that are in use.", running.database.connections)
         yield _gauge("writers_waiting", "Writes that wait for others (SQLite).", running.database.waiting_writers)

@@ -22,7 +22,7 @@ from adabkb_service.inference.messages import Answered, CannotFollow, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.operations.figures import Figures
 from adabkb_service.operations.reader import READER
-from adabkb_service.operations.waiting import WaitingRoom
+from adabkb_service.operations.waiters import Waiters
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.clock import Clock, utc_now
@@ -72,7 +72,7 @@ class Service:
         """When the sweeper is to come round next, by ``time.monotonic``; None where there is none."""
         self.unswept: LRUCache[str, float] = LRUCache(MOST_OWNERS)
         """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
-        self.waiting = WaitingRoom(self.stopping, waits)
+        self.waiters = Waiters(self.stopping, waits)
         self.scheduler = Scheduler(self._serve, threads)
         self._closed: Counter[str] = Counter()
         self._owners: OrderedDict[str, Owner] = OrderedDict()
@@ -175,11 +175,11 @@ class Service:
         """The study was deleted, or its rows were replaced."""
         with self._guard:
             self._owner(study_id).forget()
-        self.freed(study_id)
+        self.notify(study_id)
 
-    def freed(self, study_id: str) -> None:
+    def notify(self, study_id: str) -> None:
         """See ``Dependencies``."""
-        self.waiting.freed(study_id)
+        self.waiters.notify(study_id)
 
     def open(self) -> None:
         """Start the threads."""

@@ -44,5 +44,5 @@ class Dependencies(Protocol):
     def scheduler(self) -> Scheduler:
         """Who is told that a study has something to do."""
 
-    def freed(self, study_id: str) -> None:
-        """Tell whoever waits for a trial of this study that there may be one now."""
+    def notify(self, study_id: str) -> None:
+        """Wake a request that waits for a trial of this study: there may be one now."""

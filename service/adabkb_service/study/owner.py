@@ -348,7 +348,7 @@ class Owner:
         """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
         link, log = self._link, batch.draft.log
         if any(event.kind not in ("suggested", "leased") for event in log):
-            self._dependencies.freed(self.study_id)
+            self._dependencies.notify(self.study_id)
         link.logged(log)
         link.ahead = batch.ahead
         if link.figures is not None:

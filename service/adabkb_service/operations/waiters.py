@@ -1,8 +1,8 @@
-"""Where requests wait for a trial: on the event loop, with neither a thread nor a connection nor a place in a queue.
+"""Requests that wait for a trial. They wait on the event loop, without a thread or a connection to the database.
 
-Whatever may free a trial wakes the first in the line of its study. Who gets a trial wakes the next, so a study that
-resumes wakes all of them one after the other, and a single result wakes one. Once a second the first is woken anyway:
-another server may have freed a trial.
+Whatever may free a trial wakes the first waiter of its study. A waiter that gets a trial wakes the next one. So a study
+that resumes wakes all of them one after the other, and a single result wakes one. Once a second the first is woken
+anyway: another server may have freed a trial.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 LOOK_SECONDS = 1.0
 
 
-class WaitingRoom:
-    """The lines of all studies. Only ``freed`` may be called from other threads than the event loop's.
+class Waiters:
+    """Those of all studies. Only ``notify`` may be called from other threads than the event loop's.
 
     Args:
         stopping: is set when the server stops: nobody waits any longer then.
@@ -27,14 +27,14 @@ class WaitingRoom:
     def __init__(self, stopping: threading.Event, most: int) -> None:
         self.most = most
         self._stopping = stopping
-        self._lines: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
+        self._queues: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._looking: asyncio.Task[None] | None = None
 
     @property
     def count(self) -> int:
         """Requests that wait."""
-        return sum(len(line) for line in list(self._lines.values()))
+        return sum(len(queue) for queue in list(self._queues.values()))
 
     @property
     def is_open(self) -> bool:
@@ -46,42 +46,42 @@ class WaitingRoom:
         """Whether nobody waits any longer, as the server stops."""
         return self._stopping.is_set()
 
-    def freed(self, study_id: str) -> None:
+    def notify(self, study_id: str) -> None:
         """There may be a trial of this study."""
-        if study_id in self._lines and self._loop is not None:
+        if study_id in self._queues and self._loop is not None:
             with suppress(RuntimeError):  # the server has stopped
                 self._loop.call_soon_threadsafe(self._wake, study_id)
 
     @contextmanager
-    def seat(self, study_id: str) -> Iterator[asyncio.Event]:
-        """A place in the line of a study, which is woken by the event; the next one is woken at the end of the block
-        if this one has been."""
-        event, line = asyncio.Event(), self._lines[study_id]
-        line.append(event)
+    def slot(self, study_id: str) -> Iterator[asyncio.Event]:
+        """Wait in the block for the event, behind the other waiters of the study. If it was set, the next waiter is
+        woken at the end of the block."""
+        event, queue = asyncio.Event(), self._queues[study_id]
+        queue.append(event)
         self._loop = asyncio.get_running_loop()
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
         try:
             yield event
         finally:
-            line.remove(event)
-            if not line:
-                self._lines.pop(study_id, None)
+            queue.remove(event)
+            if not queue:
+                self._queues.pop(study_id, None)
             if event.is_set():
                 self._wake(study_id)
 
     def _wake(self, study_id: str) -> None:
-        """The first in the line that is not awake."""
-        for event in self._lines.get(study_id, ()):
+        """Wake the first waiter that is not awake."""
+        for event in self._queues.get(study_id, ()):
             if not event.is_set():
                 event.set()
                 return
 
     async def _look(self) -> None:
-        """Wake the first of each line once a second, and everybody when the server stops."""
-        while self._lines:
+        """Wake the first waiter of each study once a second, and all of them when the server stops."""
+        while self._queues:
             await asyncio.sleep(LOOK_SECONDS)
-            for line in list(self._lines.values()):
-                for event in line if self.is_closing else line[:1]:
+            for queue in list(self._queues.values()):
+                for event in queue if self.is_closing else queue[:1]:
                     event.set()
         self._looking = None

@@ -17,7 +17,7 @@ from adabkb_service.access.concurrency import WAITS, Concurrency
 from adabkb_service.api.admission import readmit
 from adabkb_service.api.disconnect import gone
 from adabkb_service.contract.answers import Suggested
-from adabkb_service.operations.waiting import WaitingRoom
+from adabkb_service.operations.waiters import Waiters
 from adabkb_service.study.request import Outcome
 
 MOST_SECONDS = 60
@@ -43,8 +43,8 @@ async def _wait(
 WaitDep = Annotated[int, Depends(_wait)]
 
 
-async def patiently(
-    room: WaitingRoom, study_id: str, request: Request, caller: Caller, ask: Ask, seconds: int
+async def long_poll(
+    waiters: Waiters, study_id: str, request: Request, caller: Caller, ask: Ask, seconds: int
 ) -> tuple[Outcome[Suggested], bool]:
     """The outcome of asking for trials until there is one, there will be none, or so many seconds are over; and whether
     the server was ready to wait for it: it is not where too many requests wait already, of all users or of this one.
@@ -54,35 +54,35 @@ async def patiently(
     """
     outcome, deadline = await ask(), time.monotonic() + seconds
     concurrency: Concurrency = request.app.state.concurrency
-    if not seconds or not room.is_open or concurrency.is_full(WAITS, caller):
+    if not seconds or not waiters.is_open or concurrency.is_full(WAITS, caller):
         return outcome, False
     if not _may_help(outcome):
         return outcome, True
     leaving = asyncio.ensure_future(gone(request))  # who has left must not be given a trial
     try:
-        with concurrency.hold(WAITS, caller), room.seat(study_id) as freed:
-            while True:  # once more at first: something may have changed before there was a seat
-                outcome = await _asked(ask, freed)
+        with concurrency.hold(WAITS, caller), waiters.slot(study_id) as notified:
+            while True:  # once more at first: something may have changed before the slot was there
+                outcome = await _asked(ask, notified)
                 if not _may_help(outcome):
                     return outcome, True
-                if not await _comes(freed, leaving, deadline - time.monotonic()):
+                if not await _is_notified(notified, leaving, deadline - time.monotonic()):
                     return _asking_again_helps(outcome), True
-                if room.is_closing:
+                if waiters.is_closing:
                     return outcome, False
                 await readmit(request)
     finally:
         leaving.cancel()
 
 
-async def _asked(ask: Ask, freed: asyncio.Event) -> Outcome[Suggested]:
+async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
     """An outcome. One that ends the wait concerns the next in the line too: there may be more, or the study is gone."""
-    freed.clear()  # before, so that whatever is freed meanwhile is noticed
+    notified.clear()  # before, so that no notification is missed
     outcome = None
     try:
         outcome = await ask()
     finally:
         if outcome is None or not _may_help(outcome):
-            freed.set()
+            notified.set()
     return outcome
 
 
@@ -96,9 +96,9 @@ def _asking_again_helps(outcome: Outcome[Suggested]) -> Outcome[Suggested]:
     return replace(outcome, view=outcome.view.model_copy(update={"retry_after": 0.0}))
 
 
-async def _comes(freed: asyncio.Event, leaving: asyncio.Future[None], seconds: float) -> bool:
-    """Whether something is freed before the time is over and before the client leaves."""
-    woken: asyncio.Future[Any] = asyncio.ensure_future(freed.wait())
+async def _is_notified(notified: asyncio.Event, leaving: asyncio.Future[None], seconds: float) -> bool:
+    """Whether a notification comes before the time is over and before the client leaves."""
+    woken: asyncio.Future[Any] = asyncio.ensure_future(notified.wait())
     await asyncio.wait({woken, leaving}, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
     woken.cancel()
-    return freed.is_set() and not leaving.done()
+    return notified.is_set() and not leaving.done()
