@@ -15,8 +15,8 @@ from adabkb_service.storage import idempotency
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import KeyRow
 from adabkb_service.study import leases
+from adabkb_service.study.cached_study import read_study
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.held import held
 from tests.operations.conftest import ManualClock
 from tests.operations.verbs import Ask, Value, get, observe, queue, suggest
 
@@ -29,7 +29,7 @@ def draft(database: Database, running: Service, study: str, clock: ManualClock) 
     queue(running, study, {"x": 0.5, "y": 1.0})
     clock.advance(1)
     with database.reading() as connection:
-        before = held(connection, study)
+        before = read_study(connection, study)
     opened = Draft(database, before, clock.now)
     yield opened
     opened.close()
@@ -122,7 +122,7 @@ def test_what_is_committed_is_what_the_next_draft_starts_from(
     everything(draft)
     after = draft.commit()
     with database.reading() as connection:
-        again = held(connection, "s")
+        again = read_study(connection, "s")
     assert after.study == again.study
     assert after.next_expiry == again.next_expiry
     one, other = Draft(database, after, clock.now), Draft(database, again, clock.now)

@@ -21,8 +21,8 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.storage.usage import Usage
 from adabkb_service.study import lifecycle
+from adabkb_service.study.cached_study import CachedStudy
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.held import Held
 from adabkb_service.study.request import Outcome, Request, Wanted, kept, recall
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Waiting:
 class Batch:
     """One draft, and the requests that are performed on it."""
 
-    def __init__(self, database: Database, before: Held, link: ModelLink, now: datetime) -> None:
+    def __init__(self, database: Database, before: CachedStudy, link: ModelLink, now: datetime) -> None:
         self.draft = Draft(database, before, now)
         self.ahead = replace(link.ahead)
         """As it will be after the commit."""
@@ -109,7 +109,7 @@ class Batch:
         """Bring the study's state up to date."""
         lifecycle.settle(self.draft)
 
-    def commit(self) -> Held:
+    def commit(self) -> CachedStudy:
         """Write the draft: see ``Draft.commit``."""
         began = time.monotonic()
         committed = self.draft.commit()

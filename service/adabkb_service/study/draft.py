@@ -31,7 +31,7 @@ from adabkb_service.storage.rows import (
     as_values,
 )
 from adabkb_service.study import counted, log
-from adabkb_service.study.held import Held
+from adabkb_service.study.cached_study import CachedStudy
 
 if TYPE_CHECKING:
     from adabkb_service.storage.database import Database
@@ -43,7 +43,7 @@ MOST_TRIALS_HELD = 1000
 class Draft:
     """A study as it will be."""
 
-    def __init__(self, database: Database, before: Held, now: datetime) -> None:
+    def __init__(self, database: Database, before: CachedStudy, now: datetime) -> None:
         self.study = before.study
         self.now = now
         self.log: list[EventRow] = []
@@ -225,7 +225,7 @@ class Draft:
         """As in ``log.Rows``."""
         return counted.after(self.connection, self.study, self._observations, seq)
 
-    def commit(self) -> Held:
+    def commit(self) -> CachedStudy:
         """Write everything in one transaction; the study as it then is.
 
         Raises:
@@ -240,7 +240,7 @@ class Draft:
         if len(held_trials) > MOST_TRIALS_HELD:
             held_trials = self._trials
         unfinished = {number: row for number, row in held_trials.items() if row.finished_at is None}
-        return Held(study, self.next_expiry, unfinished)
+        return CachedStudy(study, self.next_expiry, unfinished)
 
     def _changed_columns(self) -> dict[str, Any]:
         before, after = as_values(self._before.study), as_values(self.study)

@@ -27,9 +27,9 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.batch import Batch, Waiting, gives_up_at
+from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
-from adabkb_service.study.held import Held, held
 from adabkb_service.study.request import Outcome, Request, Wanted
 from adabkb_service.study.request_metrics import count_request
 
@@ -82,7 +82,7 @@ class Owner:
         self._is_forgotten = False
         self._parked: list[Waiting] = []
         """Requests that wait for the model."""
-        self._held: Held | None = None
+        self._cached: CachedStudy | None = None
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._wanted_lately = Wanted(1)
         """Points that were asked for together the last time."""
@@ -207,7 +207,7 @@ class Owner:
         if held_back:
             self._dependencies.scheduler.ready_at(self.study_id, held_back[0].since + HOLD_SECONDS)
         if is_forgotten:
-            self._held = None
+            self._cached = None
             self._link.forget()
         for number in withdrawn:
             self._link.withdraw(number)
@@ -215,7 +215,7 @@ class Owner:
 
     def _start_anew(self) -> None:
         """Read the study again, and tell its model again, after an error that may have interrupted either."""
-        self._held = None
+        self._cached = None
         self._link.reset()
 
     def _is_in_time(self, waiting: Waiting) -> bool:
@@ -236,11 +236,11 @@ class Owner:
         try:
             finished, parked = self._performed(waiting)
         except AdaBKBError as error:
-            self._held = None
+            self._cached = None
             finished, parked = [(each, error) for each in waiting], []
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
-            self._held = None
+            self._cached = None
             finished, parked = [(each, error) for each in waiting], []
             if len(waiting) > 1:
                 finished, parked = self._performed_alone(waiting)
@@ -261,7 +261,7 @@ class Owner:
             try:
                 done, left = self._performed([each])
             except Exception as error:
-                self._held = None
+                self._cached = None
                 done, left = [(each, error)], []
             finished += done
             parked += left
@@ -288,7 +288,7 @@ class Owner:
                 nothing was written.
             DBAPIError: the database refuses a row for another reason.
         """
-        is_fresh = self._held is None
+        is_fresh = self._cached is None
         before = self._begin()
         batch = Batch(self._dependencies.database, before, self._link, self._dependencies.clock())
         try:
@@ -298,7 +298,7 @@ class Owner:
                 batch.settle()
                 has_figures = batch.draft.has_new_figures
                 if batch.draft.has_effects or (has_figures and batch.stores_figures):
-                    self._held = batch.commit()
+                    self._cached = batch.commit()
                     self._figures_since = None
                 elif has_figures and self._figures_are_due():
                     self._store_figures(batch)
@@ -308,7 +308,7 @@ class Owner:
                     self._figures_since = self._figures_since or time.monotonic()
                     self._wake_soon()
         except Contention as error:
-            self._held = None
+            self._cached = None
             if checks_key_first and isinstance(error, RowRefused):
                 raise error.__cause__ or error from None
             raise
@@ -330,19 +330,19 @@ class Owner:
         """
         try:
             with self._dependencies.database.translating():
-                self._held = batch.commit()
+                self._cached = batch.commit()
             self._figures_since = None
         except Unavailable:
-            self._held, self._figures_since = None, time.monotonic()
+            self._cached, self._figures_since = None, time.monotonic()
             self._wake_soon()
 
-    def _begin(self) -> Held:
+    def _begin(self) -> CachedStudy:
         """The study as it is known, or else as it is stored; the link is about this incarnation of it from now on."""
-        if self._held is None:
+        if self._cached is None:
             with self._dependencies.database.reading() as connection:
-                self._held = held(connection, self.study_id)
-        self._link.begin(self._held.study)
-        return self._held
+                self._cached = read_study(connection, self.study_id)
+        self._link.begin(self._cached.study)
+        return self._cached
 
     def _after_commit(self, batch: Batch) -> None:
         """Send the model the new events and the number of points wanted, if requests are parked or results are new."""

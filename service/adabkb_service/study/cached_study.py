@@ -12,7 +12,7 @@ from adabkb_service.storage.rows import StudyRow, TrialRow
 
 
 @dataclass
-class Held:
+class CachedStudy:
     """A study as it was last seen: its row, and its unfinished trials among those written lately."""
 
     study: StudyRow
@@ -21,11 +21,11 @@ class Held:
     trials: dict[int, TrialRow] = field(default_factory=dict)
 
 
-def held(connection: Connection, study_id: str) -> Held:
+def read_study(connection: Connection, study_id: str) -> CachedStudy:
     """A study as it is now.
 
     Raises:
         StudyNotFound: there is none.
     """
     study = studies.get(connection, study_id)
-    return Held(study, trials.next_expiry(connection, study_id) if study.active else None)
+    return CachedStudy(study, trials.next_expiry(connection, study_id) if study.active else None)
