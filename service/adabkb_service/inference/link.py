@@ -21,8 +21,8 @@ MAX_BACKOFF_SECONDS = 60.0
 
 
 @dataclass
-class Ahead:
-    """Points decided on that can be handed out one after the other."""
+class Prefetched:
+    """Proposals that can be handed out one after the other."""
 
     points: list[Proposal]
     position: int
@@ -64,7 +64,7 @@ class ModelLink:
     """Seq of the last event among them that concerns the model, where that is known."""
     head: int = 0
     """Seq of the last event that the model has folded."""
-    ahead: Ahead = field(default_factory=lambda: Ahead([], -1))
+    prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))
     figures: dict[str, Any] | None = None
     error: str | None = None
     """Why the model could not follow the log, or not decide, when it last tried."""
@@ -92,7 +92,7 @@ class ModelLink:
         if study.incarnation != self.incarnation:
             self.incarnation, self.known, self.head = study.incarnation, 0, 0
             self.figures, self.error, self.can_follow, self._waiting_since = None, None, True, None
-            self.ahead = Ahead([], -1)
+            self.prefetched = Prefetched([], -1)
         if study.head != self.known:  # another server has written events
             self.known, self.position, self._told, self._untold = study.head, None, 0, []
 
@@ -185,4 +185,4 @@ class ModelLink:
             self.figures = reply.figures
         if reply.head == self.known:
             self.position = reply.position
-        self.ahead = Ahead(reply.points, reply.position, reply.is_all, reply.asked, reply.fixed)
+        self.prefetched = Prefetched(reply.points, reply.position, reply.is_all, reply.asked, reply.fixed)

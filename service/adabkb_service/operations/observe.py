@@ -17,7 +17,7 @@ from adabkb_service.errors import MOST_BATCH_ERRORS, AdaBKBError
 from adabkb_service.operations.record import Recorded, record
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.request import Fate, Key, Outcome, Points, Request
+from adabkb_service.study.request import Disposition, Key, Outcome, Points, Request
 
 Describe = Callable[[AdaBKBError], BatchItem]
 """How a refusal is shown."""
@@ -39,7 +39,7 @@ def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
     item = _item(draft, recorded)
     lifecycle.settle(draft)
     answer = Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(draft.study))
-    return Outcome(answer, fates=[recorded.fate])
+    return Outcome(answer, dispositions=[recorded.disposition])
 
 
 def observe_batch(study_id: str, body: BatchBody, describe: Describe, key: Key | None = None) -> Request[ObservedBatch]:
@@ -62,24 +62,24 @@ def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points)
         with draft.undone():
             items = _items(body, describe, draft)[0]
         return Outcome(_batch_answer(items, before, body), is_kept=False)
-    items, fates = _items(body, describe, draft)
+    items, dispositions = _items(body, describe, draft)
     lifecycle.settle(draft)
-    return Outcome(_batch_answer(items, lifecycle.summary(draft.study), body), fates=fates)
+    return Outcome(_batch_answer(items, lifecycle.summary(draft.study), body), dispositions=dispositions)
 
 
-def _items(body: BatchBody, describe: Describe, draft: Draft) -> tuple[list[BatchItem], list[Fate]]:
-    items, fates, spare = list[BatchItem](), list[Fate](), MOST_BATCH_ERRORS
+def _items(body: BatchBody, describe: Describe, draft: Draft) -> tuple[list[BatchItem], list[Disposition]]:
+    items, dispositions, spare = list[BatchItem](), list[Disposition](), MOST_BATCH_ERRORS
     for result in body.items:
         try:
             recorded = record(draft, result)
             items.append(_item(draft, recorded))
-            fates.append(recorded.fate)
+            dispositions.append(recorded.disposition)
         except AdaBKBError as refusal:
             described = describe(refusal)
             listed = described.errors[: 1 + spare]
             items.append(described.model_copy(update={"errors": listed}))
             spare -= max(len(listed) - 1, 0)
-    return items, fates
+    return items, dispositions
 
 
 def _batch_answer(items: list[BatchItem], summary: StudySummary, body: BatchBody) -> ObservedBatch:

@@ -17,7 +17,7 @@ from adabkb_service.study.draft import Draft
 from adabkb_service.study.measurements import checked_metrics, told_metrics
 from adabkb_service.study.outside import evaluated
 from adabkb_service.study.points import feasible_point
-from adabkb_service.study.request import Fate
+from adabkb_service.study.request import Disposition
 
 SHORTEST = 1e-3
 """Seconds of an attempt, at least, where they are its cost."""
@@ -29,7 +29,7 @@ class Recorded:
 
     trial: TrialRow | None
     observation: ObservationRow | None
-    fate: Fate = "stored"
+    disposition: Disposition = "stored"
 
 
 def record(draft: Draft, result: ObserveBody) -> Recorded:

@@ -43,7 +43,7 @@ from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.outside import as_handed_out, withdraw_outside
 from adabkb_service.study.points import check_slice, checked_fixed
-from adabkb_service.study.request import Key, Outcome, Points, Request, Wanted
+from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request
 
 RETRY_SECONDS: dict[NoTrialReason, float] = {
     "budget": 1.0,
@@ -76,7 +76,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
         Suggested,
         partial(_hand_out, body),
         key,
-        points_wanted=partial(_new_points_wanted, body),
+        point_demand=partial(_demand, body),
         first=partial(_make_waiting_ready, body),
     )
 
@@ -87,12 +87,12 @@ def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
     withdraw_outside(draft, None if body.fixed else body.count)
 
 
-def _new_points_wanted(body: SuggestBody, draft: Draft) -> Wanted:
+def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     """The points that the model has to decide on."""
     study, within = draft.study, _slice(body, draft)
     waiting = study.waiting if within is None else len(draft.waiting(body.count, within))
     count = max(min(body.count - waiting, lifecycle.room(study)), 0)
-    return Wanted(count, None if within is None else dict(within.fixed))
+    return PointDemand(count, None if within is None else dict(within.fixed))
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adabkb_service.engine.slices import are_alike
 from adabkb_service.errors import AdaBKBError, StudyNotFound
-from adabkb_service.inference.link import Ahead, ModelLink
+from adabkb_service.inference.link import ModelLink, Prefetched
 from adabkb_service.inference.proposals import Proposal, fallbacks
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
@@ -23,7 +23,7 @@ from adabkb_service.storage.usage import Usage
 from adabkb_service.study import lifecycle
 from adabkb_service.study.cached_study import CachedStudy
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.request import Outcome, Request, Wanted, kept, recall
+from adabkb_service.study.request import Outcome, PointDemand, Request, kept, recall
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +54,11 @@ class Batch:
 
     def __init__(self, database: Database, before: CachedStudy, link: ModelLink, now: datetime) -> None:
         self.draft = Draft(database, before, now)
-        self.ahead = replace(link.ahead)
+        self.prefetched = replace(link.prefetched)
         """As it will be after the commit."""
         self.finished: list[tuple[Waiting, Any]] = []
         self.parked: list[Waiting] = []
-        self.points_wanted = Wanted()
+        self.point_demand = PointDemand()
         """By the parked requests that fix the same values as the first one: one decision of the model gives these."""
         self.stores_figures = False
         self._link = link
@@ -73,7 +73,7 @@ class Batch:
             DBAPIError: the snapshot cannot be read any more, by no other request either.
         """
         request, key = waiting.request, waiting.request.key
-        spent, ahead = len(self._refunds), replace(self.ahead)
+        spent, prefetched = len(self._refunds), replace(self.prefetched)
         try:
             if checks_key_first and (known := recall(self.draft.connection, key, request.answer)):
                 self.finished.append((waiting, known))
@@ -87,21 +87,21 @@ class Batch:
                 ):
                     self.parked.append(waiting)
                     return
-                wanted = request.points_wanted(self.draft)
-                points = self._points(wanted, waiting)
+                demand = request.point_demand(self.draft)
+                points = self._points(demand, waiting)
                 if points is None:
-                    self._park(waiting, wanted)
+                    self._park(waiting, demand)
                     return
                 outcome = self._outcome(request, points)
             self.finished.append((waiting, outcome))
             self.stores_figures = self.stores_figures or request.stores_figures
         except AdaBKBError as refusal:
-            self._take_back(spent, ahead)
+            self._take_back(spent, prefetched)
             self.finished.append((waiting, self._known_after_all(request, refusal)))
         except DBAPIError:
             raise
         except Exception as error:  # a bug, which must not affect the other requests
-            self._take_back(spent, ahead)
+            self._take_back(spent, prefetched)
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
 
@@ -120,12 +120,12 @@ class Batch:
 
     def close(self) -> None:
         """End the snapshot; what was not committed costs no quota."""
-        self._take_back(0, self.ahead)
+        self._take_back(0, self.prefetched)
         self.draft.close()
 
-    def _take_back(self, spent: int, ahead: Ahead) -> None:
+    def _take_back(self, spent: int, prefetched: Prefetched) -> None:
         """Give back the points of a request that was not performed, and what it spent after so many others."""
-        self.ahead = ahead
+        self.prefetched = prefetched
         while len(self._refunds) > spent:
             self._refunds.pop()()
 
@@ -143,37 +143,37 @@ class Batch:
     def _is_about_to_follow(self) -> bool:
         return not self._link.has_followed() and self._link.is_worth_waiting_for()
 
-    def _points(self, wanted: Wanted, waiting: Waiting) -> list[Proposal] | None:
+    def _points(self, demand: PointDemand, waiting: Waiting) -> list[Proposal] | None:
         """Points to hand out, or None if the request should wait for the model."""
-        count, fixed = wanted.count, wanted.fixed
+        count, fixed = demand.count, demand.fixed
         if count == 0:
             return []
         draft, link = self.draft, self._link
         position = link.position if draft.new_position is None else draft.new_position
-        points = self.ahead.take(count, position, fixed)
+        points = self.prefetched.take(count, position, fixed)
         if points is None and link.is_worth_waiting_for() and time.monotonic() < gives_up_at(waiting, link):
             return None
         found = points or []
-        if points is not None and (self.ahead.is_all or len(found) == count):
+        if points is not None and (self.prefetched.is_all or len(found) == count):
             return found
         return found + fallbacks(draft.connection, draft.study, count, found, fixed)
 
-    def _park(self, waiting: Waiting, wanted: Wanted) -> None:
+    def _park(self, waiting: Waiting, demand: PointDemand) -> None:
         """Let a request wait for the model; one that fixes other values than the first parked one waits for that one,
         too."""
         self.parked.append(waiting)
-        before = self.points_wanted
+        before = self.point_demand
         if before.count == 0:
-            self.points_wanted = wanted
-        elif are_alike(wanted.fixed, before.fixed):
-            self.points_wanted = replace(before, count=before.count + wanted.count)
+            self.point_demand = demand
+        elif are_alike(demand.fixed, before.fixed):
+            self.point_demand = replace(before, count=before.count + demand.count)
 
     def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
         """Perform a request, and keep its answer."""
         draft, changes = self.draft, self.draft.changes
         from_model = sum(point.origin == "policy" for point in points)
-        is_whole = self.ahead.fixed is None
-        if from_model and is_whole and self.ahead.is_all and from_model == len(self.ahead.points):
+        is_whole = self.prefetched.fixed is None
+        if from_model and is_whole and self.prefetched.is_all and from_model == len(self.prefetched.points):
             draft.set_figures({**(draft.study.model or {}), "exhausted": True})
         count, size = len(draft.log), draft.study.log_bytes
         outcome = request.perform(draft, points)
@@ -182,7 +182,7 @@ class Batch:
         if request.spend is not None and (new or is_edit):
             self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
         if from_model and draft.new_position is not None:
-            self.ahead.handed_out(from_model, draft.new_position if from_model == len(points) else -1)
+            self.prefetched.handed_out(from_model, draft.new_position if from_model == len(points) else -1)
         if request.key is None:
             return outcome
         if draft.changes == changes and (known := recall(draft.connection, request.key, request.answer)):

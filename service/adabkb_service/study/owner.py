@@ -30,7 +30,7 @@ from adabkb_service.study.batch import Batch, Waiting, gives_up_at
 from adabkb_service.study.cached_study import CachedStudy, read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
-from adabkb_service.study.request import Outcome, Request, Wanted
+from adabkb_service.study.request import Outcome, PointDemand, Request
 from adabkb_service.study.request_metrics import count_request
 
 logger = logging.getLogger(__name__)
@@ -45,8 +45,8 @@ FIGURES_SECONDS = 0.5
 """After this time figures are committed on their own, if no other commit has taken them along."""
 LOADING_POLL_SECONDS = 0.5
 """Between two looks at whether the engine is loaded."""
-MOST_AHEAD = 8
-"""Points that are decided on before anybody asks for them, at most."""
+MOST_PREFETCHED = 8
+"""Proposals that are made before anybody asks for them, at most."""
 
 
 @dataclass(eq=False)
@@ -84,7 +84,7 @@ class Owner:
         """Requests that wait for the model."""
         self._cached: CachedStudy | None = None
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
-        self._wanted_lately = Wanted(1)
+        self._last_demand = PointDemand(1)
         """Points that were asked for together the last time."""
         self._awaits_model = False
         """Whether a request waits for a reply of the model."""
@@ -350,19 +350,19 @@ class Owner:
         if any(event.kind not in ("suggested", "leased") for event in log):
             self._dependencies.notify(self.study_id)
         link.logged(log)
-        link.ahead = batch.ahead
+        link.prefetched = batch.prefetched
         if link.figures is not None:
             link.figures = batch.draft.study.model
-        wanted = batch.points_wanted
-        if wanted.count:
-            self._wanted_lately = replace(wanted, count=min(wanted.count, MOST_AHEAD))
+        demand = batch.point_demand
+        if demand.count:
+            self._last_demand = replace(demand, count=min(demand.count, MOST_PREFETCHED))
         has_results = any(event.kind in ("observed", "failed", "corrected", "stopped", "edited") for event in log)
-        if has_results and not wanted.count:
-            count = min(self._wanted_lately.count, lifecycle.room(batch.draft.study))
-            wanted = replace(self._wanted_lately, count=count)
+        if has_results and not demand.count:
+            count = min(self._last_demand.count, lifecycle.room(batch.draft.study))
+            demand = replace(self._last_demand, count=count)
         self._awaits_model = bool(batch.parked)
         if batch.parked or has_results:
-            link.advance(wanted.count, wanted.fixed)
+            link.advance(demand.count, demand.fixed)
         if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
             self._dependencies.scheduler.ready(self.study_id)
 

@@ -21,7 +21,7 @@ from adabkb_service.study.draft import Draft
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
-Fate = Literal["stored", "late", "repeated"]
+Disposition = Literal["stored", "late", "repeated"]
 """Of a result: stored while its attempt held the trial, stored although it did not any more, or known already."""
 
 
@@ -56,7 +56,7 @@ class Outcome(Generic[Answer]):
     """Whether it is the stored answer of an earlier request."""
     is_kept: bool = True
     """Whether it is stored under the key of the request."""
-    fates: Sequence[Fate] = ()
+    dispositions: Sequence[Disposition] = ()
     """What became of the results that the request told."""
 
     @cached_property
@@ -69,7 +69,7 @@ Points = Sequence[Proposal]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PointDemand:
     """New points that the model has to decide on."""
 
     count: int = 0
@@ -77,9 +77,9 @@ class Wanted:
     """Values that some parameters are to have, in the form that is stored."""
 
 
-def no_points(_: Draft) -> Wanted:
+def no_demand(_: Draft) -> PointDemand:
     """For requests that need no new points."""
-    return Wanted()
+    return PointDemand()
 
 
 def nothing(_: Draft) -> None:
@@ -95,7 +95,7 @@ class Request(Generic[Answer]):
     perform: Callable[[Draft, Points], Outcome[Answer]]
     """Changes the draft, or raises what the request is refused with. It may be called again, on another draft."""
     key: Key | None = None
-    points_wanted: Callable[[Draft], Wanted] = field(default=no_points)
+    point_demand: Callable[[Draft], PointDemand] = field(default=no_demand)
     """The new points that the model has to decide on first, for a study in this state; or it raises what the request
     is refused with."""
     first: Callable[[Draft], None] = field(default=nothing)

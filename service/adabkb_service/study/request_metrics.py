@@ -35,10 +35,10 @@ def count_request(dependencies: Dependencies, waiting: Waiting, outcome: Any) ->
         metrics.degraded_answers.inc()
     if outcome.replayed and operation == "observe":
         metrics.repeated_results.inc(len(outcome.view.items) if isinstance(outcome.view, ObservedBatch) else 1)
-    for fate in outcome.fates:
-        if fate == "late":
+    for disposition in outcome.dispositions:
+        if disposition == "late":
             metrics.late_results.inc()
-        elif fate == "repeated":
+        elif disposition == "repeated":
             metrics.repeated_results.inc()
 
 
