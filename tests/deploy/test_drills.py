@@ -195,5 +195,5 @@ def test_a_newer_database_is_refused_with_the_remedy_and_the_backup_from_before_
         study.observe(trial, 0.5)
         assert saved.items() <= results(back).items()
     with closing(Database(back)) as database, database.reading() as connection:
-        assert migration.standing(connection) == "current"
+        assert migration.schema_status(connection) == "current"
     check_sound(back)

@@ -20,7 +20,7 @@ def tell(running: Service, *values: float) -> None:
         observe(running, "s", Value(value, trial.number))
 
 
-def standing(running: Service) -> tuple[str, str | None]:
+def status(running: Service) -> tuple[str, str | None]:
     study = get(running, "s")
     return study.state, study.reason
 
@@ -28,9 +28,9 @@ def standing(running: Service) -> tuple[str, str | None]:
 def test_a_study_stops_after_so_many_results_without_a_gain(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 3}))
     tell(running, 5.0, 4.0, 6.0, 4.0)
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
     tell(running, 3.0, 7.0, 3.0, 8.0)
-    assert standing(running) == ("complete", "no_gain")
+    assert status(running) == ("complete", "no_gain")
     assert suggest(running, "s", Ask()).view.reason == "no_gain"
 
 
@@ -40,7 +40,7 @@ def test_failures_are_no_results(running: Service) -> None:
     for _ in range(3):
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Failure(trial.number))
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
 
 
 def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_go_on(running: Service) -> None:
@@ -49,19 +49,19 @@ def test_trials_that_are_out_are_awaited_and_one_that_gains_makes_the_study_go_o
     first, second, last = suggest(running, "s", Ask(3)).view.trials
     observe(running, "s", Value(6.0, first.number))
     observe(running, "s", Value(7.0, second.number))
-    assert standing(running) == ("running", "no_gain")
+    assert status(running) == ("running", "no_gain")
     assert suggest(running, "s", Ask()).view.trials == []
     observe(running, "s", Value(4.0, last.number))
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
 
 
 def test_a_correction_counts_from_the_best_result_that_is_left(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 3}))
     tell(running, 5.0, 6.0, 1.0, 7.0, 8.0)
     correct(running, "s", 3, {"excluded": True}, "misread")
-    assert standing(running) == ("complete", "no_gain")
+    assert status(running) == ("complete", "no_gain")
     correct(running, "s", 3, {"excluded": False}, "it was right")
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
 
 
 def test_excluded_results_do_not_count(running: Service) -> None:
@@ -70,24 +70,24 @@ def test_excluded_results_do_not_count(running: Service) -> None:
     for seq in (2, 3):
         correct(running, "s", seq, {"excluded": True}, "wrong plate")
     tell(running, 6.5, 6.5)
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
     tell(running, 6.5)
-    assert standing(running) == ("complete", "no_gain")
+    assert status(running) == ("complete", "no_gain")
     for seq in (1, 4, 5, 6):
         correct(running, "s", seq, {"excluded": True}, "all of them")
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
 
 
 def test_the_rule_can_be_changed_and_removed(running: Service) -> None:
     create(running, definition())
     tell(running, 5.0, 6.0, 7.0)
     change(running, "s", {"stop": {"no_gain_for": 2}})
-    assert standing(running) == ("complete", "no_gain")
+    assert status(running) == ("complete", "no_gain")
     change(running, "s", {"stop": {"no_gain_for": 3}})
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
     change(running, "s", {"stop": {"no_gain_for": 1}})
     change(running, "s", {"stop": None})
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
     assert get(running, "s").stop is None
 
 
@@ -102,27 +102,27 @@ def test_a_study_stops_once_going_on_will_probably_gain_little(running: Service)
     """A parabola: the gap is known after nine results, and falls below a share of their range."""
     create(running, definition(stop={"gap_share_below": 0.9}))
     bowl(running, 8)
-    assert (standing(running), get(running, "s").gap) == (("running", None), None)
+    assert (status(running), get(running, "s").gap) == (("running", None), None)
     for _ in range(40):
-        if standing(running) != ("running", None):
+        if status(running) != ("running", None):
             break
         bowl(running, 1)
-    assert standing(running) == ("complete", "gain_unlikely")
+    assert status(running) == ("complete", "gain_unlikely")
     assert suggest(running, "s", Ask()).view.reason == "gain_unlikely"
     found, results = get(running, "s"), read.list_observations(running, "s", 0, 100).items
     values = [each.value for each in results if each.value is not None]
     assert found.gap is not None
     assert found.gap < 0.9 * (max(values) - min(values))
     change(running, "s", {"stop": {"gap_share_below": 1e-12}})
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
 
 
 def test_of_two_rules_the_first_one_ends_the_study(running: Service) -> None:
     create(running, definition(stop={"no_gain_for": 3, "gap_share_below": 0.9}))
     tell(running, 5.0, 6.0, 6.0, 6.0)
-    assert standing(running) == ("complete", "no_gain")
+    assert status(running) == ("complete", "no_gain")
     change(running, "s", {"stop": {"gap_share_below": 0.9}})
-    assert standing(running) == ("running", None)
+    assert status(running) == ("running", None)
 
 
 def test_the_rule_is_for_auto_only(running: Service) -> None:

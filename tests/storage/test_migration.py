@@ -208,7 +208,7 @@ def test_servers_that_start_at_once_migrate_once(database_url: str) -> None:
         list(pool.map(start, range(4)))
     database = Database(database_url)
     with database.reading() as connection:
-        assert migration.standing(connection) == "current"
+        assert migration.schema_status(connection) == "current"
     database.close()
 
 

@@ -66,5 +66,5 @@ def test_a_database_whose_schema_was_altered_is_not_lent_again(own: Spares, stat
         assert second != first
         database = Database(second)
         with database.reading() as connection:
-            assert migration.standing(connection) == "current"
+            assert migration.schema_status(connection) == "current"
         database.close()

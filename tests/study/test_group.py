@@ -123,7 +123,7 @@ def half_done(draft: Draft, _: Points) -> Outcome[StudySummary]:
     """Refuses when it has changed the draft already."""
     draft.record("paused", {})
     draft.record("failed", {"attempt": 1, "reason": "half done"}, 2)
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     raise TrialNotFound("s", 99)
 
 

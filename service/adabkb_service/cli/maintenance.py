@@ -80,9 +80,9 @@ def backup(
     part.unlink(missing_ok=True)
     with opened(url, existing=True) as source:
         with source.reading() as connection:
-            standing = migration.standing(connection)
-            other = migration.current(connection) if standing in ("older", "extended") else None
-        if standing == "older" and not source.is_sqlite:
+            status = migration.schema_status(connection)
+            other = migration.current(connection) if status in ("older", "extended") else None
+        if status == "older" and not source.is_sqlite:
             fail(
                 f"the database's schema ({other}) is not this version's ({migration.HEAD}); back it up with "
                 "pg_dump, or with the version of adabkb-service that made it"
@@ -155,7 +155,7 @@ def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[s
     with opened(source_url, existing=True) as source, opened(target_url) as target:
         migration.require(source, exactly=exactly)
         with source.reading() as connection:
-            if migration.standing(connection) == "extended":
+            if migration.schema_status(connection) == "extended":
                 _warn_of_additions(migration.current(connection), "the restored database")
         if found := copying.row_counts(target):
             fail(

@@ -39,7 +39,7 @@ def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> 
         )
     if _text(after) != _text(before):  # as values, 1 and true are equal
         draft.record("annotated", {"attributes": changes}, number)
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     return Outcome(Held(trial=render.trial(draft.trial(number)), study=lifecycle.summary(draft.study)))
 
 

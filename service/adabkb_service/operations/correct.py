@@ -50,7 +50,7 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
             "reason": reason,
         }
         draft.record("corrected", payload, was.trial)
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     corrected = render.observation(draft.observation(seq), draft.space)
     return Outcome(Corrected(observation=corrected, study=lifecycle.summary(draft.study)))
 

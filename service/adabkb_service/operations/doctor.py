@@ -137,7 +137,7 @@ def _row(study: StudyRow, logged: LoggedStudy) -> Iterator[str]:
         found, expected = getattr(study, name), getattr(logged.study, name)
         if found != expected:
             yield f"the study's {name} is {found!r}, but should be {expected!r}"
-    state, _ = lifecycle.standing(study)
+    state, _ = lifecycle.status(study)
     if study.state != state:
         yield f"the study's state is {study.state}, but should be {state}"
 

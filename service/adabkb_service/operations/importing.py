@@ -205,7 +205,7 @@ def _study(shown: views.Study, model: ModelLine, told: LoggedStudy) -> StudyRow:
         checkpoint=checkpoint,
         engine_revision=model.engine_revision,
     )
-    return replace(row, state=lifecycle.standing(row)[0])
+    return replace(row, state=lifecycle.status(row)[0])
 
 
 def _contents(found: Lines, kind: str) -> list[Any]:

@@ -91,7 +91,7 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
         raise TrialFinished(f"{result}; only a failed trial can be retried.")
     if trial.state == "stopped":
         raise TrialFinished(f"Trial {number} was stopped; only a failed trial can be retried.")
-    if lifecycle.standing(draft.study) == ("complete", "converged"):
+    if lifecycle.status(draft.study) == ("complete", "converged"):
         raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
     if trial.state == "failed" and is_outside(draft, trial):
         raise TrialFinished(f"Trial {number} is {WITHDRAWN}: it cannot be retried unless an edit lets it in again.")
@@ -113,5 +113,5 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
 
 
 def _held(draft: Draft, trial: TrialRow) -> Outcome[Held]:
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     return Outcome(Held(trial=render.trial(trial), study=lifecycle.summary(draft.study)))

@@ -267,7 +267,7 @@ def _change(
     new = {name: changes[name] for name in CHANGEABLE if name in changes and changes[name] != getattr(study, name)}
     if new:
         draft.record("updated", {"changes": new})
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     return Outcome(lifecycle.full(draft.study))
 
 

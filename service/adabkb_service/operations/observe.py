@@ -37,7 +37,7 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
 def _observe(result: ObserveBody, draft: Draft, _: Points) -> Outcome[Observed]:
     recorded = record(draft, result)
     item = _item(draft, recorded)
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     answer = Observed(trial=item.trial, observation=item.observation, study=lifecycle.summary(draft.study))
     return Outcome(answer, dispositions=[recorded.disposition])
 
@@ -63,7 +63,7 @@ def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points)
             items = _items(body, describe, draft)[0]
         return Outcome(_batch_answer(items, before, body), is_kept=False)
     items, dispositions = _items(body, describe, draft)
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     return Outcome(_batch_answer(items, lifecycle.summary(draft.study), body), dispositions=dispositions)
 
 

@@ -27,7 +27,7 @@ def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Tri
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
     study = draft.study
     point = feasible_point(draft.space, body.parameters, "/parameters")
-    state, reason = lifecycle.standing(study)
+    state, reason = lifecycle.status(study)
     if lifecycle.spent(study) == "budget":  # a paused study stands at its pause
         reason = "budget"
     if state == "complete" or reason == "budget":
@@ -35,5 +35,5 @@ def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
     number = study.trials + 1
     draft.record("queued", {"parameters": point}, number)
     row = draft.set_lease_length(number, study.lease_seconds)
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     return Outcome(render.trial(row), created=True)

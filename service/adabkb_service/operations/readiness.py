@@ -28,7 +28,7 @@ def check(service: Service) -> None:
 def _troubles(service: Service) -> Iterator[tuple[str, str]]:
     try:
         with service.database.reading() as connection:
-            if migration.standing(connection) not in migration.USABLE:
+            if migration.schema_status(connection) not in migration.USABLE:
                 yield "schema", "the database does not have this version's schema; run: adabkb migrate"
         if service.database.trouble is not None:
             migration.rewrite(service.database)

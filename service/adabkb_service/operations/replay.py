@@ -108,7 +108,7 @@ def _take_over(figures: dict[str, Any] | None, draft: Draft, _: Points) -> Outco
     draft.set_figures(figures)
     if draft.study.model_error is not None:
         draft.record("model_recovered", {})
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     return Outcome(lifecycle.summary(draft.study))
 
 

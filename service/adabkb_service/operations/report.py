@@ -50,7 +50,7 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
             raise TrialFinished(f"Trial {number} is {trial.state}; it takes no further reports.")
         if new:
             _record(draft, trial, new)
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     found, is_stopped = draft.trial(number), draft.trial(number).state == "stopped"
     return Outcome(
         Reported(

@@ -117,7 +117,7 @@ def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Sugges
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_handed_out(draft, trial) for trial in leased]
     rows += [_add(draft, point, body) for point in points]
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
     # An answer without trials changes nothing, so it is not stored under the key.
     return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_kept=bool(rows))

@@ -86,7 +86,7 @@ def _do_each(service: Service, requests: Sequence[Request[StudySummary]]) -> Non
 
 
 def _expire(draft: Draft, _: Points) -> Outcome[StudySummary]:
-    lifecycle.settle(draft)
+    lifecycle.update_state(draft)
     return Outcome(lifecycle.summary(draft.study))
 
 

@@ -99,7 +99,7 @@ def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, fl
 
 
 def own(service: Service, caller: Caller) -> Self:
-    """The caller's own standing."""
+    """What the caller is, may do and has used."""
     used = None
     if caller.user is not None and not caller.is_link:
         with service.database.reading() as connection:

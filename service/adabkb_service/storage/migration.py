@@ -26,10 +26,10 @@ HEAD = "0001"
 # An arbitrary key of a PostgreSQL advisory lock, which lets servers migrate one after the other.
 ADVISORY_LOCK = 0xADAB_4B
 
-Standing = Literal["empty", "current", "older", "extended", "newer"]
+SchemaStatus = Literal["empty", "current", "older", "extended", "newer"]
 """Extended: newer code has only added to it."""
 
-USABLE: tuple[Standing, ...] = ("current", "extended")
+USABLE: tuple[SchemaStatus, ...] = ("current", "extended")
 """What servers of this code work on."""
 
 
@@ -51,7 +51,7 @@ def current(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
-def standing(connection: Connection) -> Standing:
+def schema_status(connection: Connection) -> SchemaStatus:
     """How the database's schema relates to this code."""
     revision = current(connection)
     if revision == HEAD:
@@ -85,7 +85,7 @@ def upgrade(database: Database) -> None:
             # A migration may be idle between statements for longer than other transactions. It locks no study.
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
-        if standing(connection) in ("extended", "newer"):
+        if schema_status(connection) in ("extended", "newer"):
             raise SchemaMismatch(_newer(connection))
         target = config()
         target.attributes["connection"] = connection
@@ -100,7 +100,7 @@ def prepare(database: Database) -> None:
         SchemaMismatch: the database has another version; the message names the remedy.
     """
     with database.reading() as connection:
-        found = standing(connection)
+        found = schema_status(connection)
         if found == "newer":
             raise SchemaMismatch(_newer(connection))
         if found == "older":
@@ -120,7 +120,7 @@ def require(database: Database, *, exactly: bool = False) -> None:
         SchemaMismatch: the database has another version or no tables; the message names the remedy.
     """
     with database.reading() as connection:
-        found = standing(connection)
+        found = schema_status(connection)
         if found == "empty":
             raise SchemaMismatch(
                 "This is not a database of adabkb-service: it has none of its tables. Name another one."

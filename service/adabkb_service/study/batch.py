@@ -105,9 +105,9 @@ class Batch:
             logger.exception("study %s: a request failed", self.draft.study.id)
             self.finished.append((waiting, error))
 
-    def settle(self) -> None:
+    def update_state(self) -> None:
         """Bring the study's state up to date."""
-        lifecycle.settle(self.draft)
+        lifecycle.update_state(self.draft)
 
     def commit(self) -> CachedStudy:
         """Write the draft: see ``Draft.commit``."""

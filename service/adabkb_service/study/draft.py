@@ -142,7 +142,7 @@ class Draft:
             self.study = replace(self.study, model=figures)
 
     def set_state(self, state: StudyState) -> None:
-        """Store the state that ``lifecycle.settle`` has derived."""
+        """Store the state that ``lifecycle.update_state`` has derived."""
         self.study = replace(self.study, state=state)
 
     def lease(self, trial: int, seconds: float, until: datetime) -> TrialRow:

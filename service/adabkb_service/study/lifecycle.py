@@ -20,7 +20,7 @@ MOST_ROOM = 2**31
 """Of a study without limits."""
 
 
-def standing(study: StudyRow) -> tuple[StudyState, Reason | None]:
+def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
     """The state, and why no new point is handed out (None: it is)."""
     if _converged(study):
         return "complete", "converged"
@@ -69,7 +69,7 @@ def _stopped(study: StudyRow, rules: dict[str, Any]) -> Reason | None:
 
 def room(study: StudyRow) -> int:
     """How many new points may be handed out now, beside trials that wait for a worker."""
-    if standing(study) != ("running", None):
+    if status(study) != ("running", None):
         return 0
     limits = [MOST_ROOM]
     if study.budget_left is not None:
@@ -85,12 +85,12 @@ def _fails_on_and_on(study: StudyRow) -> bool:
     return study.failure_limit is not None and study.failures >= study.failure_limit
 
 
-def settle(draft: Draft) -> None:
+def update_state(draft: Draft) -> None:
     """After all else that a request does: pause a study that fails on and on, bring its state up to date, log both."""
     study = draft.study
     if _fails_on_and_on(study) and not study.paused:
         draft.record("paused", {"reason": "failures", "failures": study.failures})
-    state, reason = standing(draft.study)
+    state, reason = status(draft.study)
     if state != study.state:
         draft.set_state(state)
         if state == "complete":
@@ -99,7 +99,7 @@ def settle(draft: Draft) -> None:
 
 def summary(study: StudyRow) -> StudySummary:
     """The part of a study that changes with every request."""
-    state, reason = standing(study)
+    state, reason = status(study)
     return StudySummary(
         id=study.id,
         state=state,

@@ -262,7 +262,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "paused": _paused,
     "resumed": _resumed,
     "updated": _updated,
-    "completed": _unchanged,  # the state is derived from the row, by lifecycle.settle
+    "completed": _unchanged,  # the state is derived from the row, by lifecycle.update_state
     "corrected": _corrected,
     "model_failed": _model_failed,
     "model_recovered": _model_recovered,

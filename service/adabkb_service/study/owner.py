@@ -295,7 +295,7 @@ class Owner:
             with self._dependencies.database.translating():
                 for each in waiting:
                     each.context.run(batch.perform, each, checks_key_first=checks_key_first)
-                batch.settle()
+                batch.update_state()
                 has_figures = batch.draft.has_new_figures
                 if batch.draft.has_effects or (has_figures and batch.stores_figures):
                     self._cached = batch.commit()
