@@ -52,4 +52,4 @@ def test_a_statement_that_takes_too_long_is_given_up(other_postgresql: str) -> N
     with closing(Database(other_postgresql, statement_seconds=0.2)) as database:
         with pytest.raises(Busy, match="too long"), database.reading() as connection:
             connection.exec_driver_sql("SELECT pg_sleep(60)")
-        assert database.trouble is None
+        assert database.last_error is None

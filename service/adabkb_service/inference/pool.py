@@ -150,7 +150,7 @@ class WorkerPool:
         """See ``Inference``."""
         waiting = sum(each.waiting for each in self._workers)
         cache_bytes = sum(each.cache_bytes for each in self._workers)
-        return Load(waiting, cache_bytes, self.pids, sum(each.is_away for each in self._workers))
+        return Load(waiting, cache_bytes, self.pids, sum(each.is_down for each in self._workers))
 
     @property
     def loaded_at(self) -> float:
@@ -200,7 +200,7 @@ class _WorkerProcess:
         return math.inf if time.monotonic() < self._opened_at + LOADING_SECONDS else self._opened_at + LOADING_SECONDS
 
     @property
-    def is_away(self) -> bool:
+    def is_down(self) -> bool:
         """Whether there has been no process for longer than it takes to start one."""
         since = self._away_since
         return since is not None and time.monotonic() - max(since, self.loaded_at) > AWAY_SECONDS

@@ -30,7 +30,7 @@ def _troubles(service: Service) -> Iterator[tuple[str, str]]:
         with service.database.reading() as connection:
             if migration.schema_status(connection) not in migration.USABLE:
                 yield "schema", "the database does not have this version's schema; run: adabkb migrate"
-        if service.database.trouble is not None:
+        if service.database.last_error is not None:
             migration.rewrite(service.database)
     except AdaBKBError as error:
         yield "database", error.detail

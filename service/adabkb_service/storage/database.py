@@ -73,7 +73,7 @@ class Database:
         self.url = _checked(url)
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
         self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, self._file)
-        self.trouble: str | None = None
+        self.last_error: str | None = None
         """Why the database was last unavailable; None once a writing transaction has succeeded since."""
         self._batcher = WriteBatcher(lock_seconds) if self.is_sqlite else None
         self._first = _limit_idleness(holder_seconds) if holder_seconds and not self.is_sqlite else None
@@ -145,7 +145,7 @@ class Database:
                         )
             finally:
                 connection.invalidate()  # the next one enforces them
-        self.trouble = None
+        self.last_error = None
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in a transaction that is committed durably before this returns, and return its result. On SQLite
@@ -170,7 +170,7 @@ class Database:
                 if self._first is not None:
                     connection.exec_driver_sql(self._first)
                 yield connection
-        self.trouble = None
+        self.last_error = None
 
     def now(self) -> datetime:
         """The time in UTC, by the clock that all servers of the database share: on SQLite that of this machine, on
@@ -202,7 +202,7 @@ class Database:
         except DBAPIError as error:
             ours = translated(error)
             if isinstance(ours, Unavailable):
-                self.trouble = ours.detail
+                self.last_error = ours.detail
             if ours is None:
                 raise
             raise ours from error

@@ -25,7 +25,7 @@ class SqliteFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened: tuple[int, int] | None = None
-        self._is_away = False
+        self._is_missing = False
         """Whether the last look found it gone."""
 
     def create(self) -> None:
@@ -46,11 +46,11 @@ class SqliteFile:
             Unavailable: it is gone, or another one has its name.
         """
         if self._opened is None or self._identity() == self._opened:
-            self._is_away = False
+            self._is_missing = False
             return
-        if not self._is_away:  # the path is for the log: users of other machines need not know it
+        if not self._is_missing:  # the path is for the log: users of other machines need not know it
             logger.error("the SQLite file %s was deleted or replaced: nothing is stored until it is back", self._path)
-            self._is_away = True
+            self._is_missing = True
         raise Unavailable(
             "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. Whoever runs the "
             "server: put the file back, or restore a backup in its place and start the server again; its log has the "

@@ -24,7 +24,7 @@ def test_a_database_that_is_not_there_is_unavailable(url: str) -> None:
     database = Database(url)
     with pytest.raises(Unavailable), database.reading():
         pass
-    assert database.trouble
+    assert database.last_error
     database.close()
 
 
