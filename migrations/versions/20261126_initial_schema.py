@@ -182,10 +182,10 @@ def upgrade() -> None:
     op.create_index(op.f("ix_idempotency_keys_created_at"), "idempotency_keys", ["created_at"])
     op.create_index(op.f("ix_idempotency_keys_study_id_scope_key"), "idempotency_keys", ["study_id", "scope", "key"])
     op.create_table(
-        "horizons",
+        "retention_cutoffs",
         sa.Column("name", sa.String(length=50), nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("name", name=op.f("pk_horizons")),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_retention_cutoffs")),
     )
     op.create_table(
         "tokens",
@@ -263,7 +263,7 @@ def downgrade() -> None:
     op.drop_table("trash")
     op.drop_table("grants")
     op.drop_table("tokens")
-    op.drop_table("horizons")
+    op.drop_table("retention_cutoffs")
     op.drop_table("idempotency_keys")
     op.drop_table("dictionary")
     op.drop_table("cells")

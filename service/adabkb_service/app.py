@@ -50,7 +50,7 @@ from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this
 from adabkb_service.operations.clock import follow, warn_of_clock
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import cut_leases, empty_trash, forget_keys, remove_abandoned, sweep
+from adabkb_service.operations.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
 from adabkb_service.page import assets, login, site, views
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
@@ -135,7 +135,7 @@ def create_app(settings: Settings) -> FastAPI:
         await run_sync(inference.open)
         await run_sync(running.open)
         await run_sync(warn_of_clock, running)
-        await run_sync(cut_leases, running)
+        await run_sync(clamp_leases, running)
         with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, settings):
             yield
         await streams.close()

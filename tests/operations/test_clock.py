@@ -13,7 +13,7 @@ from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import trial as trial_of
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.sweep import cut_leases, forget_keys, sweep
+from adabkb_service.operations.sweep import clamp_leases, forget_keys, sweep
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.study.request import Key
 from tests.operations.conftest import ManualClock, definition
@@ -128,7 +128,7 @@ def test_a_reading_that_takes_long_does_not_set_the_clock_wrong() -> None:
 def restarted(running: Service, clock: ManualClock) -> Service:
     """A server that starts on the same database."""
     fresh = Service(running.database, clock=clock)
-    cut_leases(fresh)
+    clamp_leases(fresh)
     sweep(fresh)
     return fresh
 

@@ -23,7 +23,7 @@ from adabkb_service.errors import Busy, Contention, StudyNotFound, Unavailable
 from adabkb_service.operations import audit, trash
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import audit as audit_rows
-from adabkb_service.storage import containers, horizons, idempotency, removal, trials
+from adabkb_service.storage import containers, idempotency, removal, retention_cutoffs, trials
 from adabkb_service.storage import trash as trash_rows
 from adabkb_service.storage.pace import Pace
 from adabkb_service.study import leases, lifecycle
@@ -45,7 +45,7 @@ CONTAINERS_AT_ONCE = 100
 REMOVAL_SECONDS = 1.0
 """For which a sweep removes rows; leases that run out meanwhile are noticed as much later."""
 CATCHING_UP = 2.0
-"""How much faster than time the horizon of forgotten keys may move."""
+"""How much faster than time the cutoff of forgotten keys may move."""
 
 
 def sweep(service: Service) -> None:
@@ -93,7 +93,7 @@ def _expire(draft: Draft, _: Points) -> Outcome[StudySummary]:
 def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
     """Delete the idempotency keys that are older than this.
 
-    The clock alone does not decide: if it is a day ahead, keys must not be a day older at once. So the horizon up to
+    The clock alone does not decide: if it is a day ahead, keys must not be a day older at once. So the cutoff before
     which keys are forgotten is stored, and it moves by no more than twice the time that has really passed since it last
     moved.
 
@@ -104,7 +104,9 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
     """
     with service.database.writing() as connection:
         span = timedelta(hours=hours)
-        before = _horizon(service, connection, "idempotency keys", span, idempotency.oldest(connection), seconds_since)
+        before = _move_cutoff(
+            service, connection, "idempotency keys", span, idempotency.oldest(connection), seconds_since
+        )
     while True:
         with service.database.reading() as connection:
             names = idempotency.outdated(connection, before, KEYS_AT_ONCE)
@@ -115,11 +117,11 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
 
 
 def empty_trash(service: Service, seconds_since: float) -> None:
-    """Delete for good what has been in the trash for long enough, by the same kind of horizon; and old entries of the
+    """Delete for good what has been in the trash for long enough, by the same kind of cutoff; and old entries of the
     audit log."""
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
-        before = _horizon(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
+        before = _move_cutoff(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
     _forget(service, lambda connection, limit: trash_rows.forget(connection, before, limit))
     entries_before = before - timedelta(days=audit.DAYS - trash.DAYS)
     _forget(service, lambda connection, limit: audit_rows.forget(connection, entries_before, limit))
@@ -150,10 +152,10 @@ def remove_abandoned(service: Service) -> None:
                 removal.remove_abandoned(service.database, container, service.clock, seconds)
 
 
-def _horizon(
+def _move_cutoff(
     service: Service,
     connection: Connection,
-    name: horizons.Forgotten,
+    name: retention_cutoffs.Forgotten,
     span: timedelta,
     oldest: datetime | None,
     seconds_since: float,
@@ -167,26 +169,26 @@ def _horizon(
         oldest: of them, if there is one.
         seconds_since: for which the server has really run since it last did this.
     """
-    before, known = service.clock() - span, horizons.find(connection, name)
+    before, known = service.clock() - span, retention_cutoffs.find(connection, name)
     if known is None:
         known = before if oldest is None else oldest - span
     before = min(before, known + timedelta(seconds=CATCHING_UP * seconds_since))
-    horizons.move(connection, name, before)
+    retention_cutoffs.move(connection, name, before)
     return before
 
 
-def cut_leases(service: Service) -> None:
-    """As the server starts: no lease may have more left than its length. One has if the clock was ahead when it was
-    given and is right now; nobody should wait for that hour."""
+def clamp_leases(service: Service) -> None:
+    """Shorten leases that end later than their length from now, as the server starts. There are some if the clock was
+    ahead when they were given."""
     with service.database.reading() as connection:
         too_long = trials.leased_beyond(connection, service.clock())
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     for trial in too_long:
         numbers[trial.study_id].append(trial.number)
-    _do_each(service, [Request(each, StudySummary, partial(_cut, found)) for each, found in sorted(numbers.items())])
+    _do_each(service, [Request(each, StudySummary, partial(_clamp, found)) for each, found in sorted(numbers.items())])
 
 
-def _cut(numbers: list[int], draft: Draft, _: Points) -> Outcome[StudySummary]:
+def _clamp(numbers: list[int], draft: Draft, _: Points) -> Outcome[StudySummary]:
     for trial in map(draft.trial, numbers):
         latest = draft.now + timedelta(seconds=trial.lease_seconds)
         if trial.state == "active" and trial.leased_until is not None and trial.leased_until > latest:

@@ -233,8 +233,8 @@ idempotency_keys = Table(
     Index(None, "study_id", "scope", "key"),
 )
 
-horizons = Table(
-    "horizons",
+retention_cutoffs = Table(
+    "retention_cutoffs",
     metadata,
     Column("name", String(50), primary_key=True),
     Column("at", UtcDateTime, nullable=False),  # only what is older is forgotten

@@ -12,11 +12,11 @@ from adabkb_service.storage import (
     audit,
     events,
     grants,
-    horizons,
     idempotency,
     migration,
     model,
     observations,
+    retention_cutoffs,
     studies,
     tokens,
     trash,
@@ -51,7 +51,7 @@ def fill(database: Database) -> None:
             model.write_cells(connection, name, {"0": "expanded", "0.1": "leaf"})
             model.write_dictionary(connection, name, added=[0, 5], removed=[])
         idempotency.add(connection, [key("k", answer={"a": 1}), key("k", scope="")])
-        horizons.move(connection, "idempotency keys", NOW)
+        retention_cutoffs.move(connection, "idempotency keys", NOW)
         grants.replace(connection, "t", {"ann": "own", "*": "read"})
         tokens.add(connection, token("0" * 12, studies=["a*"], expires_at=NOW))
         add_to_trash(connection, deletion("u"), b"\x00\xff")

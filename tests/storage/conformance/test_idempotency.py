@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import horizons, idempotency, studies
+from adabkb_service.storage import idempotency, retention_cutoffs, studies
 from adabkb_service.storage.database import Database
 from tests.storage.rows import NOW, TICK, key, study
 
@@ -116,27 +116,27 @@ def test_a_key_that_came_anew_meanwhile_is_not_forgotten(connection: sa.Connecti
     assert names(connection) == ["k"]
 
 
-def test_before_any_key_was_forgotten_there_is_no_horizon(connection: sa.Connection) -> None:
-    assert horizons.find(connection, "idempotency keys") is None
+def test_before_any_key_was_forgotten_there_is_no_cutoff(connection: sa.Connection) -> None:
+    assert retention_cutoffs.find(connection, "idempotency keys") is None
 
 
-def test_the_horizon_is_where_it_was_moved_last(connection: sa.Connection) -> None:
+def test_the_cutoff_is_where_it_was_moved_last(connection: sa.Connection) -> None:
     """To either side: who moves it knows why."""
     for at in (NOW, NOW + TICK, NOW - SECOND):
-        horizons.move(connection, "idempotency keys", at)
-        assert horizons.find(connection, "idempotency keys") == at
+        retention_cutoffs.move(connection, "idempotency keys", at)
+        assert retention_cutoffs.find(connection, "idempotency keys") == at
 
 
-def test_servers_that_move_the_horizon_at_once_leave_it_where_one_of_them_moved_it(database: Database) -> None:
+def test_servers_that_move_the_cutoff_at_once_leave_it_where_one_of_them_moved_it(database: Database) -> None:
     def move(seconds: int) -> None:
         with database.writing() as connection:
-            horizons.move(connection, "idempotency keys", NOW + seconds * SECOND)
+            retention_cutoffs.move(connection, "idempotency keys", NOW + seconds * SECOND)
 
     move(0)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(move, range(1, 21)))
     with database.reading() as connection:
-        moved = horizons.find(connection, "idempotency keys")
+        moved = retention_cutoffs.find(connection, "idempotency keys")
     assert moved is not None
     assert NOW < moved <= NOW + 20 * SECOND
 

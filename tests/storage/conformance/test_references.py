@@ -9,7 +9,17 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import Contention
-from adabkb_service.storage import events, grants, horizons, idempotency, model, observations, reports, studies, trials
+from adabkb_service.storage import (
+    events,
+    grants,
+    idempotency,
+    model,
+    observations,
+    reports,
+    retention_cutoffs,
+    studies,
+    trials,
+)
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.storage.rows import NOW, event, key, observation, report, study, trial
@@ -42,7 +52,9 @@ def rows(connection: sa.Connection) -> dict[str, int]:
 
 
 def test_these_are_all_tables() -> None:
-    assert {*BELOW, "containers", "studies", "horizons", "tokens", "trash", "parts", "audit"} == set(metadata.tables)
+    assert {*BELOW, "containers", "studies", "retention_cutoffs", "tokens", "trash", "parts", "audit"} == set(
+        metadata.tables
+    )
 
 
 def test_nothing_can_be_written_below_a_study_that_is_not_there(database: Database) -> None:
@@ -89,11 +101,11 @@ def test_deleting_a_study_leaves_the_others_as_they_were(connection: sa.Connecti
     assert rows(connection) == before
 
 
-def test_deleting_studies_forgets_no_horizon(connection: sa.Connection) -> None:
+def test_deleting_studies_leaves_the_cutoffs(connection: sa.Connection) -> None:
     """Which is that of the keys of all studies."""
-    horizons.move(connection, "idempotency keys", NOW)
+    retention_cutoffs.move(connection, "idempotency keys", NOW)
     delete_study(connection, "s")
-    assert horizons.find(connection, "idempotency keys") == NOW
+    assert retention_cutoffs.find(connection, "idempotency keys") == NOW
 
 
 def test_deleting_a_study_deletes_the_key_it_was_created_with(connection: sa.Connection) -> None:

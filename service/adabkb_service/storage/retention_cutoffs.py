@@ -1,4 +1,4 @@
-"""Queries of ``horizons``: the times up to which things were forgotten, by what they are."""
+"""Queries of ``retention_cutoffs``: the times before which idempotency keys and the trash were deleted."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Literal
 
 from sqlalchemy import Connection, insert, select, update
 
-from adabkb_service.storage.tables import horizons
+from adabkb_service.storage.tables import retention_cutoffs
 
 Forgotten = Literal["idempotency keys", "trash"]
 
 
 def find(connection: Connection, name: Forgotten) -> datetime | None:
     """The time up to which these were forgotten, or None if none ever were."""
-    return connection.execute(select(horizons.c.at).where(horizons.c.name == name)).scalar_one_or_none()
+    return connection.execute(
+        select(retention_cutoffs.c.at).where(retention_cutoffs.c.name == name)
+    ).scalar_one_or_none()
 
 
 def move(connection: Connection, name: Forgotten, at: datetime) -> None:
@@ -22,6 +24,6 @@ def move(connection: Connection, name: Forgotten, at: datetime) -> None:
 
     If two servers do so for the first time, one of them ends in ``Contention``; later one waits for the other.
     """
-    moved = connection.execute(update(horizons).where(horizons.c.name == name), {"at": at})
+    moved = connection.execute(update(retention_cutoffs).where(retention_cutoffs.c.name == name), {"at": at})
     if moved.rowcount == 0:
-        connection.execute(insert(horizons), {"name": name, "at": at})
+        connection.execute(insert(retention_cutoffs), {"name": name, "at": at})
