@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from adabkb_service.api import body
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
-from adabkb_service.storage import portions
+from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
 from tests.attack.wire import connection, get
@@ -78,7 +78,7 @@ def test_idle_event_streams_ask_the_database_once_for_all_of_them(tmp_path: Path
 def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portions, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(bounded_pages, "MOST_BYTES", 10_000)
     large = {"tags": {f"t{i}": "x" * 900 for i in range(4)}}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:
         for name in range(7):
@@ -90,7 +90,7 @@ def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(
             found += [study["id"] for study in page["items"]]
             cursor, pages = page["next_cursor"], pages + 1
         assert found == [f"l{name}" for name in reversed(range(7))]
-        monkeypatch.setattr(portions, "MOST_BYTES", 10)
+        monkeypatch.setattr(bounded_pages, "MOST_BYTES", 10)
         assert len(client.get("/v1/studies").json()["items"]) == 1
 
 

@@ -15,7 +15,7 @@ from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
-from adabkb_service.storage import portions
+from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, annotate, get, observe, queue, suggest
@@ -175,7 +175,7 @@ def test_an_export_of_a_version_without_attributes_is_imported(running: Service,
 def test_a_page_of_large_trials_ends_early_and_the_next_one_goes_on(
     running: Service, study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portions, "MOST_BYTES", 3_500)
+    monkeypatch.setattr(bounded_pages, "MOST_BYTES", 3_500)
     for number in range(1, 7):
         queue(running, study, {"x": 0.1 * number, "y": 1.0})
         annotate(running, study, number, {"text": "x" * 1_500, "host": "n1" if number > 2 else ["n1"]})

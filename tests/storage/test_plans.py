@@ -52,8 +52,8 @@ QUERIES = {
     "study, written in vain": Query(
         lambda connection: studies.commit_if_unchanged(connection, study("s", version=7), budget=5), 0
     ),
-    "studies, first page": Query(lambda connection: studies.portion(connection, None, 100), 100),
-    "studies, later page": Query(lambda connection: studies.portion(connection, (NOW - LONG_AGO, "m"), 100), 100),
+    "studies, first page": Query(lambda connection: studies.bounded_page(connection, None, 100), 100),
+    "studies, later page": Query(lambda connection: studies.bounded_page(connection, (NOW - LONG_AGO, "m"), 100), 100),
     "trial": Query(lambda connection: trials.get(connection, "s", MIDDLE), 1),
     "studies with overdue": Query(lambda connection: trials.studies_with_overdue(connection, NOW), OVERDUE + OTHERS),
     "studies with overdue, none": Query(
@@ -67,15 +67,19 @@ QUERIES = {
     "overdue": Query(lambda connection: trials.overdue(connection, "s", NOW), OVERDUE),
     "overdue, none": Query(lambda connection: trials.overdue(connection, "s", NOW - timedelta(days=1)), 0),
     "trials, first page": Query(
-        lambda connection: trials.portion(connection, "s", state=None, after=0, limit=100), 100
+        lambda connection: trials.bounded_page(connection, "s", state=None, after=0, limit=100), 100
     ),
     "trials, last page": Query(
-        lambda connection: trials.portion(connection, "s", state=None, after=TRIALS - 50, limit=100), 50
+        lambda connection: trials.bounded_page(connection, "s", state=None, after=TRIALS - 50, limit=100), 50
     ),
-    "active trials": Query(lambda connection: trials.portion(connection, "s", state="active", after=0, limit=100), 100),
-    "failed trials": Query(lambda connection: trials.portion(connection, "s", state="failed", after=0, limit=100), 100),
+    "active trials": Query(
+        lambda connection: trials.bounded_page(connection, "s", state="active", after=0, limit=100), 100
+    ),
+    "failed trials": Query(
+        lambda connection: trials.bounded_page(connection, "s", state="failed", after=0, limit=100), 100
+    ),
     "completed trials": Query(
-        lambda connection: trials.portion(connection, "s", state="completed", after=MIDDLE, limit=100), 100
+        lambda connection: trials.bounded_page(connection, "s", state="completed", after=MIDDLE, limit=100), 100
     ),
     "observations of a trial": Query(lambda connection: observations.of_trial(connection, "s", MIDDLE), 1),
     "best, smallest": Query(lambda connection: observations.best(connection, "s", maximize=False, but=[]), 1),
@@ -83,12 +87,12 @@ QUERIES = {
     "best but several": Query(
         lambda connection: observations.best(connection, "s", maximize=True, but=range(1, 21)), 1
     ),
-    "observations": Query(lambda connection: observations.portion(connection, "s", MIDDLE, 100), 100),
+    "observations": Query(lambda connection: observations.bounded_page(connection, "s", MIDDLE, 100), 100),
     "values at a mark": Query(lambda connection: reports.at_mark(connection, "s", 9), COMPARED),
     "reports at some steps": Query(lambda connection: reports.values(connection, "s", MIDDLE, 1, [3, 9, 99]), 2),
     "curve, last page": Query(lambda connection: reports.of_attempt(connection, "s", 1, 2, STEPS - 49, 100), 50),
     "curves, later page": Query(lambda connection: reports.page(connection, "s", (1, 2, STEPS - 50), 100), 100),
-    "events": Query(lambda connection: events.portion(connection, "s", TRIALS, 100), 100),
+    "events": Query(lambda connection: events.bounded_page(connection, "s", TRIALS, 100), 100),
     "events, the last": Query(lambda connection: events.page(connection, "s", 2 * TRIALS - 3), 3),
     "events of a trial": Query(lambda connection: events.of_trial(connection, "s", MIDDLE), 2),
     "events of a trial, none": Query(lambda connection: events.of_trial(connection, "s", TRIALS + 1), 0),

@@ -111,7 +111,7 @@ def reply(outcome: Outcome[Any], *, etag: int | None = None) -> Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRequest:
     """The requested page of a list."""
 
     limit: int
@@ -149,11 +149,11 @@ class Page:
 async def _page(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: Annotated[str | None, Query(description="next_cursor of the page before", max_length=500)] = None,
-) -> Page:
-    return Page(limit, cursor)
+) -> PageRequest:
+    return PageRequest(limit, cursor)
 
 
-PageDep = Annotated[Page, Depends(_page)]
+PageDep = Annotated[PageRequest, Depends(_page)]
 
 
 def encoded(position: Any) -> str:

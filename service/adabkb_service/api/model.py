@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from adabkb_service.api.admission import needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, Page, PageDep, StudyId, encoded, reply
+from adabkb_service.api.deps import KeyDep, PageDep, PageRequest, StudyId, encoded, reply
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import analysis as found
@@ -141,7 +141,7 @@ async def list_partition(
 
 
 def _partition(
-    service: Service, study_id: str, page: Page, status: CellStatus | None, metric: str | None
+    service: Service, study_id: str, page: PageRequest, status: CellStatus | None, metric: str | None
 ) -> Listing[found.PartitionCell]:
     cells, last = analysis.partition(service, study_id, page.after, page.limit, status, metric)
     return Listing(items=cells, next_cursor=None if last is None else encoded(last))
@@ -154,7 +154,7 @@ async def list_cells(study_id: StudyId, reading: ReadingDep, page: PageDep) -> R
     return await reading(_tree, study_id, page)
 
 
-def _tree(service: Service, study_id: str, page: Page) -> Listing[views.Cell]:
+def _tree(service: Service, study_id: str, page: PageRequest) -> Listing[views.Cell]:
     cells, last = predict.tree(service, study_id, page.after, page.limit)
     return Listing(items=cells, next_cursor=None if last is None else encoded(last))
 
@@ -171,7 +171,7 @@ async def list_dictionary(study_id: StudyId, reading: ReadingDep, page: PageDep)
     return await reading(_dictionary, study_id, page)
 
 
-def _dictionary(service: Service, study_id: str, page: Page) -> Listing[views.DictionaryPoint]:
+def _dictionary(service: Service, study_id: str, page: PageRequest) -> Listing[views.DictionaryPoint]:
     # Ordinals begin at 0, so the first page starts after -1.
     after = -1 if page.cursor is None else page.after
     points = predict.dictionary(service, study_id, after, page.limit)

@@ -107,7 +107,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
         shown("observation", render.observation(observation, space))
     for report in _reports(connection, study):
         shown("report", render.report_line(report))
-    for event in _all(lambda last: events.portion(connection, study.id, last, PAGE).rows, "seq"):
+    for event in _all(lambda last: events.bounded_page(connection, study.id, last, PAGE).rows, "seq"):
         shown("event", render.event(event))
     figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
     model = ModelLine(
@@ -130,11 +130,13 @@ def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None
 
 
 def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:
-    return _all(lambda last: trials.portion(connection, study.id, state=None, after=last, limit=PAGE).rows, "number")
+    return _all(
+        lambda last: trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows, "number"
+    )
 
 
 def _observations(connection: Connection, study: StudyRow) -> Iterator[ObservationRow]:
-    return _all(lambda last: observations.portion(connection, study.id, last, PAGE).rows, "seq")
+    return _all(lambda last: observations.bounded_page(connection, study.id, last, PAGE).rows, "seq")
 
 
 def _reports(connection: Connection, study: StudyRow) -> Iterator[ReportRow]:

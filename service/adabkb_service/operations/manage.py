@@ -218,7 +218,7 @@ def page(
     """Studies that the caller may read, newest first. There are fewer than ``limit`` if their definitions are large."""
     conditions = readable(caller)
     with service.database.reading() as connection:
-        found = studies.portion(connection, after, limit, *conditions)
+        found = studies.bounded_page(connection, after, limit, *conditions)
     items = [study for _, study in lifecycle.in_full(found.rows)]
     return Page(items, None if found.is_last else (found.rows[-1].created_at, found.rows[-1].id))
 

@@ -57,7 +57,7 @@ def list_trials(
         studies.get(connection, study_id)
         items: list[answers.Trial] = []
         while True:
-            found = trials.portion(connection, study_id, state=state, after=after, limit=limit, texts=texts)
+            found = trials.bounded_page(connection, study_id, state=state, after=after, limit=limit, texts=texts)
             items += (render.trial(row) for row in found.rows if _has(row, attributes))
             if len(items) > limit:
                 return Page(items[:limit], items[limit - 1].number)
@@ -85,7 +85,7 @@ def list_observations(service: Service, study_id: str, after: int, limit: int) -
     """Observations by seq, those after one seq."""
     with service.database.reading() as connection:
         space = definition_of(studies.get(connection, study_id).definition).space()
-        found = observations.portion(connection, study_id, after, limit)
+        found = observations.bounded_page(connection, study_id, after, limit)
     items = [render.observation(row, space) for row in found.rows]
     return Page(items, None if found.is_last else found.rows[-1].seq)
 
@@ -115,5 +115,5 @@ def list_events(service: Service, study_id: str, after: int, limit: int) -> Page
     """The log in order, after one seq."""
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        found = events.portion(connection, study_id, after, limit)
+        found = events.bounded_page(connection, study_id, after, limit)
     return Page([render.event(row) for row in found.rows], None if found.is_last else found.rows[-1].seq)

@@ -76,13 +76,13 @@ def _counting(connection: Connection, study: StudyRow, known: _Known) -> Found:
     """The same where the database cannot tell which results count."""
     found, counts, after, is_last = list(known.found), counting(study), known.results, False
     while not is_last:
-        portion = observations.portion(connection, study.id, after, RESULTS_AT_ONCE)
-        for row in filter(counts, portion.rows):
+        page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)
+        for row in filter(counts, page.rows):
             violation, _ = rank(study, row.value, row.metrics)
             value = row.value or 0.0  # each has one
             if violation == 0.0 and _is_better(study, value, found):
                 found.append((row.seq, value))
-        after, is_last = portion.rows[-1].seq, portion.is_last
+        after, is_last = page.rows[-1].seq, page.is_last
     return found[len(known.found) :]
 
 

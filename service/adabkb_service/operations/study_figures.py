@@ -29,7 +29,7 @@ class StudyFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         """As prometheus_client calls it."""
         with self._database.reading() as connection:
-            rows = studies.portion(connection, None, MOST_STUDIES, *readable(self._caller)).rows
+            rows = studies.bounded_page(connection, None, MOST_STUDIES, *readable(self._caller)).rows
         yield from of_studies(rows)
 
 

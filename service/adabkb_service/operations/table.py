@@ -67,7 +67,7 @@ def escaped(cell: Any) -> Any:
 
 def _rows(connection: Connection, study: StudyRow, space: Space) -> Iterator[Row]:
     last = 0
-    while found := trials.portion(connection, study.id, state=None, after=last, limit=PAGE).rows:
+    while found := trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows:
         last = found[-1].number
         results: dict[int | None, list[ObservationRow]] = {}
         for result in observations.of_trials(connection, study.id, found[0].number, last):
@@ -78,7 +78,7 @@ def _rows(connection: Connection, study: StudyRow, space: Space) -> Iterator[Row
             if not told:
                 yield _of_trial(trial, None) | _point(trial.parameters)
     last = 0
-    while others := observations.portion(connection, study.id, last, PAGE).rows:
+    while others := observations.bounded_page(connection, study.id, last, PAGE).rows:
         last = others[-1].seq
         yield from ({"state": "completed"} | _of_result(each, space) for each in others if each.trial is None)
 

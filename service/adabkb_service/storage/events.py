@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, insert, select
 
-from adabkb_service.storage import portions
-from adabkb_service.storage.portions import Portion
+from adabkb_service.storage import bounded_pages
+from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import EventRow, as_values
 from adabkb_service.storage.tables import events
 
@@ -26,10 +26,10 @@ def page(connection: Connection, study_id: str, after: int, limit: int | None = 
     return [EventRow(*row) for row in connection.execute(query)]
 
 
-def portion(connection: Connection, study_id: str, after: int, limit: int) -> Portion[EventRow]:
+def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[EventRow]:
     """What of ``page`` fits into memory."""
     query, order, large = _after(study_id, after), (events.c.seq,), (events.c.payload,)
-    return portions.portion(connection, query, EventRow, order=order, large=large, limit=limit)
+    return bounded_pages.read(connection, query, EventRow, order=order, large=large, limit=limit)
 
 
 def _after(study_id: str, seq: int) -> Select[Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
 
 from adabkb_service.errors import ObservationNotFound
-from adabkb_service.storage import portions
-from adabkb_service.storage.portions import Portion
+from adabkb_service.storage import bounded_pages
+from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import ObservationRow, as_values
 from adabkb_service.storage.tables import observations
 
@@ -94,10 +94,10 @@ def best_and_others(connection: Connection, study_id: str, *, maximize: bool, co
     every = connection.execute(last).scalar_one() // count + 1
     value, large = observations.c.value, (observations.c.parameters,)
     best = (value.desc() if maximize else value, observations.c.seq)
-    portion_of = partial(portions.portion, connection, row=ObservationRow, large=large, limit=count)
+    page_of = partial(bounded_pages.read, connection, row=ObservationRow, large=large, limit=count)
     found = [
-        *portion_of(query, order=best).rows,
-        *portion_of(query.where(observations.c.seq % every == 0), order=(observations.c.seq,)).rows,
+        *page_of(query, order=best).rows,
+        *page_of(query.where(observations.c.seq % every == 0), order=(observations.c.seq,)).rows,
     ]
     return sorted({row.seq: row for row in found}.values(), key=lambda row: row.seq)
 
@@ -140,10 +140,10 @@ def page(connection: Connection, study_id: str, after: int, limit: int) -> list[
     return [ObservationRow(*row) for row in connection.execute(query)]
 
 
-def portion(connection: Connection, study_id: str, after: int, limit: int) -> Portion[ObservationRow]:
+def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[ObservationRow]:
     """What of ``page`` fits into memory."""
     query, order, large = _after(study_id, after), (observations.c.seq,), (observations.c.parameters,)
-    return portions.portion(connection, query, ObservationRow, order=order, large=large, limit=limit)
+    return bounded_pages.read(connection, query, ObservationRow, order=order, large=large, limit=limit)
 
 
 def _after(study_id: str, seq: int) -> Select[Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, tuple_, update
 
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.storage import containers, portions
-from adabkb_service.storage.portions import Portion
+from adabkb_service.storage import bounded_pages, containers
+from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import StudyRow, as_values
 from adabkb_service.storage.tables import studies
 
@@ -77,16 +77,16 @@ def heads(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:
     return {row.id: row.head for row in found}
 
 
-def portion(
+def bounded_page(
     connection: Connection, after: tuple[datetime, str] | None, limit: int, *conditions: ColumnElement[bool]
-) -> Portion[StudyRow]:
+) -> BoundedPage[StudyRow]:
     """At most ``limit`` studies that meet conditions, and as many as fit into memory, newest first; those after the
     study with (created_at, id) = ``after``, if given."""
     query = select(studies).where(*conditions)
     if after is not None:
         query = query.where(tuple_(studies.c.created_at, studies.c.id) < after)
     large = (studies.c.definition,)
-    return portions.portion(connection, query, StudyRow, order=_NEWEST_FIRST, large=large, limit=limit)
+    return bounded_pages.read(connection, query, StudyRow, order=_NEWEST_FIRST, large=large, limit=limit)
 
 
 def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, Text, bindparam, cast, func, insert, or_, select, union_all, update
 
 from adabkb_service.errors import TrialNotFound
-from adabkb_service.storage import portions
-from adabkb_service.storage.portions import Portion
+from adabkb_service.storage import bounded_pages
+from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
 from adabkb_service.storage.tables import trials
 
@@ -106,7 +106,7 @@ def page(connection: Connection, study_id: str, *, state: TrialState | None, aft
     return [TrialRow(*row) for row in connection.execute(query)]
 
 
-def portion(
+def bounded_page(
     connection: Connection,
     study_id: str,
     *,
@@ -114,7 +114,7 @@ def portion(
     after: int,
     limit: int,
     texts: Iterable[Collection[str]] = (),
-) -> Portion[TrialRow]:
+) -> BoundedPage[TrialRow]:
     """What of ``page`` fits into memory.
 
     Args:
@@ -129,7 +129,7 @@ def portion(
     for some in texts:
         query = query.where(or_(*(cast(trials.c.attributes, Text).contains(text, autoescape=True) for text in some)))
     large = trials.c.parameters, trials.c.attributes
-    return portions.portion(connection, query, TrialRow, order=(trials.c.number,), large=large, limit=limit)
+    return bounded_pages.read(connection, query, TrialRow, order=(trials.c.number,), large=large, limit=limit)
 
 
 def _after(study_id: str, state: TrialState | None, after: int) -> Select[Any]:

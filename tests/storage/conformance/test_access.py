@@ -72,7 +72,7 @@ def test_studies_are_found_by_who_sees_them_and_by_how_their_ids_begin(connectio
         grants.replace(connection, name, rights)  # type: ignore[arg-type]
 
     def seen(*conditions: sa.ColumnElement[bool]) -> set[str]:
-        return {row.id for row in studies.portion(connection, None, 10, *conditions).rows}
+        return {row.id for row in studies.bounded_page(connection, None, 10, *conditions).rows}
 
     assert seen(grants.visible_to("ann")) == {"a_1", "a-1", "b"}
     assert seen(grants.visible_to("bob")) == {"a-1", "b"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.storage import events, model, observations, portions, studies, trials
+from adabkb_service.storage import bounded_pages, events, model, observations, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
 from tests.storage.rows import NOW, event, observation, study, trial
 
@@ -34,7 +34,9 @@ NUMBERS = range(1, ROWS + 1)
 LISTINGS = {
     "trials": Listing(
         lambda connection, name: trials.add(connection, [trial(number, name) for number in NUMBERS]),
-        lambda connection, after, limit: trials.portion(connection, "s", state=None, after=after, limit=limit).rows,
+        lambda connection, after, limit: (
+            trials.bounded_page(connection, "s", state=None, after=after, limit=limit).rows
+        ),
         lambda row: row.number,
     ),
     "trials of a state": Listing(
@@ -43,17 +45,19 @@ LISTINGS = {
             [trial(2 * number, name, state="failed") for number in NUMBERS]
             + [trial(2 * number + 1, name) for number in NUMBERS],
         ),
-        lambda connection, after, limit: trials.portion(connection, "s", state="failed", after=after, limit=limit).rows,
+        lambda connection, after, limit: (
+            trials.bounded_page(connection, "s", state="failed", after=after, limit=limit).rows
+        ),
         lambda row: row.number,
     ),
     "observations": Listing(
         lambda connection, name: observations.add(connection, [observation(seq, study_id=name) for seq in NUMBERS]),
-        lambda connection, after, limit: observations.portion(connection, "s", after, limit).rows,
+        lambda connection, after, limit: observations.bounded_page(connection, "s", after, limit).rows,
         lambda row: row.seq,
     ),
     "events": Listing(
         lambda connection, name: events.add(connection, [event(seq, name) for seq in NUMBERS]),
-        lambda connection, after, limit: events.portion(connection, "s", after, limit).rows,
+        lambda connection, after, limit: events.bounded_page(connection, "s", after, limit).rows,
         lambda row: row.seq,
     ),
 }
@@ -127,29 +131,27 @@ def test_pages_of_studies_together_are_all_studies(connection: sa.Connection) ->
     """Some of which were created at the same moment."""
     for number in NUMBERS:
         studies.create(connection, study(f"t{number}", created_at=NOW + timedelta(seconds=number // 3)))
-    whole = studies.portion(connection, None, 1000).rows
+    whole = studies.bounded_page(connection, None, 1000).rows
     assert sorted(row.id for row in whole) == studies.ids(connection)
     for limit in (1, 2, 3, ROWS):
         found: list[StudyRow] = []
         after = None
-        while (page := studies.portion(connection, after, limit).rows) and len(found) <= len(whole):
+        while (page := studies.bounded_page(connection, after, limit).rows) and len(found) <= len(whole):
             found += page
             after = (page[-1].created_at, page[-1].id)
         assert found == whole
 
 
 @pytest.mark.parametrize("most", [1, 1_999, 2_000, 2_001, 10_000])
-def test_a_portion_ends_after_so_many_bytes(
-    connection: sa.Connection, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    """There is always a row, however large; and a portion says whether there are others."""
-    monkeypatch.setattr(portions, "MOST_BYTES", most)
+def test_a_page_ends_after_so_many_bytes(connection: sa.Connection, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """There is always a row, however large; and a page says whether there are others."""
+    monkeypatch.setattr(bounded_pages, "MOST_BYTES", most)
     written = [event(seq, payload={"text": "x" * 988}) for seq in NUMBERS]  # 1,000 bytes as JSON
     events.add(connection, written)
     found: list[EventRow] = []
     after = 0
     while True:
-        part = events.portion(connection, "s", after, 5)
+        part = events.bounded_page(connection, "s", after, 5)
         assert len(part.rows) == min(5, max(most // 1000, 1), len(written) - len(found))
         found += part.rows
         if part.is_last:
@@ -158,9 +160,9 @@ def test_a_portion_ends_after_so_many_bytes(
     assert found == written
 
 
-def test_a_portion_tells_that_it_is_the_last(connection: sa.Connection) -> None:
+def test_a_page_tells_that_it_is_the_last(connection: sa.Connection) -> None:
     events.add(connection, [event(seq) for seq in NUMBERS])
-    assert [events.portion(connection, "s", 0, limit).is_last for limit in (1, ROWS - 1, ROWS + 1)] == [
+    assert [events.bounded_page(connection, "s", 0, limit).is_last for limit in (1, ROWS - 1, ROWS + 1)] == [
         False,
         False,
         True,

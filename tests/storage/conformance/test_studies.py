@@ -142,7 +142,7 @@ def test_removing_concerns_one_study(connection: sa.Connection) -> None:
 def test_there_may_be_no_study(connection: sa.Connection) -> None:
     delete_study(connection, "s")
     assert studies.ids(connection) == []
-    assert studies.portion(connection, None, 10).rows == []
+    assert studies.bounded_page(connection, None, 10).rows == []
 
 
 def test_ids_are_those_of_all_studies_in_order(connection: sa.Connection) -> None:
@@ -154,34 +154,34 @@ def test_ids_are_those_of_all_studies_in_order(connection: sa.Connection) -> Non
 def test_a_page_has_the_newest_first(connection: sa.Connection) -> None:
     for days, name in enumerate(["c", "a", "b"], start=1):
         studies.create(connection, study(name, created_at=NOW + timedelta(days=days)))
-    assert [row.id for row in studies.portion(connection, None, 10).rows] == ["b", "a", "c", "s"]
+    assert [row.id for row in studies.bounded_page(connection, None, 10).rows] == ["b", "a", "c", "s"]
 
 
 def test_a_page_has_whole_rows(connection: sa.Connection) -> None:
-    assert studies.portion(connection, None, 10).rows == [study("s")]
+    assert studies.bounded_page(connection, None, 10).rows == [study("s")]
 
 
 def test_a_page_begins_after_the_study_named(connection: sa.Connection) -> None:
     studies.create(connection, study("a", created_at=NOW - TICK))
     studies.create(connection, study("z", created_at=NOW + TICK))
-    assert [row.id for row in studies.portion(connection, (NOW, "s"), 10).rows] == ["a"]
+    assert [row.id for row in studies.bounded_page(connection, (NOW, "s"), 10).rows] == ["a"]
 
 
 def test_a_page_may_begin_after_a_study_that_is_gone(connection: sa.Connection) -> None:
     studies.create(connection, study("t"))
     delete_study(connection, "t")
-    assert [row.id for row in studies.portion(connection, (NOW, "t"), 10).rows] == ["s"]
+    assert [row.id for row in studies.bounded_page(connection, (NOW, "t"), 10).rows] == ["s"]
 
 
 def test_after_the_oldest_study_there_is_none(connection: sa.Connection) -> None:
-    assert studies.portion(connection, (NOW, "s"), 10).rows == []
-    assert studies.portion(connection, (NOW - TICK, "z"), 10).rows == []
+    assert studies.bounded_page(connection, (NOW, "s"), 10).rows == []
+    assert studies.bounded_page(connection, (NOW - TICK, "z"), 10).rows == []
 
 
 def test_of_studies_created_at_the_same_moment_a_page_has_each_once(connection: sa.Connection) -> None:
     for name in SIMILAR:
         studies.create(connection, study(name))
-    first = studies.portion(connection, None, 2).rows
-    second = studies.portion(connection, (NOW, first[-1].id), 10).rows
+    first = studies.bounded_page(connection, None, 2).rows
+    second = studies.bounded_page(connection, (NOW, first[-1].id), 10).rows
     assert sorted(row.id for row in first + second) == sorted(["s", *SIMILAR])
-    assert [row.id for row in first + second] == [row.id for row in studies.portion(connection, None, 10).rows]
+    assert [row.id for row in first + second] == [row.id for row in studies.bounded_page(connection, None, 10).rows]

@@ -77,4 +77,4 @@ def test_times_of_all_sizes_are_in_order(connection: sa.Connection) -> None:
 def test_studies_a_microsecond_apart_are_in_order(connection: sa.Connection) -> None:
     for index, name in enumerate(["b", "c", "a"]):
         studies.create(connection, study(name, created_at=NOW + (index + 1) * TICK))
-    assert [row.id for row in studies.portion(connection, None, 3).rows] == ["a", "c", "b"]
+    assert [row.id for row in studies.bounded_page(connection, None, 3).rows] == ["a", "c", "b"]

@@ -1,4 +1,4 @@
-"""Portions of a list that fit into memory: so many rows, and so many bytes."""
+"""Pages of a list that fit into memory: so many rows, and so many bytes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, lite
 Row = TypeVar("Row")
 
 MOST_BYTES = 2**23
-"""Of what users give in any length. A portion has a row that is larger for itself."""
+"""Of what users give in any length. A page has a row that is larger for itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Portion(Generic[Row]):
+class BoundedPage(Generic[Row]):
     """Some rows of a list, in its order."""
 
     rows: list[Row]
@@ -24,7 +24,7 @@ class Portion(Generic[Row]):
     """Whether there were no others after them."""
 
 
-def portion(
+def read(
     connection: Connection,
     query: Select[Any],
     row: Callable[..., Row],
@@ -32,7 +32,7 @@ def portion(
     order: tuple[ColumnElement[Any], ...],
     large: tuple[ColumnElement[Any], ...],
     limit: int,
-) -> Portion[Row]:
+) -> BoundedPage[Row]:
     """The first rows of a query.
 
     Args:
@@ -48,4 +48,4 @@ def portion(
     sizes = connection.execute(query.with_only_columns(size).order_by(*order).limit(limit)).scalars().all()
     fitting = max(sum(total <= MOST_BYTES for total in accumulate(sizes)), 1)
     found = connection.execute(query.order_by(*order).limit(fitting))
-    return Portion([row(*each) for each in found], is_last=len(sizes) < limit and len(sizes) <= fitting)
+    return BoundedPage([row(*each) for each in found], is_last=len(sizes) < limit and len(sizes) <= fitting)
