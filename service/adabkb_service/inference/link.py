@@ -104,7 +104,7 @@ class ModelLink:
         """Events were committed."""
         for event in events:
             self.known = event.seq
-            if event.concerns_model and self.position is not None:
+            if event.affects_model and self.position is not None:
                 self.position = event.seq
         self._untold.extend(events)
 

@@ -223,7 +223,7 @@ class Model:
         if event.kind == "edited" and event.payload["version"] > self.definition.space_version:
             self._edit(event)
         self.seq = event.seq
-        if event.concerns_model:
+        if event.affects_model:
             self.position, self.has_folded = event.seq, True
 
     def _edit(self, event: EventRow) -> None:
@@ -236,7 +236,7 @@ class Model:
         if is_decision(event):
             self._adopt(event)
             return
-        if event.concerns_model:
+        if event.affects_model:
             self.decided.clear()
         if event.brings_result:
             result = self.dataset.result(event)

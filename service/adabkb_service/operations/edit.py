@@ -20,7 +20,7 @@ from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.outside import withdraw_outside
+from adabkb_service.study.edited_space import fail_out_of_space_trials
 from adabkb_service.study.points import canonical
 
 Fields = Mapping[str, Any]
@@ -75,7 +75,7 @@ def edit(draft: Draft, given: Sequence[Fields] | None, defaults: Fields | None) 
     after = _checked(edited(draft.study.definition, event), list(new), before)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     draft.record("edited", event)
-    withdraw_outside(draft)
+    fail_out_of_space_trials(draft)
 
 
 def _is_same(one: Fields, other: Fields) -> bool:

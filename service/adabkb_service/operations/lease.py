@@ -11,7 +11,7 @@ from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished, shown
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.outside import WITHDRAWN, is_outside
+from adabkb_service.study.edited_space import WITHDRAWN, is_outside
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 

@@ -8,7 +8,7 @@ The owner of the study (``study/owner.py``) performs this request with all other
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
    study is paused or complete.
 3. If the model has already decided on that many points, they are taken, unless an event that concerns the model
-   (``EventRow.concerns_model``: a result, for instance) was committed since, other than handing out the points before
+   (``EventRow.affects_model``: a result, for instance) was committed since, other than handing out the points before
    them in the same series. Usually they can be taken: the model decides on the next points as soon as it has folded a
    result. Otherwise the request is parked until the model replies: it occupies no thread, and other requests are
    performed meanwhile.
@@ -41,7 +41,7 @@ from adabkb_service.inference.proposals import Proposal
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.outside import as_handed_out, withdraw_outside
+from adabkb_service.study.edited_space import as_handed_out, fail_out_of_space_trials
 from adabkb_service.study.points import check_slice, checked_fixed
 from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request
 
@@ -84,7 +84,7 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
     """Let trials whose leases have run out wait again, and fail those outside an edited space among the first ones."""
     leases.expire_overdue(draft)
-    withdraw_outside(draft, None if body.fixed else body.count)
+    fail_out_of_space_trials(draft, None if body.fixed else body.count)
 
 
 def _demand(body: SuggestBody, draft: Draft) -> PointDemand:

@@ -247,7 +247,7 @@ class EventRow:
     created_at: datetime
 
     @property
-    def concerns_model(self) -> bool:
+    def affects_model(self) -> bool:
         """Whether the event can change what the model decides. Points decided ahead are discarded when one occurs."""
         return self.kind in ("suggested", "queued", "observed", "corrected", "failed", "retried", "stopped", "edited")
 

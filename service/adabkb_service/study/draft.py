@@ -132,7 +132,7 @@ class Draft:
         log.apply(self, event)
         self.log.append(event)
         self.changes += 1
-        if event.concerns_model:
+        if event.affects_model:
             self.new_position = event.seq
         return event
 

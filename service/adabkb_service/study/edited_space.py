@@ -14,7 +14,7 @@ WITHDRAWN = "outside of the study's space, which was edited"
 """Why a waiting trial failed."""
 
 
-def withdraw_outside(draft: Draft, count: int | None = None) -> None:
+def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
     """Fail the trials that wait for a worker and are no points of the space any more: nobody is to evaluate them. They
     do not count as failures of evaluations.
 
