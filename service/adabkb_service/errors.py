@@ -1,4 +1,4 @@
-"""What can go wrong in the domain. No HTTP here: ``api/kinds.py`` has the table error -> status.
+"""What can go wrong in the domain. No HTTP here: ``api/problem_types.py`` has the table error -> status.
 
 AdaBKBError
 ├── Unauthorized              the request has no token that is good

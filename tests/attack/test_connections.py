@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from adabkb_service.api.kinds import CONNECTIONS
+from adabkb_service.api.problem_types import CONNECTIONS
 from tests.api.conftest import DEFINITION
 from tests.attack.wire import Answer, answer, connection, get, rest
 from tests.servers import server_on

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer.main
 
-from adabkb_service.api.kinds import all_kinds
+from adabkb_service.api.problem_types import all_problem_types
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.contract.algorithms import SYSTEMS
@@ -90,7 +90,7 @@ def document() -> dict[str, Any]:
 
 def errors() -> str:
     """Every code of a problem, with its remedy."""
-    kinds = {kind.code: kind for kind in all_kinds()}
+    kinds = {kind.code: kind for kind in all_problem_types()}
     rows = [
         [str(kind.status), f"`{code}`", escaped(kind.title), "yes" * kind.retryable, escaped(kind.remedy or "")]
         for code, kind in sorted(kinds.items(), key=lambda item: (item[1].status, item[0]))

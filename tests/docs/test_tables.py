@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.api.kinds import all_kinds
+from adabkb_service.api.problem_types import all_problem_types
 from adabkb_service.settings import table
 from tests.docs import generated
 from tests.docs.tables import tables
@@ -49,8 +49,8 @@ def test_every_setting_is_explained_in_full() -> None:
 
 def test_every_error_is_explained_in_full() -> None:
     found = rows("errors")
-    assert found.keys() == {kind.code for kind in all_kinds()}
-    for kind in all_kinds():
+    assert found.keys() == {kind.code for kind in all_problem_types()}
+    for kind in all_problem_types():
         assert kind.title
         assert found[kind.code][2::2] == [words(kind.title), words(kind.remedy)]
 

@@ -1,4 +1,4 @@
-"""What an address that leads nowhere may have been meant for."""
+"""The nearest path that exists, for a request to one that does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_SEGMENTS = 8
 """Of a path; none of ours has more."""
 
 
-def meant(routes: Sequence[APIRoute], scope: Scope) -> str | None:
+def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:
     """The path of ours that a request's path is likely to mean; None if none is like it."""
     segments = scope["path"].strip("/").split("/")
     if len(segments) > MOST_SEGMENTS:

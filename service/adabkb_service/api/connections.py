@@ -18,7 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from adabkb_service.api.kinds import CONNECTIONS, TABLE, Kind
+from adabkb_service.api.problem_types import CONNECTIONS, TABLE, ProblemType
 from adabkb_service.errors import Unavailable
 
 LAST_SECONDS = 1.0
@@ -204,7 +204,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._timer.cancel()
         self._timer = None if seconds is None else self.loop.call_later(seconds, act)
 
-    def _refuse(self, kind: Kind, detail: str) -> None:
+    def _refuse(self, problem_type: ProblemType, detail: str) -> None:
         """Answer in place of the application, and end the connection."""
         if self._is_refused:
             return
@@ -213,22 +213,22 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
-            self.transport.write(_answer(kind, detail))
+            self.transport.write(_answer(problem_type, detail))
         self._set_timer(LAST_SECONDS, self.transport.close)
 
 
-def _answer(kind: Kind, detail: str) -> bytes:
+def _answer(problem_type: ProblemType, detail: str) -> bytes:
     """A problem as it is sent, without an application that would know the path or the id of a request."""
     problem = {
         "type": "about:blank",
-        "title": kind.title,
-        "status": kind.status,
+        "title": problem_type.title,
+        "status": problem_type.status,
         "detail": detail,
         "instance": "",
-        "code": kind.code,
+        "code": problem_type.code,
         "request_id": "",
-        "retryable": kind.retryable,
-        "remedy": kind.remedy,
+        "retryable": problem_type.retryable,
+        "remedy": problem_type.remedy,
         "errors": [],
     }
     body = json.dumps(problem).encode()
@@ -237,6 +237,6 @@ def _answer(kind: Kind, detail: str) -> bytes:
         b"content-length: %d" % len(body),
         b"connection: close",
         b"x-content-type-options: nosniff",
-        *([b"retry-after: 1"] if kind.retryable else []),
+        *([b"retry-after: 1"] if problem_type.retryable else []),
     ]
-    return b"".join([STATUS_LINE[kind.status], *(header + b"\r\n" for header in headers), b"\r\n", body])
+    return b"".join([STATUS_LINE[problem_type.status], *(header + b"\r\n" for header in headers), b"\r\n", body])

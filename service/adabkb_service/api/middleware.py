@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adabkb_service.api.kinds import HTTP
+from adabkb_service.api.problem_types import HTTP
 from adabkb_service.api.problems import problem
 from adabkb_service.errors import Busy
 from adabkb_service.telemetry.logs import FACTS

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adabkb_service.api.kinds import CROSS_SITE, FOREIGN_HOST, Kind
+from adabkb_service.api.problem_types import CROSS_SITE, FOREIGN_HOST, ProblemType
 from adabkb_service.api.problems import problem
 from adabkb_service.errors import shown
 
@@ -64,7 +64,7 @@ class OriginMiddleware:
                 return
         await self._app(scope, receive, send)
 
-    def _refusal(self, method: str, said: Mapping[bytes, bytes]) -> tuple[Kind, str] | None:
+    def _refusal(self, method: str, said: Mapping[bytes, bytes]) -> tuple[ProblemType, str] | None:
         host = said.get(b"host", b"")
         name = _name(host)
         if name is not None and name not in self._hosts:

@@ -1,4 +1,4 @@
-"""Errors as ``application/problem+json`` (RFC 9457). Of what kind each is, ``kinds`` says."""
+"""Errors as ``application/problem+json`` (RFC 9457). ``problem_types`` has their types."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from starlette.routing import Match
 
 from adabkb_service import errors
 from adabkb_service.api import shortages
-from adabkb_service.api.addresses import meant
-from adabkb_service.api.kinds import HTTP, TABLE, Kind, all_kinds, kind_of
+from adabkb_service.api.addresses import suggest_path
+from adabkb_service.api.problem_types import HTTP, TABLE, ProblemType, all_problem_types, problem_type_of
 from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.answers import Answer, BatchItem, Fault
 from adabkb_service.contract.faults import MORE
@@ -48,13 +48,13 @@ class Problem(Answer):
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
     """A refusal as an item of a batch's answer."""
-    kind, detail = kind_of(error), errors.shortened(error.detail, errors.LONGEST_MESSAGE)
+    problem_type, detail = problem_type_of(error), errors.shortened(error.detail, errors.LONGEST_MESSAGE)
     return BatchItem(
-        status=kind.status,
-        title=kind.title,
+        status=problem_type.status,
+        title=problem_type.title,
         detail=detail,
-        code=kind.code,
-        remedy=kind.remedy,
+        code=problem_type.code,
+        remedy=problem_type.remedy,
         errors=_faults(error.errors),
     )
 
@@ -63,7 +63,9 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with, for the OpenAPI document. Every route may answer 503."""
     return {
         status: {
-            "description": "; ".join(sorted({kind.title for kind in all_kinds() if kind.status == status})),
+            "description": "; ".join(
+                sorted({problem_type.title for problem_type in all_problem_types() if problem_type.status == status})
+            ),
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
         for status in (*statuses, 503)
@@ -82,7 +84,7 @@ def install(app: FastAPI) -> None:
 
 def problem(
     request: Request,
-    kind: Kind,
+    problem_type: ProblemType,
     detail: str,
     faults: Iterable[errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
@@ -90,21 +92,23 @@ def problem(
     """The answer for one error."""
     body = Problem(
         type="about:blank",
-        title=kind.title,
-        status=kind.status,
+        title=problem_type.title,
+        status=problem_type.status,
         detail=errors.shortened(errors.visible(detail), errors.LONGEST_MESSAGE),
         instance=_path(request),
-        code=kind.code,
+        code=problem_type.code,
         request_id=getattr(request.state, "request_id", ""),
-        retryable=kind.retryable,
-        remedy=kind.remedy,
+        retryable=problem_type.retryable,
+        remedy=problem_type.remedy,
         errors=_faults(faults),
     )
     # The answer to an unexpected error passes no middleware.
     extra = {"X-Request-ID": body.request_id, "X-Content-Type-Options": "nosniff"}
-    if kind.retryable:
+    if problem_type.retryable:
         extra["Retry-After"] = str(RETRY_SECONDS)
-    return JSONResponse(body.model_dump(), kind.status, headers={**extra, **(headers or {})}, media_type=MEDIA_TYPE)
+    return JSONResponse(
+        body.model_dump(), problem_type.status, headers={**extra, **(headers or {})}, media_type=MEDIA_TYPE
+    )
 
 
 def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
@@ -113,7 +117,7 @@ def _faults(found: Iterable[errors.FieldError]) -> list[Fault]:
 
 async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AdaBKBError)
-    return problem(request, kind_of(error), error.detail, error.errors, _headers(error))
+    return problem(request, problem_type_of(error), error.detail, error.errors, _headers(error))
 
 
 def _headers(error: errors.AdaBKBError) -> dict[str, str]:
@@ -130,16 +134,18 @@ def _headers(error: errors.AdaBKBError) -> dict[str, str]:
 
 async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    kind = HTTP.get(error.status_code) or Kind(error.status_code, f"http_{error.status_code}", error.detail)
+    problem_type = HTTP.get(error.status_code) or ProblemType(
+        error.status_code, f"http_{error.status_code}", error.detail
+    )
     if error.status_code == 404:
         calls = [route for route in request.app.state.routes if route.include_in_schema]  # programs want no pages
-        near = meant(calls, request.scope)
+        near = suggest_path(calls, request.scope)
         suggestion = "" if near is None else f"; did you mean {near}?"
-        return problem(request, kind, f"There is no {_path(request)} here{suggestion or '.'}")
+        return problem(request, problem_type, f"There is no {_path(request)} here{suggestion or '.'}")
     if error.status_code == 405:
         allowed = ", ".join(sorted(_allowed_methods(request))) or (error.headers or {}).get("Allow", "")
-        return problem(request, kind, f"{_path(request)} takes {allowed}.", headers={"Allow": allowed})
-    return problem(request, kind, str(error.detail), headers=error.headers)
+        return problem(request, problem_type, f"{_path(request)} takes {allowed}.", headers={"Allow": allowed})
+    return problem(request, problem_type, str(error.detail), headers=error.headers)
 
 
 def _path(request: Request) -> str:

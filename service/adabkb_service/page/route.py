@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from adabkb_service.api.admission import GuardedRoute
-from adabkb_service.api.kinds import kind_of
+from adabkb_service.api.problem_types import problem_type_of
 from adabkb_service.errors import AdaBKBError, Unauthorized
 from adabkb_service.page.rendering import page
 
@@ -26,11 +26,11 @@ def wants_page(request: Request) -> bool:
 
 def refusal(request: Request, error: AdaBKBError) -> Response:
     """An error as a page. Who has no token that is good may log in there."""
-    kind = kind_of(error)
+    problem_type = problem_type_of(error)
     if isinstance(error, Unauthorized):
         detail = None if error.reason == "missing" else error.detail
-        return page(request, "login.html", kind.status, detail=detail)
-    return page(request, "error.html", kind.status, title=kind.title, detail=error.detail)
+        return page(request, "login.html", problem_type.status, detail=detail)
+    return page(request, "error.html", problem_type.status, title=problem_type.title, detail=error.detail)
 
 
 class LoginRoute(GuardedRoute):

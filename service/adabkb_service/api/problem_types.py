@@ -1,4 +1,4 @@
-"""The kinds of errors. ``TABLE`` alone decides which status an error of the domain gets."""
+"""The types of problems that answers have (RFC 9457). ``TABLE`` alone decides the status of an error of the domain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from adabkb_service import errors
 
 
-class Kind(NamedTuple):
+class ProblemType(NamedTuple):
     """How an error is answered."""
 
     status: int
@@ -18,22 +18,22 @@ class Kind(NamedTuple):
     """What to do, in terms of the API, where the ``detail`` of the error does not say it."""
 
 
-TABLE: dict[type[errors.AdaBKBError], Kind] = {
-    errors.Unauthorized: Kind(
+TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
+    errors.Unauthorized: ProblemType(
         401,
         "unauthorized",
         "A token is needed",
         remedy="Send a token that is good: Authorization: Bearer adabkb_... An administrator makes one: adabkb token "
         "create, or POST /v1/tokens.",
     ),
-    errors.Forbidden: Kind(
+    errors.Forbidden: ProblemType(
         403,
         "forbidden",
         "The token does not allow this",
         remedy="Use a token that has the scope, or ask an administrator for one. To work on a study of somebody else, "
         "ask its owner to share it: PATCH /v1/studies/.../access.",
     ),
-    errors.QuotaExceeded: Kind(
+    errors.QuotaExceeded: ProblemType(
         403,
         "quota_exceeded",
         "The quota is used up",
@@ -41,7 +41,7 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         "for good: DELETE /v1/studies/...?purge=true, DELETE /v1/trash/.... Or ask an administrator for more: adabkb "
         "token quota, or PATCH /v1/tokens/.... GET /v1/tokens/self shows what there is.",
     ),
-    errors.TooManyRequests: Kind(
+    errors.TooManyRequests: ProblemType(
         429,
         "too_many_requests",
         "Too much at once",
@@ -49,7 +49,7 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         remedy="Send it again after the seconds of Retry-After; clients of this service do so by themselves. An "
         "administrator may allow more: adabkb token quota, or PATCH /v1/tokens/....",
     ),
-    errors.TooManyAtOnce: Kind(
+    errors.TooManyAtOnce: ProblemType(
         429,
         "too_many_at_once",
         "Too many at the same time",
@@ -57,128 +57,134 @@ TABLE: dict[type[errors.AdaBKBError], Kind] = {
         remedy="End some of them, such as event streams of pages that are open, or send it again later; clients of "
         "this service do so by themselves. An administrator may raise the setting of the server.",
     ),
-    errors.TokenNotFound: Kind(
+    errors.TokenNotFound: ProblemType(
         404, "token_not_found", "No such token", remedy="GET /v1/tokens lists those that there are, by their id."
     ),
-    errors.DeletionNotFound: Kind(
+    errors.DeletionNotFound: ProblemType(
         404,
         "deletion_not_found",
         "Not in the trash",
         remedy="GET /v1/trash lists the studies that can be restored.",
     ),
-    errors.StudyNotFound: Kind(
+    errors.StudyNotFound: ProblemType(
         404,
         "study_not_found",
         "No such study",
         remedy="GET /v1/studies lists those that there are, and POST /v1/studies creates one.",
     ),
-    errors.TrialNotFound: Kind(
+    errors.TrialNotFound: ProblemType(
         404, "trial_not_found", "No such trial", remedy="GET .../trials lists those that there are."
     ),
-    errors.ObservationNotFound: Kind(
+    errors.ObservationNotFound: ProblemType(
         404,
         "observation_not_found",
         "No such observation",
         remedy="GET .../observations lists those that there are; their seq is the number that is meant.",
     ),
-    errors.StudyExists: Kind(
+    errors.StudyExists: ProblemType(
         409,
         "study_exists",
         "The id is taken",
         remedy="Give another id, or the same definition to go on with the study that there is. PATCH /v1/studies/... "
         "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
-    errors.TokenMade: Kind(
+    errors.TokenMade: ProblemType(
         409,
         "token_made",
         "The token was made before",
         remedy="If that answer was lost, revoke the token with DELETE /v1/tokens/..., and make another one with a new "
         "Idempotency-Key.",
     ),
-    errors.ResultConflict: Kind(
+    errors.ResultConflict: ProblemType(
         409,
         "result_conflict",
         "The attempt has another result",
         remedy="PATCH .../observations/... corrects a result that is stored, and POST .../retry hands out a failed "
         "trial again.",
     ),
-    errors.ReportConflict: Kind(
+    errors.ReportConflict: ProblemType(
         409,
         "report_conflict",
         "The attempt has reported another value",
         remedy="Reports cannot be corrected. Count steps on, or release the trial with POST .../release and let it "
         "begin again: another attempt has a curve of its own.",
     ),
-    errors.TrialFinished: Kind(
+    errors.TrialFinished: ProblemType(
         409,
         "trial_finished",
         "The trial is finished",
         remedy="There is nothing left to do for this trial. DELETE .../observations/... excludes a wrong result, and "
         "POST .../retry hands out a failed trial again.",
     ),
-    errors.LeaseLost: Kind(
+    errors.LeaseLost: ProblemType(
         409,
         "lease_lost",
         "The attempt does not hold the trial",
         remedy="Stop working on the trial and ask for another with POST .../suggest. A result that is there already "
         "may still be told, with its attempt.",
     ),
-    errors.StudyComplete: Kind(
+    errors.StudyComplete: ProblemType(
         409,
         "study_complete",
         "The study takes no further trials",
         remedy="PATCH /v1/studies/... with a larger budget lets it go on, if the budget is the reason. A result at a "
         "point of your own costs no budget: POST .../observe with parameters and value.",
     ),
-    errors.RequestInProgress: Kind(409, "request_in_progress", "The same request is in progress", retryable=True),
-    errors.PreconditionFailed: Kind(
+    errors.RequestInProgress: ProblemType(
+        409, "request_in_progress", "The same request is in progress", retryable=True
+    ),
+    errors.PreconditionFailed: ProblemType(
         412,
         "precondition_failed",
         "The study has changed",
         remedy="GET the study, decide again, and send If-Match with the ETag of that answer; without If-Match the "
         "request is performed whatever the revision is.",
     ),
-    errors.IdempotencyKeyReused: Kind(422, "idempotency_key_reused", "The idempotency key belongs to another request"),
-    errors.Invalid: Kind(422, "invalid", "The request is not valid"),
-    errors.Busy: Kind(503, "busy", "Busy", retryable=True),
-    errors.ModelCannotFollow: Kind(503, "unavailable", "Unavailable"),
-    errors.Unavailable: Kind(503, "unavailable", "Unavailable", retryable=True),
+    errors.IdempotencyKeyReused: ProblemType(
+        422, "idempotency_key_reused", "The idempotency key belongs to another request"
+    ),
+    errors.Invalid: ProblemType(422, "invalid", "The request is not valid"),
+    errors.Busy: ProblemType(503, "busy", "Busy", retryable=True),
+    errors.ModelCannotFollow: ProblemType(503, "unavailable", "Unavailable"),
+    errors.Unavailable: ProblemType(503, "unavailable", "Unavailable", retryable=True),
 }
 
-HTTP: dict[int, Kind] = {
-    400: Kind(
+HTTP: dict[int, ProblemType] = {
+    400: ProblemType(
         400,
         "malformed_body",
         "The body is not JSON",
         remedy="Send JSON in UTF-8: names and texts in double quotation marks, true, false and null in small letters, "
         "no comma after the last item.",
     ),
-    404: Kind(404, "not_found", "No such page", remedy="/api shows all calls, /openapi.json lists them for programs."),
-    405: Kind(
+    404: ProblemType(
+        404, "not_found", "No such page", remedy="/api shows all calls, /openapi.json lists them for programs."
+    ),
+    405: ProblemType(
         405,
         "method_not_allowed",
         "Method not allowed",
         remedy="Use one of the methods that it takes; /api shows what each does.",
     ),
-    413: Kind(
+    413: ProblemType(
         413,
         "body_too_large",
         "The body is too large",
         remedy="Send less at once, such as results in several batches; the setting body_limit of the server raises the "
         "limit.",
     ),
-    415: Kind(415, "unsupported_media_type", "The body is not application/json"),
-    500: Kind(500, "internal", "Internal error"),
+    415: ProblemType(415, "unsupported_media_type", "The body is not application/json"),
+    500: ProblemType(500, "internal", "Internal error"),
 }
 
-CROSS_SITE = Kind(
+CROSS_SITE = ProblemType(
     403,
     "cross_site",
     "A page of another site may not do this",
     remedy="Open a page of the server itself, or use a program. The setting origins of the server names other sites "
     "whose pages may use it.",
 )
-FOREIGN_HOST = Kind(
+FOREIGN_HOST = ProblemType(
     421,
     "foreign_host",
     "The server has another name",
@@ -188,9 +194,9 @@ FOREIGN_HOST = Kind(
 BROWSERS = (CROSS_SITE, FOREIGN_HOST)
 """What only browsers and proxies meet."""
 
-CONNECTIONS: dict[int, Kind] = {
-    400: Kind(400, "malformed_request", "Not a request", remedy="Use a library for HTTP."),
-    408: Kind(
+CONNECTIONS: dict[int, ProblemType] = {
+    400: ProblemType(400, "malformed_request", "Not a request", remedy="Use a library for HTTP."),
+    408: ProblemType(
         408,
         "too_slow",
         "The request came too slowly",
@@ -198,13 +204,13 @@ CONNECTIONS: dict[int, Kind] = {
         remedy="Send it again over a better connection, or less at once; the settings header_seconds and body_seconds "
         "of the server raise the limits.",
     ),
-    431: Kind(
+    431: ProblemType(
         431,
         "header_too_large",
         "The header is too large",
         remedy="Send less in the address and in the headers; the setting header_limit of the server raises the limit.",
     ),
-    503: Kind(
+    503: ProblemType(
         503,
         "too_many_connections",
         "Too many connections",
@@ -215,11 +221,11 @@ CONNECTIONS: dict[int, Kind] = {
 """What is refused before there is a request."""
 
 
-def kind_of(error: errors.AdaBKBError) -> Kind:
+def problem_type_of(error: errors.AdaBKBError) -> ProblemType:
     """The entry of the table for the class of the error, or for its nearest base class."""
     return next(TABLE[cls] for cls in type(error).__mro__ if cls in TABLE)
 
 
-def all_kinds() -> list[Kind]:
+def all_problem_types() -> list[ProblemType]:
     """All of them."""
     return [*TABLE.values(), *HTTP.values(), *BROWSERS, *CONNECTIONS.values()]
