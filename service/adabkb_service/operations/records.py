@@ -12,7 +12,7 @@ from adabkb_service.contract.stored import is_edited
 from adabkb_service.storage import events, observations, overview, studies
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.rows import StudyRow
-from adabkb_service.study.ranking import counting, has_several_objectives, merit, rank
+from adabkb_service.study.best import counting, has_several_objectives, merit, rank
 
 STUDIES = 1000
 """Whose records are kept."""

@@ -21,8 +21,8 @@ from adabkb_service.operations.why_in_words import in_words
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.study import render
+from adabkb_service.study.best import as_best
 from adabkb_service.study.logged import LoggedStudy, replayed
-from adabkb_service.study.ranking import as_best
 
 
 def why(service: Service, study_id: str, number: int) -> history.Why:

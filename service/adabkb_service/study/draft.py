@@ -30,7 +30,7 @@ from adabkb_service.storage.rows import (
     TrialRow,
     as_values,
 )
-from adabkb_service.study import counted, log
+from adabkb_service.study import best, log
 from adabkb_service.study.cached_study import CachedStudy
 
 if TYPE_CHECKING:
@@ -219,11 +219,11 @@ class Draft:
 
     def best_observation(self) -> ObservationRow | None:
         """As in ``log.Rows``."""
-        return counted.best(self.connection, self.study, self._observations)
+        return best.stored_best(self.connection, self.study, self._observations)
 
     def counting_after(self, seq: int) -> int:
         """As in ``log.Rows``."""
-        return counted.after(self.connection, self.study, self._observations, seq)
+        return best.stored_counting_after(self.connection, self.study, self._observations, seq)
 
     def commit(self) -> CachedStudy:
         """Write everything in one transaction; the study as it then is.

@@ -19,7 +19,7 @@ from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.stored import definition_of, edited
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
-from adabkb_service.study.standings import after_one, counted_anew
+from adabkb_service.study.best import as_best, counting, has_several_objectives, rank
 
 
 class Rows(Protocol):
@@ -215,7 +215,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     )
     rows.put_observation(row)
     spent = study.cost_spent + cost_of(study.definition, row.metrics)
-    changed: Columns = {"observations": study.observations + 1, "cost_spent": spent, **after_one(study, row)}
+    changed: Columns = {"observations": study.observations + 1, "cost_spent": spent, **_with_observation(study, row)}
     if event.trial is None:
         return changed
     trial = _trial(rows, event)
@@ -239,13 +239,13 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
     if row.trial is not None:
         first = rows.observations_of(row.trial)[0]
         rows.put_trial(replace(rows.trial(row.trial), value=first.value, metrics=first.metrics))
-    return {**counted_anew(rows), "cost_spent": spent}
+    return {**_recounted(rows), "cost_spent": spent}
 
 
 def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # which says what counts
-    return {**counted_anew(rows), "model": {**FIRST_FIGURES, "position": event.seq}}
+    return {**_recounted(rows), "model": {**FIRST_FIGURES, "position": event.seq}}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
@@ -294,3 +294,24 @@ def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
     if row.state == trial.state:
         return {}
     return {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
+
+
+def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
+    """The columns of a study that a new observation changes: none, if it does not count, or there are several
+    objectives."""
+    if has_several_objectives(study) or not counting(study)(row):
+        return {}
+    changed: Columns = {"results_since_best": study.results_since_best + 1}
+    best = study.best
+    if best is None or rank(study, row.value, row.metrics) > rank(study, best["value"], best.get("metrics")):
+        changed |= {"best": as_best(study, row), "results_since_best": 0}
+    return changed
+
+
+def _recounted(rows: Rows) -> Columns:
+    """The best result and how long ago it came, by all observations."""
+    if has_several_objectives(rows.study):
+        return {}
+    best = rows.best_observation()
+    since = 0 if best is None else rows.counting_after(best.seq)
+    return {"best": as_best(rows.study, best), "results_since_best": since}

@@ -11,8 +11,8 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.study.best import best_of, counting
 from adabkb_service.study.log import apply, begin
-from adabkb_service.study.ranking import best_of, counting
 
 
 @dataclass

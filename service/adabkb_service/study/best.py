@@ -1,13 +1,19 @@
-"""Which of two results is the better one."""
+"""The best result of a study: which results count, which of two is the better one, and the best of a draft."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from sqlalchemy import Connection
 
 from adabkb_service.contract.metrics import Metrics, metrics_of, total_violation, violations
 from adabkb_service.contract.stored import definition_of, is_edited
+from adabkb_service.storage import observations
 from adabkb_service.storage.rows import ObservationRow, StudyRow
+
+Changed = Mapping[int, ObservationRow]
+"""Observations of a draft that are new or changed, by number."""
 
 
 def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
@@ -57,3 +63,25 @@ def merit(study: StudyRow, value: float | None) -> float:
     """The value, with its sign changed if the study minimises."""
     assert value is not None, "there is one objective"
     return value if study.definition["direction"] == "maximize" else -value
+
+
+def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> ObservationRow | None:
+    """The best observation of a draft that counts, of those stored and those changed; the first if several are equal.
+    Where the database cannot tell which ones count, all are read."""
+    if "outcome_constraints" in study.definition or is_edited(study.definition):
+        return best_of(study, _every(connection, study, changed))
+    maximize = study.definition["direction"] == "maximize"
+    other = observations.best(connection, study.id, maximize=maximize, but=list(changed))
+    return best_of(study, [*changed.values(), *([] if other is None else [other])])
+
+
+def stored_counting_after(connection: Connection, study: StudyRow, changed: Changed, seq: int) -> int:
+    """How many observations of a draft that count have a larger number than this."""
+    if is_edited(study.definition):
+        return sum(row.seq > seq for row in filter(counting(study), _every(connection, study, changed)))
+    others = observations.counting_after(connection, study.id, seq, but=list(changed))
+    return others + sum(row.seq > seq and not row.excluded for row in changed.values())
+
+
+def _every(connection: Connection, study: StudyRow, changed: Changed) -> list[ObservationRow]:
+    return [row for _, row in sorted({**observations.every(connection, study.id), **changed}.items())]
