@@ -1,6 +1,6 @@
 """The oracle of the transition function: the code that told a study's rows from its log before there was one.
 
-It was written on its own and shares nothing with ``study/log.py``, so the two are wrong together only by accident.
+It was written on its own and shares nothing with ``study/transitions.py``, so both are wrong only by accident.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.log import CORRECTABLE
-from adabkb_service.study.measurements import OF_METRICS, corrected_metrics
+from adabkb_service.study.metric_checks import OF_METRICS, corrected_metrics
 from adabkb_service.study.request import Key, Outcome, Points, Request
+from adabkb_service.study.transitions import CORRECTABLE
 
 
 def correct(

@@ -18,8 +18,8 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ENGINE_REVISION, ObservationRow, Row, StudyRow, TrialRow, TrialState, as_values
 from adabkb_service.study import lifecycle
-from adabkb_service.study.logged import LoggedStudy, replayed
-from adabkb_service.study.points import feasible_point
+from adabkb_service.study.point_checks import feasible_point
+from adabkb_service.study.replay_state import ReplayState, replayed
 
 EVERYTHING = 2**31 - 1
 NOT_IN_THE_LOG = {"lease_seconds", "leased_until"}
@@ -131,7 +131,7 @@ TOLD = (
 """Columns of a study that its log tells."""
 
 
-def _row(study: StudyRow, logged: LoggedStudy) -> Iterator[str]:
+def _row(study: StudyRow, logged: ReplayState) -> Iterator[str]:
     """The study's own row: what is counted there, and what it was last changed to."""
     for name in TOLD:
         found, expected = getattr(study, name), getattr(logged.study, name)
@@ -142,7 +142,7 @@ def _row(study: StudyRow, logged: LoggedStudy) -> Iterator[str]:
         yield f"the study's state is {study.state}, but should be {state}"
 
 
-def _trials(study: StudyRow, told: LoggedStudy, their_trials: list[TrialRow]) -> Iterator[str]:
+def _trials(study: StudyRow, told: ReplayState, their_trials: list[TrialRow]) -> Iterator[str]:
     yield from _differences("trial", told.trials, {row.number: row for row in their_trials})
     for trial in their_trials:
         if trial.state == "active" and trial.leased_until is None:
@@ -165,7 +165,7 @@ def _differences(name: str, told: Mapping[Any, Row], found: Mapping[Any, Row]) -
                     yield f"{name} {number} has the {field} {now[field]!r}, but {was[field]!r} in the log"
 
 
-def _points(told: LoggedStudy) -> Iterator[str]:
+def _points(told: ReplayState) -> Iterator[str]:
     """Every point is one of the space as it was then, in the form that is stored; a result may be of a trial from
     before an edit."""
     spaces: dict[int, Space] = {}
@@ -185,7 +185,7 @@ def _is_sound(parameters: dict[str, Any], space: Space) -> bool:
         return False
 
 
-def _is_as_handed_out(told: LoggedStudy, row: TrialRow | ObservationRow) -> bool:
+def _is_as_handed_out(told: ReplayState, row: TrialRow | ObservationRow) -> bool:
     """Whether a result is at the point of its trial."""
     return (
         isinstance(row, ObservationRow)

@@ -21,7 +21,7 @@ from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import fail_out_of_space_trials
-from adabkb_service.study.points import canonical
+from adabkb_service.study.point_checks import canonical
 
 Fields = Mapping[str, Any]
 

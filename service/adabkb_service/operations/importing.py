@@ -38,7 +38,7 @@ from adabkb_service.storage.filling import filling
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study import lifecycle, render
-from adabkb_service.study.logged import LoggedStudy, replayed
+from adabkb_service.study.replay_state import ReplayState, replayed
 
 
 class Line(NamedTuple):
@@ -192,7 +192,7 @@ def _parsed(lines: Iterable[str]) -> Lines:
     return found
 
 
-def _study(shown: views.Study, model: ModelLine, told: LoggedStudy) -> StudyRow:
+def _study(shown: views.Study, model: ModelLine, told: ReplayState) -> StudyRow:
     figures = dict(model.figures or {})
     checkpoint = figures.pop("learned", None)
     row = replace(
@@ -220,7 +220,7 @@ def _ordinals(found: Lines) -> list[int]:
     return [row.ordinal for row in _contents(found, "dictionary")]
 
 
-def _trials(told: LoggedStudy, shown: list[Line]) -> list[TrialRow]:
+def _trials(told: ReplayState, shown: list[Line]) -> list[TrialRow]:
     """The log's, with the ends of their leases."""
     lines = {line.content.number: line for line in shown}
     _check_complete("trials", told.trials, lines, shown)
@@ -233,7 +233,7 @@ def _trials(told: LoggedStudy, shown: list[Line]) -> list[TrialRow]:
     return made
 
 
-def _check_results(told: LoggedStudy, shown: list[Line]) -> None:
+def _check_results(told: ReplayState, shown: list[Line]) -> None:
     """The results, which are made from the log, are those that the file shows."""
     lines, space = {line.content.seq: line for line in shown}, definition_of(told.study.definition).space()
     _check_complete("observations", told.observations, lines, shown)
@@ -244,7 +244,7 @@ def _check_results(told: LoggedStudy, shown: list[Line]) -> None:
             _refuse(at, f"observation {seq} is not what the log says")
 
 
-def _check_reports(told: LoggedStudy, shown: list[Line]) -> None:
+def _check_reports(told: ReplayState, shown: list[Line]) -> None:
     """The reports, which are made from the log, are those that the file shows."""
     lines = {(line.content.trial, line.content.attempt, line.content.step): line for line in shown}
     _check_complete("reports", told.reports, lines, shown)
@@ -260,7 +260,7 @@ def _check_complete(name: str, told: Collection[Any], lines: Mapping[Any, Line],
         raise _invalid(f"its {name} are not those of its log; was it cut short?")
 
 
-def _check_limits(told: LoggedStudy, shown: views.Study, at: int) -> None:
+def _check_limits(told: ReplayState, shown: views.Study, at: int) -> None:
     """The study's limits are what the log says, and could have been given."""
     limits = {name: getattr(told.study, name) for name in CHANGEABLE}
     is_cost = cost_budget_of(told.study.definition) is not None

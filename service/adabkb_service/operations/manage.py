@@ -41,7 +41,7 @@ from adabkb_service.storage.model import write_cells
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.storage.tables import studies as table
 from adabkb_service.storage.tables import trash as trashed
-from adabkb_service.study import lifecycle, log
+from adabkb_service.study import lifecycle, transitions
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request, kept, recall
@@ -88,7 +88,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
     created = _created(definition, older, service.clock())
     if existing is not None:
         _check_same(existing, definition)
-    study = existing or log.begin(created.study_id, created)
+    study = existing or transitions.begin(created.study_id, created)
     outcome = Outcome(lifecycle.full(study), created=existing is None)
     with service.database.writing() as connection:
         if known := recall(connection, key, answers.Study):

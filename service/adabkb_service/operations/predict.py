@@ -22,7 +22,7 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.contention import repeating
-from adabkb_service.study.points import checked_point
+from adabkb_service.study.point_checks import checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
 
 

@@ -9,7 +9,7 @@ from adabkb_service.contract.requests import QueueBody
 from adabkb_service.errors import StudyComplete
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.points import feasible_point
+from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 

@@ -15,8 +15,8 @@ from adabkb_service.storage import events
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import evaluated
-from adabkb_service.study.measurements import checked_metrics, told_metrics
-from adabkb_service.study.points import feasible_point
+from adabkb_service.study.metric_checks import checked_metrics, told_metrics
+from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.request import Disposition
 
 SHORTEST = 1e-3

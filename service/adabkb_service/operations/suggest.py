@@ -12,7 +12,7 @@ The owner of the study (``study/owner.py``) performs this request with all other
    them in the same series. Usually they can be taken: the model decides on the next points as soon as it has folded a
    result. Otherwise the request is parked until the model replies: it occupies no thread, and other requests are
    performed meanwhile.
-4. ``_hand_out`` turns the points into events, and the transition function (``study/log.py``) into rows.
+4. ``_hand_out`` turns the points into events, and the transition function (``study/transitions.py``) into rows.
 5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
    or the key is stored already, nothing is written, the study is read again, and steps 1 to 5 are repeated; a request
    whose key is stored then gets the stored answer. Expirations of step 1 may be committed earlier, if the request has
@@ -42,7 +42,7 @@ from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import as_handed_out, fail_out_of_space_trials
-from adabkb_service.study.points import check_slice, checked_fixed
+from adabkb_service.study.point_checks import check_slice, checked_fixed
 from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request
 
 RETRY_SECONDS: dict[NoTrialReason, float] = {

@@ -22,7 +22,7 @@ from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.best import as_best
-from adabkb_service.study.logged import LoggedStudy, replayed
+from adabkb_service.study.replay_state import ReplayState, replayed
 
 
 def why(service: Service, study_id: str, number: int) -> history.Why:
@@ -47,7 +47,7 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
     )
 
 
-def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.Decision:
+def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.Decision:
     pending, failed = before.awaited()
     definition = definition_of(before.study.definition)
     space, results = definition.space(), len(before.counting())
@@ -76,7 +76,7 @@ def _decision(study: StudyRow, event: EventRow, before: LoggedStudy) -> history.
     )
 
 
-def _distance(space: Space, parameters: dict[str, object], before: LoggedStudy) -> float | None:
+def _distance(space: Space, parameters: dict[str, object], before: ReplayState) -> float | None:
     """How far a point is from the nearest earlier one: the largest difference along any axis of the cube."""
     points = [row.parameters for row in before.trials.values()]
     points += [row.parameters for row in before.observations.values()]

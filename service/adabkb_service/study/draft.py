@@ -30,7 +30,7 @@ from adabkb_service.storage.rows import (
     TrialRow,
     as_values,
 )
-from adabkb_service.study import best, log
+from adabkb_service.study import best, transitions
 from adabkb_service.study.cached_study import CachedStudy
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Draft:
     def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> EventRow:
         """Add an event to the log, and apply it."""
         event = EventRow(self.study.id, self.study.head + 1, kind, trial, payload, self.now)
-        log.apply(self, event)
+        transitions.apply(self, event)
         self.log.append(event)
         self.changes += 1
         if event.affects_model:

@@ -2,7 +2,7 @@
 
 Everything that changes a study is an event, and ``apply`` is the only code that turns an event into rows. Live requests
 apply the events that they cause to a ``Draft``. Replay, ``adabkb doctor``, ``adabkb import`` and ``/why`` apply stored
-events to a ``LoggedStudy``. The log does not hold when leases end (heartbeats are no events), nor what the model has
+events to a ``ReplayState``. The log does not hold when leases end (heartbeats are no events), nor what the model has
 computed; the study's state follows from its row.
 """
 

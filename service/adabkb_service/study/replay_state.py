@@ -1,4 +1,4 @@
-"""A study as its log tells it: stored events, applied one after the other, and where they contradict each other."""
+"""The study as its log says: stored events, applied one after the other, and where they contradict each other."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.best import best_of, counting
-from adabkb_service.study.log import apply, begin
+from adabkb_service.study.transitions import apply, begin
 
 
 @dataclass
-class LoggedStudy:
-    """A study as its log tells it, all of its rows in memory."""
+class ReplayState:
+    """All rows of a study, in memory, as its log says."""
 
     study: StudyRow
     trials: dict[int, TrialRow] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class LoggedStudy:
         return [trial.number for trial in without if trial.state != "failed"], failed
 
 
-def replayed(study_id: str, log: Collection[EventRow]) -> LoggedStudy:
+def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
     """A study from its log; contradictions are noted in ``faults``, and such an event changes nothing.
 
     Raises:
@@ -95,7 +95,7 @@ def replayed(study_id: str, log: Collection[EventRow]) -> LoggedStudy:
     if first is None or first.kind != "created" or first.seq != 1:
         raise ValueError("the log does not begin with the creation of the study")
     try:
-        logged = LoggedStudy(begin(study_id, first))
+        logged = ReplayState(begin(study_id, first))
         snapshots_of(first.payload)
     except (KeyError, TypeError) as error:
         raise ValueError(f"event 1 (created) cannot be read: {error}") from error
@@ -110,7 +110,7 @@ def replayed(study_id: str, log: Collection[EventRow]) -> LoggedStudy:
     return logged
 
 
-def _contradictions(logged: LoggedStudy, event: EventRow) -> Iterator[str]:
+def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
     """What an event says that cannot be so after the events before it."""
     study, payload = logged.study, event.payload
     if event.seq != study.head + 1:

@@ -21,7 +21,7 @@ from adabkb_service.operations.sweep import sweep
 from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventKind, StudyRow, TrialRow, as_values
-from adabkb_service.study.logged import LoggedStudy, replayed
+from adabkb_service.study.replay_state import ReplayState, replayed
 from tests.operations.busy import busy_study
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import (
@@ -65,7 +65,7 @@ def check(database: Database, study_id: str = "s") -> set[EventKind]:
     return {event.kind for event in log}
 
 
-def compare_with_oracle(logged: LoggedStudy, oracle: ledger.Ledger) -> None:
+def compare_with_oracle(logged: ReplayState, oracle: ledger.Ledger) -> None:
     study = logged.study
     assert logged.trials == oracle.trials
     assert logged.observations == oracle.observations
