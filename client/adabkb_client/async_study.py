@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
-from adabkb_client import async_worker, course
+from adabkb_client import async_worker, run_state
 from adabkb_client.async_lease import AsyncLeasedTrial
 from adabkb_client.async_transport import AsyncTransport
 from adabkb_client.calls import Listing, Steps, documented
@@ -227,7 +227,7 @@ class AsyncStudy:
 
     def stop(self) -> None:
         """End the run that calls this, from a callback or from the function: see ``Study.stop``."""
-        course.stop()
+        run_state.stop()
 
     @property
     def plot(self) -> "AsyncPlots":

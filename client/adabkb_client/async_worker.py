@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from adabkb_client.course import Course, stoppable
 from adabkb_client.ending import stop_seconds
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import AsyncObjective, Evaluation
@@ -16,7 +15,8 @@ from adabkb_client.options import Options, RunReport
 from adabkb_client.plain import WrongResult
 from adabkb_client.progress import Progress, Standing
 from adabkb_client.result import Expected, Result
-from adabkb_client.turn import work
+from adabkb_client.run_state import RunState, stoppable
+from adabkb_client.work_loop import work
 
 if TYPE_CHECKING:
     from adabkb_client.async_lease import AsyncLeasedTrial
@@ -36,42 +36,42 @@ async def run(study: "AsyncStudy", function: AsyncObjective, options: Options) -
         Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown,
         _exit_on_sigterm(),
     ):
-        course = Course(study.id, options, shown, over)
-        hands = _Hands(study, evaluation, course, over)
-        with stoppable(course):  # the tasks inherit it
+        state = RunState(study.id, options, shown, over)
+        io = _IO(study, evaluation, state, over)
+        with stoppable(state):  # the tasks inherit it
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(options.workers):
-                    tasks.create_task(_work(course, hands))
-    if course.error:
-        raise course.error
-    return course.report(await study.recommendation())
+                    tasks.create_task(_work(state, io))
+    if state.error:
+        raise state.error
+    return state.report(await study.recommendation())
 
 
-async def _work(course: Course, hands: "_Hands") -> None:
+async def _work(state: RunState, io: "_IO") -> None:
     try:
-        await work(course, hands)
+        await work(state, io)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
-        course.fail(error)
+        state.fail(error)
 
 
-class _Hands:
-    """The hands of the tasks: see ``turn.Hands``. All of them await."""
+class _IO:
+    """The ``WorkerIO`` of the tasks, whose calls await."""
 
-    def __init__(self, study: "AsyncStudy", evaluation: Evaluation, course: Course, over: asyncio.Event) -> None:
+    def __init__(self, study: "AsyncStudy", evaluation: Evaluation, state: RunState, over: asyncio.Event) -> None:
         self._study = study
         self._evaluation = evaluation
-        self._course = course
+        self._state = state
         self._over = over
         self._asking = asyncio.Lock()
         self._calling_back = asyncio.Lock()
 
     async def lease(self, wait: float) -> "AsyncLeasedTrial | None":
         async with self._asking:
-            if not self._course.may_take():
+            if not self._state.may_take():
                 return None
-            options = self._course.options
+            options = self._state.options
             lease = self._study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed, wait=wait)
             asked = asyncio.create_task(lease)
             try:
@@ -80,7 +80,7 @@ class _Hands:
                 with suppress(AdaBKBError, TimeoutError):
                     await (await asyncio.wait_for(asked, stop_seconds())).release()
                 raise
-            self._course.took()
+            self._state.took()
             return trial
 
     async def release(self, trial: "AsyncLeasedTrial") -> None:
@@ -106,7 +106,7 @@ class _Hands:
 
     async def call_back(self, trial: Trial) -> None:
         async with self._calling_back:
-            for callback in self._course.options.callbacks:
+            for callback in self._state.options.callbacks:
                 called = callback(self._study, trial)
                 if inspect.isawaitable(called):
                     await _own(called)

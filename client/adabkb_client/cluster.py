@@ -17,7 +17,7 @@ from adabkb_client.models import Answer
 from adabkb_client.plain import WrongFunction
 from adabkb_client.processes import Reply, reply_to
 from adabkb_client.result import Result
-from adabkb_client.standstill import Standstill
+from adabkb_client.stall import StallDetector
 
 log = logging.getLogger("adabkb_client")
 
@@ -53,7 +53,7 @@ class Cluster(ABC):
         self._tasks: set[Any] = set()
         self._cancelled = False
         self._lock = threading.Lock()
-        self._standstill = Standstill()
+        self._stall = StallDetector()
 
     def __call__(self, trial: LeasedTrial, is_over: Callable[[], bool]) -> Result | Answer:
         """Evaluate a trial: see ``Evaluation``. It is given back if the run is over before its evaluation has begun.
@@ -79,7 +79,7 @@ class Cluster(ABC):
         finally:
             with self._lock:
                 self._tasks.discard(task)
-            self._standstill.note(task, is_evaluated=False)
+            self._stall.note(task, is_evaluated=False)
         if isinstance(reply, BaseException):
             raise reply
         return trial.release() if reply is None else reply
@@ -89,10 +89,10 @@ class Cluster(ABC):
         submitted = monotonic()
         while (pickled := self._reply(task, LOOK_EVERY)) is None:
             is_evaluated = self._is_evaluated(task)
-            self._standstill.note(task, is_evaluated=is_evaluated)
+            self._stall.note(task, is_evaluated=is_evaluated)
             if is_evaluated:
                 continue
-            if seconds := self._standstill.due(submitted):
+            if seconds := self._stall.due(submitted):
                 self._tell(trial, seconds)
             if is_over():
                 self._stop(task)

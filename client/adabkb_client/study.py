@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
-from adabkb_client import course, html, table, worker
+from adabkb_client import html, run_state, table, worker
 from adabkb_client.errors import AdaBKBError
 from adabkb_client.evaluation import Objective
 from adabkb_client.frames import shortened
@@ -164,7 +164,7 @@ class Study(StudyResource):
         Raises:
             RuntimeError: no run calls this (a function in a worker process cannot end its run).
         """
-        course.stop()
+        run_state.stop()
 
     @property
     def plot(self) -> "Plots":

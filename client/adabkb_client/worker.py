@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adabkb_client.cluster import Cluster
-from adabkb_client.course import Course, stoppable
 from adabkb_client.ending import stop_seconds
 from adabkb_client.engines import connected
 from adabkb_client.errors import AdaBKBError
@@ -19,7 +18,8 @@ from adabkb_client.options import Options, RunReport
 from adabkb_client.processes import WorkerProcess
 from adabkb_client.progress import Progress, Standing
 from adabkb_client.result import Expected, Result
-from adabkb_client.turn import blocking, work
+from adabkb_client.run_state import RunState, stoppable
+from adabkb_client.work_loop import blocking, work
 
 if TYPE_CHECKING:
     from adabkb_client.study import Study
@@ -49,10 +49,10 @@ def run(study: "Study", function: Objective, options: Options) -> RunReport:
 def _run(study: "Study", evaluation: Evaluation | Cluster, options: Options, info: StudyInfo) -> RunReport:
     over = threading.Event()
     with Progress(study.id, info.trial_budget, Standing.of(info), visible=options.progress) as shown:
-        course = Course(study.id, options, shown, over)
-        crew = _Crew(study, evaluation, course, over)
+        state = RunState(study.id, options, shown, over)
+        crew = _Crew(study, evaluation, state, over)
         threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(options.workers)]
-        with stoppable(course), exit_on_sigterm():  # for handlers of signals, which are called in this thread
+        with stoppable(state), exit_on_sigterm():  # for handlers of signals, which are called in this thread
             try:
                 for thread in threads:
                     thread.start()
@@ -62,17 +62,19 @@ def _run(study: "Study", evaluation: Evaluation | Cluster, options: Options, inf
             except BaseException:  # Ctrl-C, SIGTERM
                 crew.abandon()
                 raise
-    if course.error:
-        raise course.error
-    return course.report(study.recommendation())
+    if state.error:
+        raise state.error
+    return state.report(study.recommendation())
 
 
 class _Crew:
     """What the worker threads share; ``_lock`` guards what changes."""
 
-    def __init__(self, study: "Study", evaluation: Evaluation | Cluster, course: Course, over: threading.Event) -> None:
+    def __init__(
+        self, study: "Study", evaluation: Evaluation | Cluster, state: RunState, over: threading.Event
+    ) -> None:
         self.study = study
-        self.course = course
+        self.state = state
         self.over = over
         self.calling_back = threading.Lock()
         self._evaluation = evaluation
@@ -85,17 +87,17 @@ class _Crew:
 
     def work(self) -> None:
         """Evaluate one trial after the other until the study, or the run, is over."""
-        with stoppable(self.course):
+        with stoppable(self.state):
             try:
                 if isinstance(self._evaluation, Cluster):
-                    evaluate = partial(self._evaluation, is_over=lambda: self.course.is_over)
-                    blocking(work(self.course, _Hands(self, evaluate)))
-                elif self.course.options.processes:
+                    evaluate = partial(self._evaluation, is_over=lambda: self.state.is_over)
+                    blocking(work(self.state, _IO(self, evaluate)))
+                elif self.state.options.processes:
                     self._work_in_a_process(self._evaluation)
                 else:
-                    blocking(work(self.course, _Hands(self, self._evaluation)))
+                    blocking(work(self.state, _IO(self, self._evaluation)))
             except BaseException as error:  # a failure of the server, or sys.exit; failures of the function are counted
-                self.course.fail(error)
+                self.state.fail(error)
 
     def _work_in_a_process(self, evaluation: Evaluation) -> None:
         process = WorkerProcess(evaluation, self.study)
@@ -104,18 +106,18 @@ class _Crew:
             if self._abandoned:
                 process.kill()
         try:
-            blocking(work(self.course, _Hands(self, process)))
+            blocking(work(self.state, _IO(self, process)))
         finally:
             process.close()
 
     def lease(self, wait: float) -> LeasedTrial | None:
         """Ask for a trial, for which the server may wait; None if this run takes no further one."""
         with self._asking:
-            if not self.course.may_take():
+            if not self.state.may_take():
                 return None
-            options = self.course.options
+            options = self.state.options
             trial = self.study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed, wait=wait)
-            self.course.took()
+            self.state.took()
             with self._lock:
                 self._leased.add(trial)
         return trial
@@ -149,8 +151,8 @@ class _Crew:
             self._evaluation.cancel()
 
 
-class _Hands:
-    """The hands of a thread: see ``turn.Hands``. All of them block."""
+class _IO:
+    """The ``WorkerIO`` of a thread, whose calls block."""
 
     def __init__(self, crew: _Crew, evaluate: Callable[[LeasedTrial], Result | Answer]) -> None:
         self._crew = crew
@@ -182,7 +184,7 @@ class _Hands:
 
     async def call_back(self, trial: Trial) -> None:
         with self._crew.calling_back:
-            for callback in self._crew.course.options.callbacks:
+            for callback in self._crew.state.options.callbacks:
                 callback(self._crew.study, trial)
 
     async def active(self) -> list[Trial]:

@@ -84,7 +84,7 @@ def test_after_the_timeout_no_trial_is_taken_and_those_under_way_are_finished(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, under_way = 0.0, threading.Barrier(2)
-    monkeypatch.setattr("adabkb_client.course.monotonic", lambda: now)
+    monkeypatch.setattr("adabkb_client.run_state.monotonic", lambda: now)
 
     def function(x: float) -> float:
         nonlocal now

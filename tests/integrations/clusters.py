@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 
-from adabkb_client import LeasedTrial, Study, standstill
+from adabkb_client import LeasedTrial, Study, stall
 from tests.waiting import wait_for
 
 Engine = Literal["ray", "dask"]
@@ -74,7 +74,7 @@ def says_what_it_waits_for(
     study: Study, engine: Engine, nowhere: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """No worker of the cluster has what an evaluation needs. Return what the run says."""
-    monkeypatch.setattr(standstill, "PATIENCE", 0.0)
+    monkeypatch.setattr(stall, "STALL_SECONDS", 0.0)
     log, stops = logging.getLogger("adabkb_client"), _Stops(study)
     log.addHandler(stops)
     try:

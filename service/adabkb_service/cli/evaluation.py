@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from adabkb_client import LeasedTrial, course
+from adabkb_client import LeasedTrial, run_state
 from adabkb_client.result import Expected, Result
 from adabkb_service.cli import program
 from adabkb_service.cli.following import Follower
@@ -138,7 +138,7 @@ class Programs:
             for group in self._running:
                 group.send(number if self.limits.grace else signal.SIGKILL)
         try:
-            course.stop()
+            run_state.stop()
         except RuntimeError:  # the run has not begun, or is over
             raise Stopped(128 + number) from None
         signal.setitimer(signal.ITIMER_REAL, self.limits.grace)

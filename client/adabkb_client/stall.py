@@ -1,14 +1,14 @@
-"""Whether a run stands still: trials of it wait for a cluster that evaluates none of them."""
+"""Whether a run is stalled: its trials wait for a cluster that evaluates none of them."""
 
 import threading
 from collections.abc import Hashable
 from time import monotonic
 
-PATIENCE = 30.0
-"""Seconds without any evaluation before a run stands still. A worker of a cluster may take some to start."""
+STALL_SECONDS = 30.0
+"""Seconds without any evaluation before a run counts as stalled. A worker of a cluster may take some to start."""
 
 
-class Standstill:
+class StallDetector:
     """Watches the evaluations of one run on a cluster. Threads may share it."""
 
     def __init__(self) -> None:
@@ -28,14 +28,14 @@ class Standstill:
                 self._since = monotonic()
 
     def due(self, submitted: float) -> float | None:
-        """Return the seconds for which the run has stood still, if that is to be said now: once, until it moves again.
+        """Return the seconds for which the run has been stalled, if it is time to warn: once, until it goes on.
 
         Args:
             submitted: when the task that asks was submitted, by the monotonic clock.
         """
         with self._lock:
             seconds = monotonic() - max(self._since, submitted)
-            if self._told or self._under_way or seconds < PATIENCE:
+            if self._told or self._under_way or seconds < STALL_SECONDS:
                 return None
             self._told = True
             return seconds

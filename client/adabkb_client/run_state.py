@@ -1,4 +1,4 @@
-"""The course of a run: what its workers have done so far, whether they go on, and what an error means for that."""
+"""The state of a run: what its workers have done so far, whether they go on, and what an error means for the run."""
 
 import logging
 import math
@@ -34,7 +34,7 @@ class Flag(Protocol):
         """Whether it has come."""
 
 
-class Course:
+class RunState:
     """What the workers of a run share, be they threads or tasks.
 
     Args:
@@ -186,9 +186,9 @@ class Course:
 
 
 @contextmanager
-def stoppable(course: Course) -> Iterator[None]:
+def stoppable(state: RunState) -> Iterator[None]:
     """Let ``stop`` end this run, if it is called inside the block or by what the block calls."""
-    before = _current.set(course)
+    before = _current.set(state)
     try:
         yield
     finally:
@@ -197,13 +197,13 @@ def stoppable(course: Course) -> Iterator[None]:
 
 def stop() -> None:
     """End the run that this is called in: see ``Study.stop``."""
-    course = _current.get()
-    if course is None:
+    state = _current.get()
+    if state is None:
         raise RuntimeError(
             "stop() ends a run: call it in a callback of study.run(), in its function, or in a handler of a signal"
         )
-    course.end("stopped")
+    state.end("stopped")
 
 
-_current: ContextVar[Course | None] = ContextVar("course", default=None)
+_current: ContextVar[RunState | None] = ContextVar("state", default=None)
 """The run that a worker belongs to, or that the thread waits for which has called it."""

@@ -1,18 +1,18 @@
-"""What a worker does, turn by turn, until the run is over: written once, for threads and for tasks.
+"""What a worker does with one trial after the other until the run is over: written once, for threads and for tasks.
 
-All that takes time is done by the worker's hands. Those of a task await; those of a thread block instead and never
-suspend, so that ``blocking`` can run the same coroutines in a thread.
+All that takes time is in a ``WorkerIO``. That of a task awaits. That of a thread blocks and never suspends, so
+``blocking`` can run the same coroutines in a thread.
 """
 
 from collections.abc import Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol, TypeVar
 
-from adabkb_client.course import FINISHED, Course
 from adabkb_client.errors import Conflict, NoTrialAvailable, StudyComplete, WorkerLost
 from adabkb_client.leased import MISTAKES, MISTAKES_AT_FIRST, Leased, in_words
 from adabkb_client.models import Answer, Trial
 from adabkb_client.result import Result
+from adabkb_client.run_state import FINISHED, RunState
 
 WAIT_SECONDS = 5.0
 """For which the server waits for a trial. A thread that asks cannot be interrupted: the end of a run, such as by
@@ -22,7 +22,7 @@ T = TypeVar("T")
 L = TypeVar("L", bound=Leased)
 
 
-class Hands(Protocol[L]):
+class WorkerIO(Protocol[L]):
     """How a worker does what takes time."""
 
     async def lease(self, wait: float) -> L | None:
@@ -53,83 +53,83 @@ class Hands(Protocol[L]):
         """Wait, but no longer than the run goes on."""
 
 
-async def work(course: Course, hands: Hands[L]) -> None:
+async def work(state: RunState, io: WorkerIO[L]) -> None:
     """Evaluate one trial after the other until the study, or the run, is over."""
     wait = 0.0
-    while course.may_take():
+    while state.may_take():
         try:
-            trial = await hands.lease(wait)
+            trial = await io.lease(wait)
         except StudyComplete as end:
-            course.end(end.reason)
+            state.end(end.reason)
         except NoTrialAvailable as none:
             if none.reason == "fixed_exhausted":
-                course.end(none.reason)
+                state.end(none.reason)
                 return
-            await _wait(course, hands, none, has_waited=bool(wait))
-            wait = min(WAIT_SECONDS, course.remaining)
+            await _wait(state, io, none, has_waited=bool(wait))
+            wait = min(WAIT_SECONDS, state.remaining)
         else:
             wait = 0.0
             if trial is None:
                 return
-            await _turn(course, hands, trial)
+            await _handle(state, io, trial)
 
 
-async def _wait(course: Course, hands: Hands[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
+async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
     """Wait until the study is asked again. That is now if the server is to wait next, or has done so."""
-    seconds = course.pause(none)
-    if course.progress.is_due():
-        course.progress.waiting(none, [] if none.reason == "paused" else await hands.active())
+    seconds = state.pause(none)
+    if state.progress.is_due():
+        state.progress.waiting(none, [] if none.reason == "paused" else await io.active())
     if has_waited:
-        await hands.wait(seconds)
+        await io.wait(seconds)
 
 
-async def _turn(course: Course, hands: Hands[L], trial: L) -> None:
-    if course.is_over:  # since the request
-        await hands.release(trial)
+async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:
+    if state.is_over:  # since the request
+        await io.release(trial)
         return
     try:
-        async with hands.kept(trial):
-            await _evaluate(course, hands, trial)
+        async with io.kept(trial):
+            await _evaluate(state, io, trial)
     except Exception as error:
-        course.judge(trial, error)
+        state.judge(trial, error)
     if trial.outcome is not None:
         finished = trial.outcome.trial
         if finished is not None and finished.state in FINISHED:
-            await hands.call_back(finished)
-        course.conclude(trial.outcome)
+            await io.call_back(finished)
+        state.conclude(trial.outcome)
 
 
-async def _evaluate(course: Course, hands: Hands[L], trial: L) -> None:
+async def _evaluate(state: RunState, io: WorkerIO[L], trial: L) -> None:
     """Evaluate a trial and report it. After a mistake of the program it is given back, and so costs nothing."""
     try:
-        await _report(course, hands, trial)
+        await _report(state, io, trial)
     except (*MISTAKES, *MISTAKES_AT_FIRST) as error:
         if not trial.settled:
-            if course.is_mistake(error):
+            if state.is_mistake(error):
                 with suppress(Conflict):  # another worker has the trial
-                    await hands.release(trial)
+                    await io.release(trial)
             else:
-                await hands.fail(trial, in_words(error))
+                await io.fail(trial, in_words(error))
         raise
 
 
-async def _report(course: Course, hands: Hands[L], trial: L) -> None:
+async def _report(state: RunState, io: WorkerIO[L], trial: L) -> None:
     try:
-        result = await hands.evaluate(trial)
+        result = await io.evaluate(trial)
     except WorkerLost:  # the function has not raised it, so that ``catch`` does not apply
         raise
-    except course.options.catch as error:
+    except state.options.catch as error:
         if trial.should_stop():  # the function may end by any exception then
-            course.count(trial.outcome)
+            state.count(trial.outcome)
             return
-        await hands.fail(trial, in_words(error))
-        course.caught(trial, error)
+        await io.fail(trial, in_words(error))
+        state.caught(trial, error)
     else:
         if isinstance(result, Answer):  # the function, perhaps in a process, has reported it
             trial.outcome = result
         else:
-            await hands.observe(trial, result)
-        course.count(trial.outcome)
+            await io.observe(trial, result)
+        state.count(trial.outcome)
 
 
 def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
