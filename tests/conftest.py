@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from tests.compiled import compile_once
+from tests.database_pool import DatabasePool, address, created, drop
 from tests.servers import server_on
-from tests.spares import Spares, address, created, drop
 from tests.waiting import PATIENCE
 
 BACKENDS = ["sqlite", "postgresql"]
@@ -131,9 +131,9 @@ def postgresql_server() -> Iterator[sa.Engine]:
 
 
 @pytest.fixture(scope="session")
-def spares(postgresql_server: sa.Engine) -> Spares:
+def database_pool(postgresql_server: sa.Engine) -> DatabasePool:
     """Migrated PostgreSQL databases."""
-    return Spares(postgresql_server)
+    return DatabasePool(postgresql_server)
 
 
 @pytest.fixture(scope="session")
@@ -165,7 +165,7 @@ def migrated_database(request: pytest.FixtureRequest, folder: Path) -> Iterator[
         shutil.copy(request.getfixturevalue("sqlite_template"), folder / "adabkb.db")
         yield f"sqlite:///{folder}/adabkb.db"
         return
-    with request.getfixturevalue("spares").lent() as url:
+    with request.getfixturevalue("database_pool").borrowed() as url:
         yield url
 
 
@@ -184,9 +184,9 @@ def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 
 @pytest.fixture
-def other_postgresql(spares: Spares) -> Iterator[str]:
+def other_postgresql(database_pool: DatabasePool) -> Iterator[str]:
     """A PostgreSQL database with the present schema and no rows, beside the test's own."""
-    with spares.lent() as url:
+    with database_pool.borrowed() as url:
         yield url
 
 

@@ -70,7 +70,7 @@ def test_a_copy_to_postgresql_and_back_is_the_same_database_and_replays_the_same
 
 @pytest.fixture
 def empty_postgresql(postgresql_server: sa.Engine) -> Iterator[str]:
-    from tests.spares import address, created, drop
+    from tests.database_pool import address, created, drop
 
     name = created(postgresql_server)
     yield address(postgresql_server, name)

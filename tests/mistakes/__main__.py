@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from tests.mistakes import document
-from tests.mistakes.bench import opened
+from tests.mistakes.server import opened
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as bench:
-        document.FILE.write_text(document.text(bench))
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as server:
+        document.FILE.write_text(document.text(server))

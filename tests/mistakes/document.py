@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.mistakes.bench import Bench
 from tests.mistakes.kinds import answer
+from tests.mistakes.server import MistakeServer
 
 FILE = Path(__file__).parents[2] / "docs" / "mistakes.md"
 MISTAKE = re.compile(
@@ -19,17 +19,17 @@ def titles() -> list[str]:
     return [mistake["title"] for mistake in MISTAKE.finditer(FILE.read_text())]
 
 
-def text(bench: Bench) -> str:
+def text(server: MistakeServer) -> str:
     """Make all mistakes of the document; return the document with the answers of now.
 
     Raises:
         AssertionError: one of them is accepted, or changes the database.
     """
-    before = bench.state()
+    before = server.state()
 
     def made(mistake: re.Match[str]) -> str:
-        found = answer(mistake["made"], bench)
-        assert bench.state() == before, f"{mistake['title']!r} has changed the database"
+        found = answer(mistake["made"], server)
+        assert server.state() == before, f"{mistake['title']!r} has changed the database"
         return f"{mistake['title']}:\n\n```text\n{mistake['made']}\n\n{found}\n```"
 
     counted = re.sub(r"^\d+ mistakes", f"{len(titles())} mistakes", FILE.read_text(), count=1, flags=re.MULTILINE)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import adabkb_client
 from adabkb_service.cli.main import app
-from tests.mistakes.bench import DEFINITION, Bench
+from tests.mistakes.server import DEFINITION, MistakeServer
 
 REQUEST = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE) /\S*")
 COMMAND = re.compile(r"(?:\w+=\S* )*(?:echo (?P<stdin>'.*?'|\S+) \| )?(?:\w+=\S* )*adabkb\b", re.DOTALL)
@@ -26,7 +26,7 @@ LONG = {
 """Bodies that the document shortens."""
 
 
-def answer(made: str, bench: Bench) -> str:
+def answer(made: str, server: MistakeServer) -> str:
     """Make a mistake; return the refusal.
 
     Args:
@@ -39,14 +39,14 @@ def answer(made: str, bench: Bench) -> str:
     made = re.sub(r"xxx\.\.\.(?! 20,000)", "x" * 1001, made)
     first, _, rest = made.partition("\n")
     if REQUEST.fullmatch(first):
-        return _of_request(first, rest, bench)
+        return _of_request(first, rest, server)
     files, line = dict[str, str](), made
     while file := re.match(r"# (\S+):(.*?)\n(?=# |\w+=|adabkb)", line, re.DOTALL):
         files[file[1]], line = file[2].strip() + "\n", line[file.end() :]
-    return _of_command(line, files, bench) if COMMAND.match(line) else _of_python(made, bench)
+    return _of_command(line, files, server) if COMMAND.match(line) else _of_python(made, server)
 
 
-def _of_request(line: str, rest: str, bench: Bench) -> str:
+def _of_request(line: str, rest: str, server: MistakeServer) -> str:
     """Status, code, detail, remedy and errors. Of a new study, the document shows what is wrong in its definition."""
     method, path = line.split(" ", 1)
     headers = dict[str, str]()
@@ -61,25 +61,25 @@ def _of_request(line: str, rest: str, bench: Bench) -> str:
         )
     raw = re.sub(rb"\\x([0-9a-f]{2})", lambda byte: bytes.fromhex(byte[1].decode()), body.encode()) if body else None
     kind = {} if raw is None else {"Content-Type": "application/json"}
-    return told(bench.http.request(method, path, content=raw, headers={**kind, **headers}))
+    return told(server.http.request(method, path, content=raw, headers={**kind, **headers}))
 
 
-def _of_python(made: str, bench: Bench) -> str:
+def _of_python(made: str, server: MistakeServer) -> str:
     """The exception."""
     with ExitStack() as opened:
 
         def connected(*arguments: Any, **options: Any) -> adabkb_client.Client:
             return opened.enter_context(adabkb_client.Client(*arguments, **options))
 
-        names = {"Client": connected, "client": bench.client, "study": bench.client.study("svm")}
+        names = {"Client": connected, "client": server.client, "study": server.client.study("svm")}
         try:
             found = eval(made, {**vars(adabkb_client), **names})
         except Exception as error:
-            return f"{type(error).__name__}: {bench.as_shown(str(error))}"
+            return f"{type(error).__name__}: {server.as_shown(str(error))}"
     raise AssertionError(f"{made} is no mistake: {found}")
 
 
-def _of_command(line: str, files: dict[str, str], bench: Bench) -> str:
+def _of_command(line: str, files: dict[str, str], server: MistakeServer) -> str:
     """The exit code, and what it says."""
     words = shlex.split(line)
     stdin = f"{words[1]}\n" if words[0] == "echo" else None
@@ -87,16 +87,16 @@ def _of_command(line: str, files: dict[str, str], bench: Bench) -> str:
     place = words.index("adabkb")
     variables = dict(word.split("=", 1) for word in words[:place])
     for name, text in files.items():
-        (bench.folder / name).write_text(text)
+        (server.folder / name).write_text(text)
     try:
-        environment = {"ADABKB_URL": bench.address, "ADABKB_RETRY_FOR": "0", **variables}
+        environment = {"ADABKB_URL": server.address, "ADABKB_RETRY_FOR": "0", **variables}
         done = CliRunner(env=environment).invoke(app, words[place + 1 :], input=stdin, prog_name="adabkb")
     finally:
         for name in files:
-            (bench.folder / name).unlink()
+            (server.folder / name).unlink()
     assert done.exit_code, (line, done.output)
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
-    return f"exit code {done.exit_code}\n{bench.as_shown(done.stderr or done.stdout)}"
+    return f"exit code {done.exit_code}\n{server.as_shown(done.stderr or done.stdout)}"
 
 
 def told(response: httpx.Response) -> str:

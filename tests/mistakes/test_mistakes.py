@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 from tests.mistakes import document
-from tests.mistakes.bench import opened
+from tests.mistakes.server import opened
 
 FOREIGN = re.compile(r"pydantic|discriminator|Traceback|Input should|[Uu]nable to (?:parse|interpret|extract)")
 """Words of the implementation."""
 
 
 def test_every_mistake_is_answered_as_documented_and_changes_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path) as bench:
-        found = document.text(bench)
+    with opened(tmp_path) as server:
+        found = document.text(server)
     assert FOREIGN.findall(found) == []
     assert found == document.FILE.read_text(), "if the new answers are right: python -m tests.mistakes"
 

@@ -16,10 +16,10 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import clamp_leases, forget_keys, sweep
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.study.request import Key
+from tests.database_pool import address, created, drop
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Value, get, heartbeat, observe, suggest
 from tests.servers import server_on
-from tests.spares import address, created, drop
 from tests.waiting import wait_for
 
 ONE = Ask(1)

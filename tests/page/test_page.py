@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
+from tests.database_pool import DatabasePool
 from tests.page.studies import HOSTILE, checked, hostile, tuned
 from tests.page.tabs import DESKTOP, PHONE, accessible, drawn, tab
 from tests.servers import free_port, server_on, serving
-from tests.spares import Spares
 
 CHARTS = ("history", "gap", "importance", "parallel", "slices", "contour", "partition", "timeline")
 SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
@@ -24,9 +24,9 @@ SCREENSHOTS = os.environ.get("ADABKB_SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
-def database(spares: Spares) -> Iterator[str]:
+def database(database_pool: DatabasePool) -> Iterator[str]:
     """A PostgreSQL database with the present schema, for all tests of this module."""
-    with spares.lent() as url:
+    with database_pool.borrowed() as url:
         yield url
 
 

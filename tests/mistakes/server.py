@@ -70,7 +70,7 @@ _CALLS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @dataclass(frozen=True)
-class Bench:
+class MistakeServer:
     """Where mistakes are made."""
 
     address: str
@@ -98,8 +98,8 @@ class Bench:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Bench]:
-    """The bench, in a folder that becomes the working directory."""
+def opened(folder: Path) -> Iterator[MistakeServer]:
+    """The server, in a folder that becomes the working directory."""
     file = folder / "adabkb.db"
     with closing(Database(f"sqlite:///{file}")) as database:
         migration.upgrade(database)
@@ -120,7 +120,7 @@ def opened(folder: Path) -> Iterator[Bench]:
         closing(sqlite3.connect(file)) as connection,
         chdir(folder),
     ):
-        yield Bench(address, folder, http, client, connection)
+        yield MistakeServer(address, folder, http, client, connection)
 
 
 @contextmanager

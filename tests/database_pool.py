@@ -30,7 +30,7 @@ SCHEMA = """
 """The same for two databases only if one is a copy of the other, or both of a third, and no table was altered."""
 
 
-class Spares:
+class DatabasePool:
     """Databases with the present schema and no rows, as many as are used at the same time."""
 
     def __init__(self, server: sa.Engine) -> None:
@@ -39,16 +39,16 @@ class Spares:
         database = Database(address(server, self._template))
         migration.upgrade(database)
         database.close()  # nobody may be connected to what is copied
-        self._spare: list[str] = []
+        self._unused: list[str] = []
         self._schema: sa.Row[tuple[object, ...]] | None = None
 
     @contextmanager
-    def lent(self) -> Iterator[str]:
+    def borrowed(self) -> Iterator[str]:
         """The URL of a database; whatever a test does to it, the next one finds it as it was."""
-        name = self._spare.pop() if self._spare else created(self._server, self._template)
+        name = self._unused.pop() if self._unused else created(self._server, self._template)
         yield address(self._server, name)
         if self._empty(name):
-            self._spare.append(name)
+            self._unused.append(name)
         else:
             drop(self._server, name)
 

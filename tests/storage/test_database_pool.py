@@ -9,7 +9,7 @@ from adabkb_service.storage import migration, model, studies
 from adabkb_service.storage.copying import row_counts
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells
-from tests.spares import Spares
+from tests.database_pool import DatabasePool
 from tests.storage.rows import study
 
 DAMAGE = {
@@ -28,21 +28,21 @@ DAMAGE = {
 
 
 @pytest.fixture(scope="module")
-def own(postgresql_server: sa.Engine) -> Spares:
+def own(postgresql_server: sa.Engine) -> DatabasePool:
     """Of which nobody else uses any."""
-    return Spares(postgresql_server)
+    return DatabasePool(postgresql_server)
 
 
-def test_a_database_that_was_only_written_to_is_lent_again_empty(own: Spares) -> None:
+def test_a_database_that_was_only_written_to_is_borrowed_again_empty(own: DatabasePool) -> None:
     """Its cells are numbered from the start, and whoever was still connected to it is not any more."""
-    with own.lent() as first:
+    with own.borrowed() as first:
         database = Database(first)
         with database.writing() as connection:
             studies.create(connection, study("s"))
             model.write_cells(connection, "s", {"0": "leaf"})
         left = database.engine.connect()
         left.execute(sa.text("LOCK TABLE studies"))
-    with own.lent() as second:
+    with own.borrowed() as second:
         assert second == first
         again = Database(second, lock_seconds=1.0)
         assert row_counts(again) == {}
@@ -56,13 +56,13 @@ def test_a_database_that_was_only_written_to_is_lent_again_empty(own: Spares) ->
 
 
 @pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
-def test_a_database_whose_schema_was_altered_is_not_lent_again(own: Spares, statement: str) -> None:
-    with own.lent() as first:
+def test_a_database_whose_schema_was_altered_is_not_borrowed_again(own: DatabasePool, statement: str) -> None:
+    with own.borrowed() as first:
         database = Database(first)
         with database.writing() as connection:
             connection.exec_driver_sql(statement)
         database.close()
-    with own.lent() as second:
+    with own.borrowed() as second:
         assert second != first
         database = Database(second)
         with database.reading() as connection:
