@@ -107,7 +107,7 @@ class LocalServer:
         return self._beside("server")
 
     def _join(self, clients: FileIO) -> None:
-        """Share the lock on a file. A server that is just ending, because nobody did, is waited for."""
+        """Share the lock on a file. Wait for a server that is just ending because nobody shared it."""
         until = time.monotonic() + END_PATIENCE
         while not _locked(clients, fcntl.LOCK_SH):
             if time.monotonic() > until:

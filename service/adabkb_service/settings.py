@@ -71,7 +71,7 @@ class Settings(BaseSettings):
         pattern=r"^(/[A-Za-z0-9._~-]+)*$",
         description="path that a proxy puts before those of the server, such as /adabkb",
     )
-    insecure: bool = Field(False, description="do without tokens, so that whoever reaches the server may do anything")
+    insecure: bool = Field(False, description="disable authentication: anyone who reaches the server may do anything")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     body_limit: int = Field(10 * 2**20, ge=1, description="largest request body in bytes")
     bodies_limit: int = Field(2**28, ge=1, description="bytes of all request bodies that are worked on at a time")

@@ -1,5 +1,5 @@
-"""Decides on requests by their tokens. A yes is remembered for some seconds; a no is always asked for anew, so what was
-just allowed works at once, on every server of the database."""
+"""Decides on requests by their tokens. Grants are cached for some seconds; denials are not. So what was just allowed
+works at once on every server of the database."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class OriginMiddleware:
         host = said.get(b"host", b"")
         name = _name(host)
         if name is not None and name not in self._hosts:
-            return FOREIGN_HOST, f"This server is not called {shown(name)}."
+            return FOREIGN_HOST, f"Unrecognized Host: {shown(name)}."
         if said.get(b"origin") not in self._origins and _is_cross_site(method, host, said):
             return CROSS_SITE, "A browser sent this for a page of another site."
         return None

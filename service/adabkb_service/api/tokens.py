@@ -63,7 +63,7 @@ def change_token(token_id: TokenId, body: TokenChangeBody, service: ServiceDep, 
 @router.delete("/tokens/{token_id}", operation_id="revokeToken", status_code=204, responses=responses(404, 422))
 @needs("admin")
 def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
-    """Let a token be of no use from now on; other servers of the database notice within 5 seconds."""
+    """Revoke a token; other servers of the database notice within 5 seconds."""
     tokens.revoke(service, caller, token_id)
 
 

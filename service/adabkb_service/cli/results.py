@@ -175,7 +175,7 @@ def watch(
 ) -> None:
     """Show what happens to a study as it happens, until it is complete or deleted, or Ctrl-C.
 
-    It begins with the state of the study; --all begins with its first event. A server that is restarted is waited for.
+    It begins with the state of the study; --all begins with its first event. It waits for a server that is restarted.
     """
     found = server.get(path(study))
     if not as_json:

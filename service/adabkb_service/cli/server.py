@@ -80,7 +80,7 @@ def serve(
     database: DatabaseUrl = None,
     access_log: Annotated[bool | None, typer.Option("--access-log", help="log each request")] = None,
     insecure: Annotated[
-        bool | None, typer.Option("--insecure", help="do without tokens, also where others reach the server")
+        bool | None, typer.Option("--insecure", help="disable authentication, also where others reach the server")
     ] = None,
     while_used: Annotated[
         Path | None,

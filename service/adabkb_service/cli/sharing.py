@@ -81,7 +81,7 @@ def unlink(
     link: Annotated[str, typer.Argument(help="its id, see adabkb study links", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Let a link be of no use from now on."""
+    """Revoke a link."""
     server.delete(path(study, f"/links/{quote(link, safe='')}"))
     show({"unlinked": link}, f"Link {link} is of no use any more.", as_json=as_json)
 

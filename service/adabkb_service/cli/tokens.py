@@ -92,7 +92,7 @@ def revoke(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a token be of no use from now on; servers that run notice within 5 seconds."""
+    """Revoke a token; running servers notice within 5 seconds."""
     with _service(database) as service:
         tokens.revoke(service, _here(), token)
     show({"revoked": token}, f"Token {token} is revoked.", as_json=as_json)

@@ -34,7 +34,7 @@ MEMORY_MEGABYTES = 4096
 RESTART_SECONDS = 1.0
 """Between the end of a process and the start of the next, where the first one ended sooner than that."""
 LOADING_SECONDS = 60.0
-"""Of a start, for which the first process is waited for: it imports the engine, usually in less than a second."""
+"""How long a start waits for the first process, which imports the engine, usually in less than a second."""
 AWAY_SECONDS = 5.0
 """After which a process that did not start is reported as not running; until then its messages just wait."""
 BEGINNING_SECONDS = 60.0

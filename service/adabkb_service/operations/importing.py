@@ -274,7 +274,7 @@ def _check_limits(told: ReplayState, shown: views.Study, at: int) -> None:
 
 
 def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
-    """The cells are a tree, and the model comes to life from what was kept of it."""
+    """Check that the cells are a tree, and that the model can be restored."""
     # The engine, which a server seldom needs in its own process: when it restores a study from the trash.
     from adabkb_service.inference.restore import restore  # noqa: PLC0415
 

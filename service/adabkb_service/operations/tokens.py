@@ -66,7 +66,7 @@ def page(
 
 
 def revoke(service: Service, caller: Caller, token_id: str, link: str | None = None) -> None:
-    """Let a token, or one that is a link to a study, be of no use from now on.
+    """Revoke a token, or one that is a link to a study.
 
     Raises:
         TokenNotFound: there is none.

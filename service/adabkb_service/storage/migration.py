@@ -1,6 +1,6 @@
 """Schema versions: that of the database, that of this code, and the migration from one to the other.
 
-A revision that only adds to the one before has its number with a point: 0001.1 adds to 0001. Code of the older one goes
+An additive revision has the number of the one before with a point: 0001.1 adds to 0001. Code of the older one goes
 on with it, so the servers need not stop for it. It may add indexes, columns that are null or have a default in the
 database, and tables whose rows go with those that they refer to.
 """
@@ -27,7 +27,7 @@ HEAD = "0001"
 ADVISORY_LOCK = 0xADAB_4B
 
 SchemaStatus = Literal["empty", "current", "older", "extended", "newer"]
-"""Extended: newer code has only added to it."""
+"""Extended: an additive migration of newer code has changed it."""
 
 USABLE: tuple[SchemaStatus, ...] = ("current", "extended")
 """What servers of this code work on."""

@@ -82,7 +82,7 @@ def page(
 
 
 def revoke(connection: Connection, token_id: str, at: datetime) -> None:
-    """Let the token be of no use from now on; one that was revoked before keeps its time."""
+    """Revoke a token; one that was revoked before keeps its time."""
     connection.execute(update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None)), {"revoked_at": at})
 
 
