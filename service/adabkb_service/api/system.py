@@ -13,7 +13,7 @@ from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
 from adabkb_service.operations.readiness import check
-from adabkb_service.operations.study_figures import StudyFigures
+from adabkb_service.operations.study_collector import StudyCollector
 from adabkb_service.storage import migration
 
 router = APIRouter(tags=["system"], route_class=GuardedRoute)
@@ -55,6 +55,6 @@ def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) -> Res
     text = generate_latest(service.metrics.registry)
     if request.app.state.study_metrics:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(StudyFigures(service.database, caller))
+        registry.register(StudyCollector(service.database, caller))
         text += generate_latest(registry)
     return Response(text, media_type=CONTENT_TYPE_LATEST)

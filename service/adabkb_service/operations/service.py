@@ -20,7 +20,7 @@ from cachetools import LRUCache
 from adabkb_service.errors import AdaBKBError, Busy, ModelCannotFollow, StudyNotFound, Unavailable
 from adabkb_service.inference.messages import Answered, CannotFollow, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
-from adabkb_service.operations.figures import Figures
+from adabkb_service.operations.collectors import ServiceCollector
 from adabkb_service.operations.reader import READER
 from adabkb_service.operations.waiters import Waiters
 from adabkb_service.storage.database import Database
@@ -77,7 +77,7 @@ class Service:
         self._closed: Counter[str] = Counter()
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._guard = threading.Lock()
-        self.metrics.registry.register(Figures(self))
+        self.metrics.registry.register(ServiceCollector(self))
 
     @property
     def unfinished(self) -> int:

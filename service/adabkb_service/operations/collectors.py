@@ -17,7 +17,7 @@ from adabkb_service.study.scheduler import Scheduler
 
 
 class Running(Protocol):
-    """The parts of a running service that have figures."""
+    """The parts of a running service that are measured."""
 
     database: Database
     inference: Inference
@@ -29,8 +29,8 @@ class Running(Protocol):
         """Requests to studies that have no outcome yet."""
 
 
-class Figures(Collector):
-    """Of a running service."""
+class ServiceCollector(Collector):
+    """Metrics of a running service."""
 
     def __init__(self, running: Running) -> None:
         self._running = running

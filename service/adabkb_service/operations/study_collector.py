@@ -19,8 +19,8 @@ MOST_STUDIES = 1000
 STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped")
 
 
-class StudyFigures(Collector):
-    """Figures of the studies that a caller may read."""
+class StudyCollector(Collector):
+    """Metrics of the studies that a caller may read."""
 
     def __init__(self, database: Database, caller: Caller) -> None:
         self._database = database
@@ -34,7 +34,7 @@ class StudyFigures(Collector):
 
 
 def of_studies(rows: list[StudyRow]) -> Iterator[Metric]:
-    """Figures of these studies."""
+    """Metrics of these studies."""
     trials = GaugeMetricFamily("adabkb_study_trials", "Trials of a study, by state.", labels=["study", "state"])
     state = GaugeMetricFamily("adabkb_study_state", "1 for the state of a study.", labels=["study", "state"])
     results = GaugeMetricFamily("adabkb_study_results", "Results of a study.", labels=["study"])
