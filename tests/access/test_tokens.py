@@ -11,8 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.access.gate import REMEMBERED_SECONDS, Gate
-from adabkb_service.access.refusals import MOST_KINDS, Refusals
+from adabkb_service.access.gate import MOST_KINDS, REMEMBERED_SECONDS, Gate, Refusals
 from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
 from adabkb_service.storage import grants, tokens

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +17,6 @@ from sqlalchemy import Connection
 from adabkb_service.access.caller import SCOPE_FOR, SCOPES, Caller, Need, is_enough
 from adabkb_service.access.meter import Meter
 from adabkb_service.access.quotas import UNLIMITED, Quotas
-from adabkb_service.access.refusals import Refusals
 from adabkb_service.access.secrets import digest, id_of, is_same
 from adabkb_service.errors import Forbidden, StudyNotFound, Unauthorized
 from adabkb_service.storage import audit, grants, tokens
@@ -29,6 +29,11 @@ REMEMBERED_SECONDS = 4.0
 """How long a grant is remembered. A token that another server revokes, a share that it takes back or a study that it
 deletes is of use here for so long; event streams ask twice a second, so they end within 5 seconds."""
 MOST_REMEMBERED = 10_000
+MOST_KINDS = 100
+"""Kinds of refusals that are told apart between two entries; what exceeds them is counted together."""
+
+Kind = tuple[str, str, str | None]
+"""Where it came from, why, and the id in the token."""
 
 
 class Gate:
@@ -184,3 +189,28 @@ def _store(connection: Connection, used: set[str], refused: list[AuditRow], now:
         tokens.note_use(connection, used, now)
     if refused:
         audit.add(connection, refused)
+
+
+class Refusals:
+    """Counts requests without a good token until they are stored in the audit log, so that a flood of them does not
+    fill the disk."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._counts: Counter[Kind] = Counter()
+
+    def note(self, address: str, reason: str, token_id: str | None) -> None:
+        """Count one."""
+        kind = (address, reason, token_id)
+        with self._guard:
+            is_known = kind in self._counts or len(self._counts) < MOST_KINDS
+            self._counts[kind if is_known else ("many", reason, None)] += 1
+
+    def taken(self, now: datetime) -> list[AuditRow]:
+        """The entries for what was counted since the last time."""
+        with self._guard:
+            counts, self._counts = self._counts, Counter()
+        return [
+            AuditRow(now, "refused", reason, None, token_id, address, count=count)
+            for (address, reason, token_id), count in counts.items()
+        ]

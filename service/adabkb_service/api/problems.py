@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +16,6 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from adabkb_service import errors
-from adabkb_service.api import shortages
 from adabkb_service.api.addresses import suggest_path
 from adabkb_service.api.problem_types import HTTP, TABLE, ProblemType, all_problem_types, problem_type_of
 from adabkb_service.api.ratelimit import rate_limit_headers
@@ -29,6 +29,9 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 UNKNOWN = "extra_forbidden"
 """Code of the fault of a field that there is not."""
+NO_THREAD = "can't start new thread"
+"""What Python's ``RuntimeError`` says where the system refuses a thread."""
+SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
 
 
 class Problem(Answer):
@@ -170,7 +173,7 @@ async def _on_invalid_request(request: Request, error: Exception) -> JSONRespons
 
 
 async def _on_shortage(request: Request, error: Exception) -> JSONResponse:
-    what = shortages.missing(error)
+    what = _missing(error)
     if what is None:
         raise error
     logger.warning("the server's machine has %s: %s %s is refused for now", what, request.method, _path(request))
@@ -225,3 +228,14 @@ def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
             continue
         steps.append(step)
     return errors.json_pointer(*steps)
+
+
+def _missing(error: Exception) -> str | None:
+    """What the machine is short of for now; None if the error says something else."""
+    if isinstance(error, MemoryError):
+        return "no memory left"
+    if isinstance(error, RuntimeError) and str(error) == NO_THREAD:
+        return "no thread left"
+    if isinstance(error, OSError) and error.errno in SHORTAGES:
+        return f"not enough resources ({error.strerror})"
+    return None
