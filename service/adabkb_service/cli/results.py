@@ -16,7 +16,7 @@ from adabkb_service.cli.values import MetricErrors, MetricValues, parse_metrics,
 
 Seq = Annotated[int, typer.Argument(help="the observation's sequence number (adabkb observations)", show_default=False)]
 DATA = "data:"
-SHORTCOMINGS = {
+REASONS = {
     "nothing_feasible": "No result keeps all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point has the required probability to keep all outcome constraints; the one by "
     "the model is the likeliest.",
@@ -84,7 +84,7 @@ def recommend(
     """Show the best point by the model, and the best observed one; of several objectives the front by the model."""
     found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability)
     model, observed, gap = found["model"], found["observed"], found["gap"]
-    lines = [SHORTCOMINGS[found["reason"]]] if found.get("reason") in SHORTCOMINGS else []
+    lines = [REASONS[found["reason"]]] if found.get("reason") in REASONS else []
     if model is not None:
         lines.append(f"by the model: {_expected(model)} at {point(model['parameters'])}")
     if observed is not None:

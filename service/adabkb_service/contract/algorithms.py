@@ -28,7 +28,7 @@ from adabkb_service.contract.constants import (
     SketchedFields,
     TreeFields,
     WidthFields,
-    misfit,
+    incompatible,
     per_axis,
 )
 from adabkb_service.contract.parameters import Body, Constant, Count, Whole
@@ -131,7 +131,7 @@ class RandomBKB(ConstantsFields, SketchedFields):
         """
         if self.points * space.dimension > MOST_COORDINATES:
             most = MOST_COORDINATES // space.dimension
-            raise misfit("points", "must be at most {most} in so many dimensions", most=most)
+            raise incompatible("points", "must be at most {most} in so many dimensions", most=most)
         return super().resolved(space)
 
 
@@ -196,7 +196,9 @@ class GPThreDS(KernelFields):
             PydanticCustomError: the constants do not fit the space.
         """
         if not all(isinstance(axis, FloatAxis) for axis in space.axes):
-            raise misfit("kind", "gp-threds needs parameters of kind float without a step; choose ada-bkb for others")
+            raise incompatible(
+                "kind", "gp-threds needs parameters of kind float without a step; choose ada-bkb for others"
+            )
         size = per_axis(space, self.points_per_axis, 20, MOST_TEST_POINTS)
         default = [0.2 * math.sqrt(space.dimension)] * space.dimension
         return self.model_copy(update={"points_per_axis": size, "lengthscale": self._lengthscales(space, default)})
@@ -214,15 +216,15 @@ def _known(algorithm: object) -> object:
         raise PydanticCustomError("algorithm", 'must be an object, such as {"kind": "gp-ucb"}')
     kind = algorithm.get("kind", KINDS[0])
     if kind not in KINDS:
-        raise misfit("kind", "must be one of {kinds}; auto and paper are profiles", kinds=", ".join(KINDS))
+        raise incompatible("kind", "must be one of {kinds}; auto and paper are profiles", kinds=", ".join(KINDS))
     profile = algorithm.get("profile", PROFILES[0])
     if kind == KINDS[0] and profile not in PROFILES:
-        raise misfit("profile", "must be auto or paper; other systems are named by kind")
+        raise incompatible("profile", "must be auto or paper; other systems are named by kind")
     taken = SYSTEMS[_system(algorithm)].model_fields
     for field in algorithm:
         if field not in taken:
             having = [name for name, system in SYSTEMS.items() if field in system.model_fields]
-            raise misfit(
+            raise incompatible(
                 field,
                 "is not a constant of {system}{meant}, which has {taken}{having}",
                 system=_system(algorithm),

@@ -73,7 +73,7 @@ class KernelFields(Body):
     def _lengthscales(self, space: Space, default: list[float]) -> float | list[float]:
         scales = self.lengthscale
         if isinstance(scales, list) and len(scales) != space.dimension:
-            raise misfit("lengthscale", "needs one number, or one per parameter ({count})", count=space.dimension)
+            raise incompatible("lengthscale", "needs one number, or one per parameter ({count})", count=space.dimension)
         return default if scales is None else scales
 
     def _engine_lengthscale(self) -> float | tuple[float, ...] | None:
@@ -111,9 +111,9 @@ class ConstantsFields(KernelFields):
         if self.coordinates == "raw":
             for axis in space.axes:
                 if axis.raw_bounds is None:
-                    raise misfit("coordinates", "raw ones need numeric or ordinal parameters; choose unit")
+                    raise incompatible("coordinates", "raw ones need numeric or ordinal parameters; choose unit")
                 if math.isinf(axis.raw_bounds[1] - axis.raw_bounds[0]):
-                    raise misfit("coordinates", "the bounds are too far apart for raw ones; choose unit")
+                    raise incompatible("coordinates", "the bounds are too far apart for raw ones; choose unit")
         self._lengthscales(space, [])
         problem = Problem(space, self.config(None), seed=0)
         return self.model_copy(
@@ -175,7 +175,7 @@ class TreeFields(ConstantsFields):
         own = super().resolved(space)
         depth = min(Problem(space, self.config(None), seed=0).max_depth, MAX_DEPTH)
         if depth * (len(str(self.branching - 1)) + 1) > LONGEST_KEY:
-            raise misfit(
+            raise incompatible(
                 "max_depth", "is too large for a branching of {branching}; lower one", branching=self.branching
             )
         return own.model_copy(update={"max_depth": depth})
@@ -216,7 +216,7 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
     if fitting > 1 and wanted in (None, fitting):
         return fitting
     size = grid_size(space, wanted or 2)
-    raise misfit(
+    raise incompatible(
         "points_per_axis",
         "a grid of {size} points is too large ({most} at most): {remedy}; kind ada-bkb and random-bkb need none",
         size=f"{size:,.0f}" if size < 1e9 else f"{size:.3g}",
@@ -225,6 +225,6 @@ def per_axis(space: Space, wanted: int | None, usual: int, most: int) -> int:
     )
 
 
-def misfit(field: str, message: str, **numbers: object) -> PydanticCustomError:
+def incompatible(field: str, message: str, **numbers: object) -> PydanticCustomError:
     """The error for a constant that does not fit the space or the kind. It is reported at the constant's field."""
     return PydanticCustomError("misfit", message, {"field": field, **numbers})

@@ -43,7 +43,7 @@ CostSource = Annotated[
 ]
 
 
-def misfit_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | None:
+def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | None:
     """The field of a definition that does not go with the others because of costs, and why; None if all do.
 
     Args:

@@ -19,7 +19,7 @@ from adabkb_service.contract.answers import (
 from adabkb_service.contract.front import FrontEstimate
 from adabkb_service.storage.rows import CellStatus
 
-Shortcoming = Literal[
+RecommendationReason = Literal[
     "nothing_feasible",
     "nothing_certain",
     "no_results",
@@ -54,7 +54,7 @@ class Recommendation(Answer):
         float | None, of_metrics("of keeping all outcome constraints, which the point of the model should have")
     ] = None
     reason: Annotated[
-        Shortcoming | None,
+        RecommendationReason | None,
         Field(
             description="why `model` is null: no_results yet; several_objectives, which have a front; model_loading, "
             "the server has just started; model_busy, the model did not answer in time; model_failed, model.error of "

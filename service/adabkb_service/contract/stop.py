@@ -34,7 +34,7 @@ class Stop(Body):
             raise PydanticCustomError("stop", "must have no_gain_for or gap_share_below; null is no rule")
         return self
 
-    def misfit(self, algorithm: Algorithm) -> str | None:
+    def incompatibility(self, algorithm: Algorithm) -> str | None:
         """Why a study with this algorithm cannot have these rules."""
         if self.gap_share_below is MISSING or isinstance(algorithm, AutoProfile):
             return None

@@ -18,9 +18,9 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract import conditions
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
-from adabkb_service.contract.constants import misfit
+from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
-from adabkb_service.contract.cost import Budget, CostBudget, CostSource, misfit_of_cost
+from adabkb_service.contract.cost import Budget, CostBudget, CostSource, incompatibility_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.faults import SPARING
 from adabkb_service.contract.metrics import MOST_METRICS, OutcomeConstraint, metrics_of
@@ -171,12 +171,14 @@ class StudyDefinition(Body):
             return algorithm
         space = _space(parameters)
         if info.data.get("objectives") and not isinstance(algorithm, AutoProfile):
-            raise misfit("kind", "has one objective; leave the algorithm out: auto takes several")
+            raise incompatible("kind", "has one objective; leave the algorithm out: auto takes several")
         if space.conditions and not isinstance(algorithm, AutoProfile):
-            raise misfit("kind", "has no parameters with conditions (when); leave the algorithm out: auto has them")
+            raise incompatible(
+                "kind", "has no parameters with conditions (when); leave the algorithm out: auto has them"
+            )
         is_described = any(isinstance(each, CategoricalParameter) and each.descriptors for each in parameters)
         if is_described and not isinstance(algorithm, AutoProfile):
-            raise misfit("kind", "makes no use of descriptors; leave the algorithm out: auto does")
+            raise incompatible("kind", "makes no use of descriptors; leave the algorithm out: auto does")
         return algorithm.resolved(space)
 
     @field_validator("constraints")
@@ -195,7 +197,7 @@ class StudyDefinition(Body):
     @classmethod
     def _fits_algorithm(cls, stop: Stop | None, info: ValidationInfo) -> Stop | None:
         algorithm = info.data.get("algorithm")
-        if stop is not None and algorithm is not None and (detail := stop.misfit(algorithm)):
+        if stop is not None and algorithm is not None and (detail := stop.incompatibility(algorithm)):
             raise PydanticCustomError("stop", detail)
         return stop
 
@@ -243,7 +245,7 @@ class StudyDefinition(Body):
 
     @model_validator(mode="after")
     def _cost_fits(self) -> Self:
-        if found := misfit_of_cost(vars(self)):
+        if found := incompatibility_of_cost(vars(self)):
             field, sentence = found
             raise PydanticCustomError("cost", "{sentence}", {"field": field, "sentence": sentence})
         return self

@@ -26,7 +26,7 @@ class Prefetched:
 
     points: list[Proposal]
     position: int
-    """The first one rests on the log up to here: no later event may be one that concerns the model."""
+    """The first one rests on the log up to here: no later event may be one that affects the model."""
     is_all: bool = False
     """Whether no point of a finite space is left beyond these."""
     asked: int = 0
@@ -61,7 +61,7 @@ class ModelLink:
     known: int = 0
     """Seq of the last event that the server knows of."""
     position: int | None = None
-    """Seq of the last event among them that concerns the model, where that is known."""
+    """Seq of the last event among them that affects the model, where that is known."""
     head: int = 0
     """Seq of the last event that the model has folded."""
     prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))

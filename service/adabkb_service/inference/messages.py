@@ -34,7 +34,7 @@ class Advanced:
     head: int
     """Seq of the last event folded."""
     position: int
-    """Seq of the last event that concerns the model: the points rest on it."""
+    """Seq of the last event that affects the model: the points rest on it."""
     points: list[Proposal] = field(default_factory=list)
     """All points decided on, in order; each rests on those before it being handed out."""
     is_all: bool = False

@@ -37,7 +37,7 @@ class Model:
     seq: int
     """The last event folded."""
     position: int
-    """The last one of them that concerns the model."""
+    """The last one of them that affects the model."""
     state: Any
     dataset: Dataset
     cells: dict[str, str]

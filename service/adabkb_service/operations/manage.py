@@ -283,7 +283,7 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
         raise Invalid(faults)
     if (rules := changes.get("stop")) is None:
         return
-    if detail := Stop(**rules).misfit(definition.algorithm):
+    if detail := Stop(**rules).incompatibility(definition.algorithm):
         raise Invalid([FieldError("/stop", detail, "stop")])
 
 

@@ -52,14 +52,14 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
         )
     check_constrained(definition, feasible)
     by_model, required = None, FEASIBLE if feasible is None else feasible
-    reason: answers.Shortcoming = "no_results"
+    reason: answers.RecommendationReason = "no_results"
     try:
         study, (found, gap) = service.ask(study_id, "recommended", required)
     except Unavailable as error:
         study = row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
         if study.observations:
-            reason = _out_of_order(service, study, error)
+            reason = _model_reason(service, study, error)
     else:
         if found is not None:
             by_model = render.recommended(found)
@@ -69,21 +69,21 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
         observed=observed,
         gap=gap,
         required_probability=required if is_constrained else None,
-        reason=(_shortcoming(by_model, observed, required) if is_constrained else None)
+        reason=(_constraint_reason(by_model, observed, required) if is_constrained else None)
         or (reason if by_model is None else None),
     )
 
 
-def _out_of_order(service: Service, study: StudyRow, error: Unavailable) -> answers.Shortcoming:
+def _model_reason(service: Service, study: StudyRow, error: Unavailable) -> answers.RecommendationReason:
     """Why the model does not answer."""
     if service.is_loading:
         return "model_loading"
     return "model_failed" if study.model_error or isinstance(error, ModelCannotFollow) else "model_busy"
 
 
-def _shortcoming(
+def _constraint_reason(
     by_model: answers.ModelRecommendation | None, observed: Best | None, required: float
-) -> answers.Shortcoming | None:
+) -> answers.RecommendationReason | None:
     """Why a recommendation under outcome constraints is not what it should be."""
     if observed is not None and not observed.feasible:
         return "nothing_feasible"

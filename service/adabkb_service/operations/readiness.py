@@ -20,12 +20,12 @@ def check(service: Service) -> None:
     Raises:
         NotReady: one of them does not do its work; the error names each that does not.
     """
-    faults = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _troubles(service)]
+    faults = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _faults(service)]
     if faults:
         raise NotReady(faults)
 
 
-def _troubles(service: Service) -> Iterator[tuple[str, str]]:
+def _faults(service: Service) -> Iterator[tuple[str, str]]:
     try:
         with service.database.reading() as connection:
             if migration.schema_status(connection) not in migration.USABLE:

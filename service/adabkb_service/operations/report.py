@@ -77,7 +77,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
             )
         if each.step in known:
             continue
-        if detail := _misfit(draft, each.step, last):
+        if detail := _step_error(draft, each.step, last):
             faults.append(FieldError(f"{pointer}/step", detail, "step"))
         new.append(each)
         known[each.step], last = each.value, max(each.step, last)
@@ -89,7 +89,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
     return new
 
 
-def _misfit(draft: Draft, step: int, last: int) -> str | None:
+def _step_error(draft: Draft, step: int, last: int) -> str | None:
     """Why a new report cannot be of this step, where the one before it was of the step ``last``."""
     rule = draft.study.definition["early_stopping"]
     if rule is not None and step > rule["max_steps"]:

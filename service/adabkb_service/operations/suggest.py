@@ -7,7 +7,7 @@ The owner of the study (``study/owner.py``) performs this request with all other
    values count as waiting, and points that were decided on without them cannot be used.
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
    study is paused or complete.
-3. If the model has already decided on that many points, they are taken, unless an event that concerns the model
+3. If the model has already decided on that many points, they are taken, unless an event that affects the model
    (``EventRow.affects_model``: a result, for instance) was committed since, other than handing out the points before
    them in the same series. Usually they can be taken: the model decides on the next points as soon as it has folded a
    result. Otherwise the request is parked until the model replies: it occupies no thread, and other requests are

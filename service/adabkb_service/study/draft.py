@@ -49,7 +49,7 @@ class Draft:
         self.log: list[EventRow] = []
         """Events that are added."""
         self.new_position: int | None = None
-        """Seq of the last added event that concerns the model; None if there is none."""
+        """Seq of the last added event that affects the model; None if there is none."""
         self.next_expiry = before.next_expiry
         self.reports: dict[tuple[int, int, int], ReportRow] = {}
         """Reports that are added, by trial, attempt and step."""

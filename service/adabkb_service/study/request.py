@@ -108,7 +108,7 @@ class Request(Generic[Answer]):
     """Called with what the request adds, or not at all if that is nothing but results of trials. It may refuse. What it
     returns is called if the addition is not committed."""
     invalidates_decisions: bool = False
-    """Whether it usually adds an event that concerns the model, which makes decisions under way useless."""
+    """Whether it usually adds an event that affects the model, which makes decisions under way useless."""
 
 
 def recall(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
