@@ -10,7 +10,7 @@ UNHURRIED = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """By default nobody gives up."""
+    """Largest waits, in seconds. By default none times out."""
 
     suggestion: float = UNHURRIED
     """A suggestion waits for the model; then its points are quasi-random, as are those of others until it replies."""

@@ -1,4 +1,4 @@
-"""Whoever sends a request, and what a route needs of them."""
+"""The sender of a request, and what a route requires of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCOPE_FOR: dict[Need, Scope] = {"read": "read", "work": "work", "own": "work", "
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sends a request."""
+    """The sender of a request."""
 
     user: str | None
     """None without a token."""
@@ -56,7 +56,7 @@ class Caller:
 
 
 ANYBODY = Caller(user=None, scope="admin")
-"""Whoever reaches a server that asks for no tokens."""
+"""The sender of any request, where a server asks for no tokens."""
 
 
 def _fits(pattern: str, study_id: str) -> bool:

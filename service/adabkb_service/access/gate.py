@@ -61,7 +61,7 @@ class Gate:
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self.is_open = is_open or stays_open
-        """Whether nobody needs a token."""
+        """Whether requests need no token."""
         self.refusals = Refusals()
         self.meter = meter or Meter()
         self._database = database
@@ -75,7 +75,7 @@ class Gate:
         self._used: set[str] = set()
 
     def close_if_tokens(self) -> None:
-        """Ask for tokens from now on if there are any, whoever made them."""
+        """Require tokens from now on if there are any."""
         if self.is_open and not self._stays_open:
             with self._database.reading() as connection:
                 self.is_open = not tokens.any_exist(connection)

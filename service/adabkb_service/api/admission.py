@@ -105,7 +105,7 @@ class GuardedRoute(APIRoute):
         """Ask the gate.
 
         Returns:
-            Whoever sends the request; None where nobody is asked.
+            The sender of the request; None where no token is required.
 
         Raises:
             Unauthorized, Forbidden, StudyNotFound: see ``Gate.admit``.

@@ -2,7 +2,7 @@
 
 uvicorn itself has no limit on the size of a header, nor on the time for it or for a body; and a connection without a
 request counts as much as one with one. Here a connection that waits for its client may be closed for a new one: of the
-address with the most connections the one that has waited for longest. So idle and slow clients keep nobody else out.
+address with the most connections the one that has waited for longest. So idle and slow clients do not keep others out.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class ModelLink:
         self.inference.post(Ask(self.study_id, self.incarnation, self.known, question, arguments, number), receive)
 
     def withdraw(self, number: int) -> None:
-        """Nobody waits for the answer to this question any more."""
+        """Withdraw a question: no request waits for its answer any more."""
         self.inference.post(Withdraw(self.study_id, number), self.receive)
 
     def forget(self) -> None:

@@ -73,7 +73,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Nobody waits for the answer to a question any more."""
+    """Withdraw a question: no request waits for its answer any more."""
 
     study_id: str
     number: int

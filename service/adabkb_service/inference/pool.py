@@ -159,7 +159,7 @@ class WorkerPool:
 
 
 class _WorkerProcess:
-    """A process and its successors. One thread sends, another receives: nobody else ever waits for the process."""
+    """A process and its successors. One thread sends, another receives; no other thread waits for the process."""
 
     def __init__(
         self, arguments: tuple[Any, ...], is_silent: Callable[[float], bool], charge: Charge, stop_seconds: float

@@ -97,7 +97,7 @@ class Reads:
             return [each.number for each in same]
 
     def end(self) -> None:
-        """Let nobody answer any more."""
+        """Stop the threads that answer."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

@@ -3,7 +3,7 @@
 The rows are made from the log, which is all that happened. The export's other lines add what the log does not hold:
 when leases end, what the model had made of it, and the answers kept under idempotency keys. A file may have been
 altered since it was exported, so each line is checked in full before anything is committed: what would be stored has
-to be what the log says, and the model has to come to life.
+to be what the log says, and it must be possible to restore the model.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Reader:
                 future.cancel()
 
     def leave(self) -> None:
-        """Nobody reads the answer."""
+        """The reader is gone."""
         with self._guard:
             self._has_left = True
             if self._future is not None:

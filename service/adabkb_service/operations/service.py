@@ -56,7 +56,7 @@ class Service:
             database: whose schema is ready.
             clock: the time.
             inference: where models are; in this process by default.
-            threads: that work on studies; without, whoever waits works.
+            threads: that work on studies; without, the callers that wait do the work.
             waits: requests that wait for a trial, at most.
             timeouts: how long requests wait; by default, as long as it takes.
         """

@@ -2,7 +2,7 @@
 
 It expires leases, forgets old idempotency keys, empties the trash, and removes the rows of deleted studies.
 
-Any number of servers may do so at once: whoever comes second finds nothing left to do.
+Any number of servers may do so at once: the second one finds nothing left to do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SWEEP_SECONDS = 10.0
 FAILED_SECONDS = 60.0
 """After which a study is tried again whose leases could not expire."""
 KEYS_AT_ONCE = 500
-"""Deleted in one transaction, so that nobody waits long for it."""
+"""Deleted in one transaction, so that others do not wait long for it."""
 CONTAINERS_AT_ONCE = 100
 """Whose rows are removed in one sweep, as far as they are small enough."""
 REMOVAL_SECONDS = 1.0

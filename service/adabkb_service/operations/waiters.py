@@ -20,7 +20,7 @@ class Waiters:
     """Those of all studies. Only ``notify`` may be called from other threads than the event loop's.
 
     Args:
-        stopping: is set when the server stops: nobody waits any longer then.
+        stopping: is set when the server stops; then no request waits any longer.
         most: requests that wait; a further one does not.
     """
 
@@ -43,7 +43,7 @@ class Waiters:
 
     @property
     def is_closing(self) -> bool:
-        """Whether nobody waits any longer, as the server stops."""
+        """Whether the server stops, so no request waits any longer."""
         return self._stopping.is_set()
 
     def notify(self, study_id: str) -> None:

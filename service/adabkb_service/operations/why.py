@@ -1,6 +1,6 @@
 """GET /v1/studies/{id}/trials/{n}/why: what a suggestion was decided on, and what became of it.
 
-A decision takes in the whole log before it, so the log says what there was to know. What the model predicted at the
+A decision rests on the whole log before it, so the log says what was known. What the model predicted at the
 point is part of the event.
 """
 

@@ -1,6 +1,6 @@
 """Queries of the page: lists that are searched and sorted, and results thinned to what a chart can show.
 
-They look at whole studies, unlike those of the hot path, and nobody waits for them who asks for a trial.
+They look at whole studies, unlike those of the hot path. No request for a trial waits for them.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Waiting:
     taken: float | None = None
     """When it first belonged to a batch."""
     context: Context = field(default_factory=copy_context)
-    """Of whoever sent it: what its log lines are about."""
+    """Of the sender: what its log lines are about."""
     resumed: float = 0.0
     """When it last belonged to a batch: in between it waited for the model."""
     committing: tuple[float, float] | None = None

@@ -17,7 +17,7 @@ class CachedStudy:
 
     study: StudyRow
     next_expiry: datetime | None
-    """No lease ends before this time, which may be earlier than the first end; None if nobody holds one."""
+    """No lease ends before this time, which may be earlier than the first end; None if there is no lease."""
     trials: dict[int, TrialRow] = field(default_factory=dict)
 
 

@@ -15,7 +15,7 @@ WITHDRAWN = "outside of the study's space, which was edited"
 
 
 def fail_out_of_space_trials(draft: Draft, count: int | None = None) -> None:
-    """Fail the trials that wait for a worker and are no points of the space any more: nobody is to evaluate them. They
+    """Fail the trials that wait for a worker and are no points of the space any more: they must not be evaluated. They
     do not count as failures of evaluations.
 
     Args:

@@ -73,7 +73,7 @@ class Owner:
         self._unanswered: set[int] = set()
         """Numbers of all questions that the model has not answered, these included."""
         self._withdrawn: list[int] = []
-        """Numbers of those for whose answers nobody waits any more."""
+        """Numbers of the questions that are withdrawn."""
         self._replies: deque[Reply] = deque()
         self._keys: set[str] = set()
         """Idempotency keys of these requests."""
@@ -128,7 +128,7 @@ class Owner:
         self._dependencies.scheduler.ready(self.study_id)
 
     def withdraw(self, asking: Asking) -> None:
-        """Nobody waits for the answer to a question any more."""
+        """Withdraw a question: no request waits for its answer any more."""
         with self._guard:
             is_here = asking in self._questions
             if is_here:

@@ -101,7 +101,7 @@ class Request(Generic[Answer]):
     first: Callable[[Draft], None] = field(default=nothing)
     """Changes the draft before points are counted."""
     follows_model: bool = False
-    """Whether it waits a moment for the model to take in the last results."""
+    """Whether it waits a moment for the model to fold the last results."""
     stores_figures: bool = False
     """Whether the figures of the model are to be stored now, and not when something else is written."""
     spend: Callable[[Usage], Callable[[], None]] | None = None

@@ -19,14 +19,14 @@ T = TypeVar("T")
 FAILED_SECONDS = 1.0
 """After which a study is served again, if it could not be."""
 LOOK_SECONDS = 0.2
-"""How often whoever waits without threads looks for alarms."""
+"""How often a caller that waits without threads looks for alarms."""
 
 
 class Scheduler:
     """Calls ``serve`` with the ids of studies that have something to do.
 
-    With threads of its own it goes on by itself, as in a server. Without, whoever waits for something does the work
-    meanwhile (``wait_for``), as in a command or a test.
+    With threads of its own it goes on by itself, as in a server. Without, the caller that waits for something does the
+    work meanwhile (``wait_for``), as in a command or a test.
     """
 
     def __init__(self, serve: Callable[[str], None], threads: int = 0) -> None:
@@ -77,7 +77,7 @@ class Scheduler:
         return future.result(None if math.isinf(seconds) else max(deadline - time.monotonic(), 0.0))
 
     def done(self) -> None:
-        """A future has its result: whoever waits for it without threads must be told."""
+        """A future has its result: wake the callers that wait for it without threads."""
         if not self._threads:
             with self._changed:
                 self._changed.notify_all()
