@@ -66,7 +66,7 @@ def test_a_process_that_takes_many_messages_with_it_has_died_once(
     study = create(running, definition()).view
     noted = Noted(database)
     link = ModelLink(study.id, noted, lambda _: None)
-    link.known = 1
+    link.study_seq = 1
     for count in (1, 2, 3):
         link.advance(count)
     for _ in range(3):
@@ -90,7 +90,7 @@ def test_a_late_reply_about_a_deleted_study_is_not_taken_for_one_about_its_succe
     link = ModelLink("s", Noted(database), lambda _: None)
     link.begin(study)
     link.adopt(Advanced("of the deleted study", 1, 1, figures={"position": 1, "stopped": True}))
-    assert (link.figures, link.head) == (None, 0)
+    assert (link.figures, link.model_seq) == (None, 0)
     link.adopt(Advanced(study.incarnation, 1, 1, figures={"position": 1, "stopped": False}))
     assert link.figures == {"position": 1, "stopped": False}
 

@@ -229,7 +229,7 @@ def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_
             break
     last = replies[-1]
     assert isinstance(last, Advanced)
-    assert (last.head, last.behind) == (study.head, 0)
+    assert (last.model_seq, last.behind) == (study.head, 0)
     assert list(examine(database)) == []
 
 

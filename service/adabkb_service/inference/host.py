@@ -106,7 +106,7 @@ class ModelHost:
             message = waiting[0][1] if waiting else None
         if model is None:
             return FOLDS
-        if isinstance(message, Ask) and message.incarnation == model.incarnation and message.head <= model.seq:
+        if isinstance(message, Ask) and message.incarnation == model.incarnation and message.study_seq <= model.seq:
             return message.question
         return LEARNS if model.learns_next else FOLDS
 
@@ -141,9 +141,9 @@ class ModelHost:
             except AdaBKBError as error:  # the database does not answer, or the study is gone
                 self._postpone(number, message, error)
             else:
-                if model.seq < message.head:
+                if model.seq < message.study_seq:
                     if isinstance(message, Advance):
-                        self._tell(number, _behind(model, message.head - model.seq))
+                        self._tell(number, _behind(model, message.study_seq - model.seq))
                     return True  # the message waits on
                 self._answer(number, message, model)
                 if isinstance(message, Advance):
@@ -156,7 +156,11 @@ class ModelHost:
         with self._guard:
             waiting = self._waiting[behind.study_id]
             number, question = next((each for each in waiting if isinstance(each[1], Ask)), (0, None))
-            if not isinstance(question, Ask) or question.incarnation != model.incarnation or question.head > model.seq:
+            if (
+                not isinstance(question, Ask)
+                or question.incarnation != model.incarnation
+                or question.study_seq > model.seq
+            ):
                 return
             waiting.remove((number, question))
         self._ask(number, question, model)
@@ -200,7 +204,7 @@ class ModelHost:
         """
         study_id = message.study_id
         failure = self._failures.get(study_id)
-        if failure is not None and failure[:2] == (message.incarnation, message.head):
+        if failure is not None and failure[:2] == (message.incarnation, message.study_seq):
             raise CannotFollow(failure[2])
         try:
             model = self.store.get(study_id, message.incarnation)
@@ -210,11 +214,11 @@ class ModelHost:
                 if model is None:
                     raise StudyNotFound(study_id)
             model.fold_seconds = 0.0
-            if model.seq < message.head:
+            if model.seq < message.study_seq:
                 events = message.events if isinstance(message, Advance) else []
                 log = [event for event in events if event.seq > model.seq]
                 if not log or log[-1].seq != model.seq + len(log):  # another server wrote some of them
-                    log = self.store.log_after(study_id, model.seq, message.head)
+                    log = self.store.log_after(study_id, model.seq, message.study_seq)
                     self._keep_events(message, log)
                 started = time.monotonic()
                 model.fold(log, until=started + FOLD_SECONDS)
@@ -224,14 +228,14 @@ class ModelHost:
         except Exception as error:
             self.store.drop(study_id)
             reason = f"{type(error).__name__}: {error}"[:500]
-            self._failures[study_id] = (message.incarnation, message.head, reason)
+            self._failures[study_id] = (message.incarnation, message.study_seq, reason)
             if failure is None or failure[2] != reason:
                 logger.exception("study %s: the model cannot follow the log", study_id)
             raise CannotFollow(reason) from error
         self._failures.pop(study_id, None)
         model.used_at = time.monotonic()
         self.store.keep(study_id, model)
-        if is_restored and model.seq < message.head:  # it may be dropped again before its next slice
+        if is_restored and model.seq < message.study_seq:  # it may be dropped again before its next slice
             with suppress(*IGNORED_AHEAD):
                 self.store.save(study_id, model)
         return model
@@ -275,7 +279,7 @@ class ModelHost:
         if isinstance(message, Ask):
             self._tell(number, Answered(error=CannotFollow(reason)))
         else:
-            self._tell(number, Advanced(message.incarnation, message.head, 0, error=reason, can_follow=False))
+            self._tell(number, Advanced(message.incarnation, message.study_seq, 0, error=reason, can_follow=False))
 
     def _postpone(self, number: int, message: Advance | Ask, error: AdaBKBError) -> None:
         """Let the server ask again: the model has no part in the error."""
@@ -321,7 +325,7 @@ def _includes(following: Work, message: Work) -> bool:
         isinstance(message, Advance)
         and isinstance(following, Advance)
         and message.incarnation == following.incarnation
-        and message.head <= following.head
+        and message.study_seq <= following.study_seq
     )
 
 

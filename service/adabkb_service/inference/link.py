@@ -25,8 +25,8 @@ class Prefetched:
     """Proposals that can be handed out one after the other."""
 
     points: list[Proposal]
-    position: int
-    """The first one rests on the log up to here: no later event may be one that affects the model."""
+    rests_on: int
+    """Seq of the last event that affects the model, when the first one was decided on."""
     is_all: bool = False
     """Whether no point of a finite space is left beyond these."""
     asked: int = 0
@@ -34,17 +34,17 @@ class Prefetched:
     fixed: dict[str, Any] | None = None
     """Values that parameters of the points have."""
 
-    def take(self, count: int, position: int | None, fixed: dict[str, Any] | None = None) -> list[Proposal] | None:
-        """The first points, if they rest on this position, hold these parameters fixed and no others, and are enough or
+    def take(self, count: int, rests_on: int | None, fixed: dict[str, Any] | None = None) -> list[Proposal] | None:
+        """The first points, if they rest on this event, hold these parameters fixed and no others, and are enough or
         all that the model gives."""
         is_enough = len(self.points) >= count or self.is_all or self.asked >= count
-        if position != self.position or not is_enough or not are_alike(fixed, self.fixed):
+        if rests_on != self.rests_on or not is_enough or not are_alike(fixed, self.fixed):
             return None
         return self.points[:count]
 
-    def handed_out(self, count: int, position: int) -> None:
-        """The first points are handed out now, the last of them by the event of this position."""
-        self.points, self.position, self.asked = self.points[count:], position, max(self.asked - count, 0)
+    def handed_out(self, count: int, rests_on: int) -> None:
+        """The first points are handed out now, the last of them by this event."""
+        self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
 
 
 @dataclass
@@ -58,11 +58,11 @@ class ModelLink:
     timeouts: Timeouts = field(default_factory=Timeouts)
     """How long requests wait for the model."""
     incarnation: str = ""
-    known: int = 0
+    study_seq: int = 0
     """Seq of the last event that the server knows of."""
-    position: int | None = None
+    rests_on: int | None = None
     """Seq of the last event among them that affects the model, where that is known."""
-    head: int = 0
+    model_seq: int = 0
     """Seq of the last event that the model has folded."""
     prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))
     figures: dict[str, Any] | None = None
@@ -90,22 +90,22 @@ class ModelLink:
     def begin(self, study: StudyRow) -> None:
         """The study is about to be worked on: what is known of its model must be about this log."""
         if study.incarnation != self.incarnation:
-            self.incarnation, self.known, self.head = study.incarnation, 0, 0
+            self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
             self.figures, self.error, self.can_follow, self._waiting_since = None, None, True, None
             self.prefetched = Prefetched([], -1)
-        if study.head != self.known:  # another server has written events
-            self.known, self.position, self._told, self._untold = study.head, None, 0, []
+        if study.head != self.study_seq:  # another server has written events
+            self.study_seq, self.rests_on, self._told, self._untold = study.head, None, 0, []
 
     def reset(self) -> None:
         """What was said to the model and heard from it may be lost: it is told anew."""
-        self.known, self._waiting_since = 0, None
+        self.study_seq, self._waiting_since = 0, None
 
     def logged(self, events: list[EventRow]) -> None:
         """Events were committed."""
         for event in events:
-            self.known = event.seq
-            if event.affects_model and self.position is not None:
-                self.position = event.seq
+            self.study_seq = event.seq
+            if event.affects_model and self.rests_on is not None:
+                self.rests_on = event.seq
         self._untold.extend(events)
 
     @property
@@ -115,33 +115,35 @@ class ModelLink:
 
     def has_followed(self) -> bool:
         """Whether the model has folded everything."""
-        return self.head >= self.known
+        return self.model_seq >= self.study_seq
 
     def is_worth_waiting_for(self) -> bool:
         """Whether a reply may come soon, and be of use."""
         now = monotonic()
         if now < self._backoff_until:
             return False
-        if (self.error is not None or not self.can_follow) and self._told <= self.head:
+        if (self.error is not None or not self.can_follow) and self._told <= self.model_seq:
             return False
         return self._waiting_since is None or now - max(self._waiting_since, self.loaded_at) < self.timeouts.suggestion
 
     def advance(self, count: int, fixed: dict[str, Any] | None = None) -> None:
         """Let the model fold everything, and decide on so many points with these values of parameters, unless that is
         what it was last told."""
-        is_asked = self._asked >= (self.position or -1, count) and are_alike(fixed, self._asked_fixed)
-        is_told = self._told == self.known and (count == 0 or is_asked)
+        is_asked = self._asked >= (self.rests_on or -1, count) and are_alike(fixed, self._asked_fixed)
+        is_told = self._told == self.study_seq and (count == 0 or is_asked)
         if is_told or monotonic() < self._backoff_until:
             return
         events, self._untold = self._untold, []
-        self._told, self._asked, self._asked_fixed = self.known, (self.position or -1, count), fixed
+        self._told, self._asked, self._asked_fixed = self.study_seq, (self.rests_on or -1, count), fixed
         if self._waiting_since is None:
             self._waiting_since = monotonic()
-        self.inference.post(Advance(self.study_id, self.incarnation, self.known, events, count, fixed), self.receive)
+        self.inference.post(
+            Advance(self.study_id, self.incarnation, self.study_seq, events, count, fixed), self.receive
+        )
 
     def ask(self, number: int, question: str, arguments: tuple[Any, ...], receive: Callable[[Reply], None]) -> None:
         """Let the model fold everything, and answer a question then."""
-        self.inference.post(Ask(self.study_id, self.incarnation, self.known, question, arguments, number), receive)
+        self.inference.post(Ask(self.study_id, self.incarnation, self.study_seq, question, arguments, number), receive)
 
     def withdraw(self, number: int) -> None:
         """Withdraw a question: no request waits for its answer any more."""
@@ -168,13 +170,13 @@ class ModelLink:
                 self._backoff_until = monotonic() + self.timeouts.suggestion
             self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
-            is_last = not reply.behind and reply.head >= self._told
+            is_last = not reply.behind and reply.model_seq >= self._told
             self._waiting_since = None if is_last else monotonic()
             if not reply.behind:
                 self._adopt(reply)
 
     def _adopt(self, reply: Advanced) -> None:
-        self.head, self._lost, self._postponed = reply.head, 0, 0
+        self.model_seq, self._lost, self._postponed = reply.model_seq, 0, 0
         was_undecided = self.error is not None and self.can_follow
         self.can_follow = reply.can_follow
         if reply.error is not None or not was_undecided or reply.points:
@@ -183,6 +185,6 @@ class ModelLink:
             return
         if reply.figures is not None:
             self.figures = reply.figures
-        if reply.head == self.known:
-            self.position = reply.position
-        self.prefetched = Prefetched(reply.points, reply.position, reply.is_all, reply.asked, reply.fixed)
+        if reply.model_seq == self.study_seq:
+            self.rests_on = reply.rests_on
+        self.prefetched = Prefetched(reply.points, reply.rests_on, reply.is_all, reply.asked, reply.fixed)

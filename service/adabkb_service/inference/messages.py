@@ -15,7 +15,7 @@ class Advance:
 
     study_id: str
     incarnation: str
-    head: int
+    study_seq: int
     """Seq of the event to fold up to."""
     events: list[EventRow] = field(default_factory=list)
     """The last ones up to it, as far as the server has them; others are read from the database."""
@@ -31,9 +31,9 @@ class Advanced:
 
     incarnation: str
     """Of the study that the model is of."""
-    head: int
+    model_seq: int
     """Seq of the last event folded."""
-    position: int
+    rests_on: int
     """Seq of the last event that affects the model: the points rest on it."""
     points: list[Proposal] = field(default_factory=list)
     """All points decided on, in order; each rests on those before it being handed out."""
@@ -63,7 +63,7 @@ class Ask:
 
     study_id: str
     incarnation: str
-    head: int
+    study_seq: int
     question: str
     """A name in ``inference.questions``."""
     arguments: tuple[Any, ...] = ()

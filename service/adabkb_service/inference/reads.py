@@ -31,7 +31,7 @@ class Read:
         mine, its = self.message, other.message
         return (
             (mine.study_id, mine.incarnation, mine.question) == (its.study_id, its.incarnation, its.question)
-            and mine.head <= other.model.seq
+            and mine.study_seq <= other.model.seq
             and pickle.dumps(mine.arguments) == pickle.dumps(its.arguments)
         )
 

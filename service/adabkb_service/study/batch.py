@@ -149,8 +149,8 @@ class Batch:
         if count == 0:
             return []
         draft, link = self.draft, self._link
-        position = link.position if draft.new_position is None else draft.new_position
-        points = self.prefetched.take(count, position, fixed)
+        rests_on = link.rests_on if draft.model_event_seq is None else draft.model_event_seq
+        points = self.prefetched.take(count, rests_on, fixed)
         if points is None and link.is_worth_waiting_for() and time.monotonic() < gives_up_at(waiting, link):
             return None
         found = points or []
@@ -181,8 +181,8 @@ class Batch:
         new, is_edit = sum(map(_is_new, added)), any(event.kind == "edited" for event in added)
         if request.spend is not None and (new or is_edit):
             self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
-        if from_model and draft.new_position is not None:
-            self.prefetched.handed_out(from_model, draft.new_position if from_model == len(points) else -1)
+        if from_model and draft.model_event_seq is not None:
+            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else -1)
         if request.key is None:
             return outcome
         if draft.changes == changes and (known := recall(draft.connection, request.key, request.answer)):

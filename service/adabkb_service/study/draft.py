@@ -48,7 +48,7 @@ class Draft:
         self.now = now
         self.log: list[EventRow] = []
         """Events that are added."""
-        self.new_position: int | None = None
+        self.model_event_seq: int | None = None
         """Seq of the last added event that affects the model; None if there is none."""
         self.next_expiry = before.next_expiry
         self.reports: dict[tuple[int, int, int], ReportRow] = {}
@@ -115,12 +115,12 @@ class Draft:
 
     def _savepoint(self) -> Callable[[], None]:
         """A function that takes back what is changed from now on."""
-        single = (self.study, self.new_position, self.next_expiry, self.changes)
+        single = (self.study, self.model_event_seq, self.next_expiry, self.changes)
         several = (list(self.log), dict(self._trials), dict(self._observations), list(self._keys))
         reported = dict(self.reports)
 
         def take_back() -> None:
-            self.study, self.new_position, self.next_expiry, self.changes = single
+            self.study, self.model_event_seq, self.next_expiry, self.changes = single
             self.log, self._trials, self._observations, self._keys = several
             self.reports = reported
 
@@ -133,7 +133,7 @@ class Draft:
         self.log.append(event)
         self.changes += 1
         if event.affects_model:
-            self.new_position = event.seq
+            self.model_event_seq = event.seq
         return event
 
     def set_figures(self, figures: dict[str, Any] | None) -> None:
