@@ -29,8 +29,8 @@ class Call:
     """A request, however often it is sent: its key is made once. Without one, the request itself may be repeated.
 
     A call that ``tells_result`` is kept on disk while the server cannot be reached; ``trial_created_at`` is known of
-    some of these. ``retry_for`` overrides the client's, in seconds. For ``wait`` seconds the server may wait before it
-    answers that there is nothing.
+    some of these. ``retry_for`` limits the seconds of further attempts, beside the client's own limit. For ``wait``
+    seconds the server may wait before it answers that there is nothing.
     """
 
     method: str

@@ -78,7 +78,7 @@ class Exchange:
 
     def _retrying(self, call: Call, kept: KeptResult | None) -> dict[str, Any]:
         """Return how to repeat a call, as tenacity takes it."""
-        patience = self._patience() if call.retry_for is None else call.retry_for
+        patience = self._patience(call)
 
         def on_failure(state: RetryCallState) -> None:
             say_once(patience, state)
@@ -93,9 +93,13 @@ class Exchange:
             "reraise": True,
         }
 
-    def _patience(self) -> float:
-        if self._settings.retry_for is not None:
-            return self._settings.retry_for
+    def _patience(self, call: Call) -> float:
+        """For how many seconds to repeat a call: never for longer than the client is told to."""
+        told = self._settings.retry_for
+        if call.retry_for is not None:
+            return call.retry_for if told is None else min(call.retry_for, told)
+        if told is not None:
+            return told
         return RETRY_FOR if self._answered else self.server.first_contact
 
     def _read(self, call: Call, response: httpx.Response, address: str) -> Json:

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from adabkb_client import Client, Float, Int, Study
-from tests.client.conftest import renewal
 from tests.servers import server_on
-
-__all__ = ["renewal"]
 
 PARAMETERS = {"lr": Float(0.001, 1, log=True), "layers": Int(1, 5)}
 

@@ -1,12 +1,10 @@
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, Float, Study, async_lease, lease
+from adabkb_client import Client, Float, Study
 from tests.client.faults import Proxy, proxy
-from tests.waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -26,24 +24,6 @@ def client(server: str) -> Iterator[Client]:
 @pytest.fixture
 def study(client: Client) -> Study:
     return client.create_study("s", {"x": Float(0, 1), "y": Float(1, 100, log=True)}, direction="maximize", seed=1)
-
-
-@pytest.fixture
-def renewal(monkeypatch: pytest.MonkeyPatch) -> Callable[[Study], None]:
-    """Leases are renewed after a tiny part of them; waits until that of a study's only active trial was, twice."""
-    for module in (lease, async_lease):
-        monkeypatch.setattr(module, "RENEW_AT", 1e-5)
-
-    def leased_until(study: Study) -> datetime | None:
-        [trial] = study.trials("active")
-        return trial.leased_until
-
-    def wait(study: Study) -> None:
-        for _ in range(2):
-            before = leased_until(study)
-            wait_for(lambda: leased_until(study) != before)  # noqa: B023 - it is called at once
-
-    return wait
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from adabkb_client import (
     StudyComplete,
 )
 from tests.client.faults import Fault, Proxy
+from tests.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import PATIENCE
 
 SPACE = {"x": Float(0, 1), "y": Float(1, 100, log=True)}
@@ -109,11 +110,9 @@ def test_many_evaluations_are_under_way_in_one_thread_and_each_gets_a_trial_of_i
     ]
 
 
-def test_the_end_of_a_block_settles_its_trial_as_in_the_blocking_client(
-    server: str, study: Study, renewal: Callable[[Study], None]
-) -> None:
+def test_the_end_of_a_block_settles_its_trial_as_in_the_blocking_client(server: str, study: Study) -> None:
     async def end(remote: AsyncStudy, how: Callable[[AsyncLeasedTrial], Awaitable[object]]) -> None:
-        async with remote.trial(lease_seconds=3600) as trial:
+        async with remote.trial(lease_seconds=LEASE_SECONDS) as trial:
             await how(trial)
 
     async def divide(_: AsyncLeasedTrial) -> object:
@@ -127,7 +126,7 @@ def test_the_end_of_a_block_settles_its_trial_as_in_the_blocking_client(
         return None
 
     async def observe_late(trial: AsyncLeasedTrial) -> object:
-        await asyncio.to_thread(renewal, study)
+        await asyncio.to_thread(wait_for_renewal, study)
         return await trial.observe(1.0)
 
     async def work(aclient: AsyncClient) -> None:

@@ -27,7 +27,6 @@ from adabkb_client import (
     Ordinal,
     Parameter,
     Study,
-    importing,
 )
 from tests.client.faults import proxy
 from tests.servers import server_on
@@ -129,22 +128,19 @@ def test_an_import_that_is_repeated_stores_only_what_is_new(line: Study) -> None
     assert line.import_results(points(3)[::-1]).stored == 0
 
 
-def test_an_import_that_breaks_off_goes_on_where_it_ended(
-    line: Study, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importing, "BATCH", 10)
-    rows = points(24)
+def test_an_import_that_breaks_off_goes_on_where_it_ended(line: Study, address: str) -> None:
+    rows = points(2_010)  # in three batches
     with proxy(address) as faulty, Client(faulty.url, retry_for=0) as client:
         study = client.study(line.id)
         # The definition, two calls for the first batch, and two for the second, of which the last answer is lost.
         faulty.faults.extend([None, None, None, None, "lose answer"])
         with pytest.raises(ConnectionFailed) as broken:
             study.import_results(rows)
-    assert broken.value.__notes__ == ["10 rows are stored; the same call goes on where this one ended"]
-    assert line.info().counts.observations == 20
+    assert broken.value.__notes__ == ["1000 rows are stored; the same call goes on where this one ended"]
+    assert line.info().counts.observations == 2_000
     report = line.import_results(rows)
-    assert (report.stored, report.repeated) == (4, 20)
-    assert [row.value for row in line.observations()] == list(range(24))
+    assert (report.stored, report.repeated) == (10, 2_000)
+    assert [row.value for row in line.observations()] == list(range(2_010))
 
 
 def test_the_same_import_at_the_same_time_is_stored_once(line: Study, address: str) -> None:

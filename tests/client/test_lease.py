@@ -3,12 +3,12 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
 from adabkb_client import Client, Float, Study, leased
 from adabkb_client.models import TrialState
+from tests.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import wait_for
 
 PROGRAM = """
@@ -101,9 +101,9 @@ def test_an_error_after_the_result_does_not_undo_it(study: Study) -> None:
     assert states(study) == ["completed"]
 
 
-def test_a_lease_is_renewed_for_as_long_as_the_evaluation_takes(study: Study, renewal: Callable[[Study], None]) -> None:
-    with study.trial(lease_seconds=3600) as trial:
-        renewal(study)
+def test_a_lease_is_renewed_for_as_long_as_the_evaluation_takes(study: Study) -> None:
+    with study.trial(lease_seconds=LEASE_SECONDS) as trial:
+        wait_for_renewal(study, 2)
         trial.observe(1.0)
     assert [(each.state, each.attempt) for each in study.trials()] == [("completed", 1)]
 
@@ -124,7 +124,7 @@ def test_the_trial_of_a_worker_that_was_killed_is_free_again_soon(server: str, s
     assert held.lease_seconds == 120
 
 
-def test_a_run_leases_for_as_long_and_renews_in_time(client: Client, renewal: Callable[[Study], None]) -> None:
+def test_a_run_leases_for_as_long_and_renews_in_time(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=2, seed=1)
     lengths: list[float] = []
 
@@ -137,10 +137,10 @@ def test_a_run_leases_for_as_long_and_renews_in_time(client: Client, renewal: Ca
     study.update(budget=3)
 
     def slow(x: float) -> float:
-        renewal(study)
+        wait_for_renewal(study)
         return x
 
-    study.run(slow, workers=1, lease_seconds=3600)
+    study.run(slow, workers=1, lease_seconds=LEASE_SECONDS)
     assert [event.kind for event in study.events()].count("expired") == 0
 
 
@@ -155,10 +155,10 @@ def test_a_late_result_is_kept_although_another_worker_has_the_trial(client: Cli
     assert [(each.attempt, each.value) for each in study.observations()] == [(1, 1.0), (2, 2.0)]
 
 
-def test_frameworks_without_a_block_start_and_close_a_lease(study: Study, renewal: Callable[[Study], None]) -> None:
-    lease = study.lease(lease_seconds=3600)
+def test_frameworks_without_a_block_start_and_close_a_lease(study: Study) -> None:
+    lease = study.lease(lease_seconds=LEASE_SECONDS)
     lease.start()
-    renewal(study)
+    wait_for_renewal(study)
     lease.observe(1.0)
     lease.close()
     study.lease().start().close(ZeroDivisionError("unlucky"))

@@ -13,6 +13,7 @@ import pytest
 
 from adabkb_client import Client, Float, Study, Trial, WorkerDied
 from tests.client import objectives
+from tests.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import wait_for
 
 BUDGET = 6
@@ -57,19 +58,17 @@ def test_the_death_of_a_process_can_be_named_among_the_failures_to_go_on_after(s
     assert (report.failed, report.reason) == (2, "n_trials")
 
 
-def test_a_lease_is_renewed_although_the_function_holds_the_interpreters_lock(
-    study: Study, renewal: Callable[[Study], None], tmp_path: Path
-) -> None:
+def test_a_lease_is_renewed_although_the_function_holds_the_interpreters_lock(study: Study, tmp_path: Path) -> None:
     def let_go() -> None:
         wait_for(lambda: list(study.trials("active")))
-        renewal(study)
+        wait_for_renewal(study)
         pipe.open("w").close()
 
     os.mkfifo(pipe := tmp_path / "pipe")
     with ThreadPoolExecutor(1) as elsewhere:
         renewed = elsewhere.submit(let_go)
         held = partial(objectives.without_the_lock, pipe)
-        report = study.run(held, processes=True, n_trials=1, lease_seconds=3600)
+        report = study.run(held, processes=True, n_trials=1, lease_seconds=LEASE_SECONDS)
         renewed.result()
     assert report.completed == 1
     assert [event.kind for event in study.events()] == ["created", "suggested", "observed"]

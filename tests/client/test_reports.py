@@ -64,12 +64,12 @@ def test_several_values_are_told_at_once(study: Study) -> None:
 
 
 def test_reports_wait_in_memory_while_the_server_is_away(
-    faulty: Proxy, study: Study, monkeypatch: pytest.MonkeyPatch
+    faulty: Proxy, study: Study, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("adabkb_client.report_calls.REPORT_PATIENCE", 0.2)
-    with Client(faulty.url, retry_for=0) as client, client.study("s").trial() as trial:
+    with Client(faulty.url, retry_for=0.2) as client, client.study("s").trial() as trial:
         faulty.faults.extend(["lose request"] * 200)
         assert not trial.report(1, 0.5)
+        assert "Trying again for up to 0.2 seconds" in caplog.text
         assert not trial.report(2, 0.25)
         faulty.faults.clear()
         assert not trial.report(3, 0.125)

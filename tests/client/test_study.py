@@ -94,12 +94,12 @@ def test_an_unknown_study_is_not_found(client: Client) -> None:
         client.study("a/../b?c")
 
 
-def test_all_studies_are_listed_and_deleted_ones_are_not(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adabkb_client.calls.PAGE", 2)
-    for number in range(5):
+def test_all_studies_are_listed_and_deleted_ones_are_not(client: Client) -> None:
+    """The client asks for 500 at a time."""
+    for number in range(502):
         client.create_study(f"s{number}", {"x": Float(0, 1)}, direction="minimize")
     client.delete_study("s2")
-    assert {study.id for study in client.studies()} == {"s0", "s1", "s3", "s4"}
+    assert {study.id for study in client.studies()} == {f"s{number}" for number in range(502)} - {"s2"}
 
 
 def test_a_study_hands_out_its_budget_and_then_says_why_not(client: Client) -> None:
@@ -182,23 +182,25 @@ def test_a_value_that_is_no_number_is_refused_before_it_is_sent(study: Study, va
         study.observe_point({"x": value, "y": 1.0}, 1.0)
 
 
-def test_a_batch_tells_the_fate_of_each_item(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adabkb_client.trial_calls.BATCH", 2)
+def test_a_batch_tells_the_fate_of_each_item(study: Study) -> None:
+    """The client sends 1,000 at a time; here the last item goes with the second batch."""
     point = {"x": 0.5, "y": 10.0}
     items: list[dict[str, Any]] = [
         {"parameters": point, "value": 1.0},
         {"parameters": {"x": 9}, "value": 1.0},
+        *({"parameters": point, "value": float(number)} for number in range(998)),
         {"trial": 77, "value": 1.0},
     ]
-    assert len(study.observe_many(items, dry_run=True)) == 3
+    assert len(study.observe_many(items, dry_run=True)) == 1001
     assert not list(study.observations())
-    stored, invalid, unknown = study.observe_many(items)
+    stored, invalid, *others, unknown = study.observe_many(items)
     assert stored.answer is not None
     assert stored.answer.observation is not None
     assert stored.answer.observation.value == 1.0
     assert isinstance(invalid.error, Invalid)
+    assert [other.error for other in others] == [None] * 998
     assert isinstance(unknown.error, NotFound)
-    assert len(list(study.observations())) == 1
+    assert len(list(study.observations())) == 999
 
 
 def test_failed_released_and_queued_trials(study: Study) -> None:

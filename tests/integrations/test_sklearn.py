@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from adabkb_integrations.sklearn import AdaBKBSearchCV
 from adabkb_integrations.sklearn.axes import domain
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis, StepAxis
 from adabkb_service.engine.space import Fixed as FixedAxis
+from tests.calls import watching
 
 X, Y = load_diabetes(return_X_y=True)
 CELLS, KINDS = load_breast_cancer(return_X_y=True)
@@ -74,17 +75,17 @@ def test_scores_of_other_folds_each_time_are_noisy_and_candidates_still_differ()
     [("auto", KFold(3), False), ("auto", KFold(3, shuffle=True), True), (True, KFold(3), True), (False, 3, False)],
 )
 def test_the_standard_error_of_the_folds_is_the_noise_where_folds_differ(
-    fold_noise: bool | str, cv: Any, is_told: bool, monkeypatch: pytest.MonkeyPatch
+    fold_noise: bool | str, cv: Any, is_told: bool
 ) -> None:
     results: list[Result] = []
-    learn = Model.learn
 
-    def noted(model: Model, learned: Mapping[int, Result]) -> None:
-        results[:] = learned.values()
-        learn(model, learned)
+    def note(call: FrameType, event: str) -> None:
+        if event == "call":
+            results[:] = call.f_locals["results"].values()
 
-    monkeypatch.setattr(Model, "learn", noted)
-    search = AdaBKBSearchCV(Ridge(), {"alpha": Float(0.1, 9)}, n_iter=2, cv=cv, fold_noise=fold_noise).fit(X, Y)
+    search = AdaBKBSearchCV(Ridge(), {"alpha": Float(0.1, 9)}, n_iter=2, cv=cv, fold_noise=fold_noise)
+    with watching(Model.learn, note):
+        search.fit(X, Y)
     expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_told else [0.0, 0.0]
     assert [result.error for result in results] == pytest.approx(list(expected))
 

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from adabkb_client import Client, Study
-from adabkb_service.cli import evaluation, processes
 from tests.cli.conftest import creator
 from tests.cli.shell import adabkb
 from tests.servers import server_on
-from tests.waiting import PATIENCE, wait_for
 
 
 @pytest.fixture(scope="package")
@@ -24,26 +22,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def create(address: str) -> Iterator[Callable[..., Study]]:
     with Client(address) as client:
         yield creator(client)
-
-
-@pytest.fixture(autouse=True)
-def _waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a program prints is waited for to the end."""
-    monkeypatch.setattr(processes, "PIPE_PATIENCE", PATIENCE)
-
-
-@pytest.fixture
-def _waits_for_a_line(monkeypatch: pytest.MonkeyPatch, _waits: None) -> None:
-    """What a program prints is waited for to the first line of each output, as the end may never come."""
-
-    class Output(processes.Output):
-        def wait(self, patience: float) -> None:
-            wait_for(lambda: self._end)
-            super().wait(patience)
-
-    monkeypatch.setattr(evaluation, "Output", Output)
-    monkeypatch.setattr(processes, "PIPE_PATIENCE", 0.1)
-    monkeypatch.setenv("ADABKB_STOP_SECONDS", "0.1")
 
 
 @pytest.fixture

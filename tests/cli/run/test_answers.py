@@ -66,7 +66,7 @@ def test_the_environment_and_the_file_have_every_parameter(create: Create, run: 
         ("""echo '{{"value": 2, "std_error": 0.25}}' >"$ADABKB_RESULT"; echo done""", (), 2, 0.25),
         ("echo 'acc=1 loss=9'; echo 'acc=2 loss=8'; echo bye", ("--pattern", r"acc=(\d+)"), 2, None),
         ("yes | head -c 3000000; echo; echo 5", (), 5, None),
-        ("exec bash -c 'exec > >(sleep 0.2; tee -a /dev/null) 2>&1; echo 5'", (), 5, None),
+        ("exec bash -c 'exec > >(sleep 0.1; tee -a /dev/null) 2>&1; echo 5'", (), 5, None),
     ],
 )
 def test_a_result_is_a_number_or_json_wherever_it_is(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from adabkb_client import Study
 from tests.cli.run.started import Create, Run, started, states
 from tests.client.faults import proxy
+from tests.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.processes import is_alive
 from tests.waiting import PATIENCE, wait_for
 
@@ -122,7 +121,6 @@ def test_after_kill_9_nothing_is_left_but_a_lease_that_runs_out(create: Create, 
     wait_for(lambda: states(study) == ["expired"])
 
 
-@pytest.mark.usefixtures("_waits_for_a_line")
 def test_what_a_program_has_started_does_not_outlive_it(create: Create, run: Run, folder: Path) -> None:
     study = create(budget=1)
     run(study, "sleep 3600 & echo $! >child; echo some words >&2; echo 1")
@@ -130,10 +128,10 @@ def test_what_a_program_has_started_does_not_outlive_it(create: Create, run: Run
     assert not is_alive((folder / "child").read_text())
 
 
-@pytest.mark.usefixtures("_waits_for_a_line")
 def test_a_daemon_that_holds_the_output_open_does_not_hold_up_the_result(
-    create: Create, run: Run, folder: Path
+    create: Create, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ADABKB_STOP_SECONDS", "1")
     study = create(budget=1)
     daemon = "setsid sh -c 'echo $$ >daemon; sleep 3600' & while [ ! -s daemon ]; do sleep 0.01; done"
     run(study, f"{daemon}; echo some words >&2; echo 1")
@@ -141,19 +139,17 @@ def test_a_daemon_that_holds_the_output_open_does_not_hold_up_the_result(
     os.killpg(int((folder / "daemon").read_text()), signal.SIGKILL)
 
 
-def test_the_lease_is_renewed_while_the_program_runs(
-    create: Create, run: Run, folder: Path, renewal: Callable[[Study], None]
-) -> None:
+def test_the_lease_is_renewed_while_the_program_runs(create: Create, run: Run, folder: Path) -> None:
     study = create(budget=1)
 
     def let_go() -> None:
         wait_for((folder / "here").exists)
-        renewal(study)
+        wait_for_renewal(study)
         (folder / "go").touch()
 
     with ThreadPoolExecutor(1) as elsewhere:
         renewed = elsewhere.submit(let_go)
-        run(study, "touch here; while [ ! -e go ]; do sleep 0.01; done; echo 1", "--lease-seconds", "3600")
+        run(study, "touch here; while [ ! -e go ]; do sleep 0.01; done; echo 1", "--lease-seconds", str(LEASE_SECONDS))
         renewed.result()
     [trial] = study.trials()
     assert (trial.state, trial.attempt) == ("completed", 1)

@@ -6,14 +6,9 @@ import json
 import signal
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
-import pytest
-
-from adabkb_service.cli import evaluation
 from tests.cli.run.started import Create, Run, reasons, started, states
 from tests.processes import is_alive
-from tests.waiting import wait_for
 
 
 def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Run, folder: Path) -> None:
@@ -26,22 +21,12 @@ def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Ru
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children_and_the_trial_fails(
-    create: Create, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    create: Create, run: Run, folder: Path
 ) -> None:
-    files = iter(["waits", "asked"])
-
-    class Watch(threading.Event):
-        """What waits for the end of the program: time does not run out before a file is there."""
-
-        def wait(self, timeout: float | None = None) -> bool:
-            wait_for((folder / next(files)).exists)
-            return super().wait(timeout)
-
-    monkeypatch.setattr(evaluation, "threading", SimpleNamespace(**{**vars(threading), "Event": Watch}))
     study = create(budget=1)
-    script = "trap 'touch asked' TERM; sleep 3600 & echo $! >child; touch waits; wait; trap '' TERM; sleep 3600"
-    run(study, script, "--timeout", "0.1", "--grace", "0.1", code=1)
-    assert reasons(study) == ["no result after 0.1 seconds (--timeout)"]
+    script = "trap 'touch asked' TERM; sleep 3600 & echo $! >child; wait; trap '' TERM; sleep 3600"
+    run(study, script, "--timeout", "2", "--grace", "1", code=1)
+    assert reasons(study) == ["no result after 2 seconds (--timeout)"]
     assert (folder / "asked").exists()
     assert not is_alive((folder / "child").read_text())
 
