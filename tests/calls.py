@@ -1,26 +1,29 @@
-"""Calls of functions of ours, seen as a profiler of Python sees them: nothing is replaced."""
+"""Calls of our functions, seen as a profiler of Python sees them: nothing is replaced."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any
 
+from tests.waiting import PATIENCE
+
 Seen = Callable[[FrameType, str], None]
-"""Given the frame of a call, and ``call`` or ``return``; it may wait, or raise what the function then raises."""
+"""Given the frame of a call, and ``call`` or ``return``; the function waits for it."""
 
 
 @contextmanager
-def watching(function: Callable[..., Any], see: Seen) -> Iterator[None]:
-    """See the calls of a function within the block, in this thread and in those that start meanwhile."""
-    assert isinstance(function, FunctionType)
-    code, before = function.__code__, sys.getprofile()
+def watching(functions: Mapping[Callable[..., Any], Seen]) -> Iterator[None]:
+    """See the calls of some functions within the block, in this thread and in those that start meanwhile."""
+    seen = {function.__code__: see for function, see in functions.items()}
+    before = sys.getprofile()
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        if frame.f_code is code and event in ("call", "return"):
+        see = seen.get(frame.f_code)
+        if see is not None and event in ("call", "return"):
             see(frame, event)
 
     threading.setprofile(profile)
@@ -30,3 +33,15 @@ def watching(function: Callable[..., Any], see: Seen) -> Iterator[None]:
     finally:
         sys.setprofile(before)
         threading.setprofile(None)
+
+
+class Gate:
+    """Lets a function that is watched take as long as the test says."""
+
+    def __init__(self) -> None:
+        self.begun, self.goes_on = threading.Event(), threading.Event()
+
+    def __call__(self, _: FrameType, event: str) -> None:
+        if event == "call":
+            self.begun.set()
+            assert self.goes_on.wait(PATIENCE)

@@ -13,8 +13,18 @@ def without_privileges() -> tuple[str, ...]:
 
 def is_alive(pid: int | str) -> bool:
     """Whether a process is there, and not merely waits to be buried."""
+    return state(pid) not in ("", "Z")
+
+
+def is_stopped(pid: int | str) -> bool:
+    """Whether a process has been stopped by SIGSTOP."""
+    return state(pid) == "T"
+
+
+def state(pid: int | str) -> str:
+    """The letter by which Linux tells the state of a process; empty if there is none."""
     try:
         stat = Path(f"/proc/{int(pid)}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+        return ""
+    return stat.rpartition(")")[2].split()[0]

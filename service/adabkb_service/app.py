@@ -46,7 +46,7 @@ from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, Origin
 from adabkb_service.api.streams import Streams
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
-from adabkb_service.inference.pool import Charge, Inference, WorkerPool, in_this_process
+from adabkb_service.inference.pool import Charge, Inference, Supervision, WorkerPool, in_this_process
 from adabkb_service.operations.clock import follow, warn_of_clock
 from adabkb_service.operations.overview import Overview
 from adabkb_service.operations.service import Service
@@ -74,8 +74,6 @@ COMPRESSION = 3
 
 CHARTS = 4
 """Charts that read the results of a study at a time: they may be large, and each holds a connection to the database."""
-TIDYING_SECONDS = 60.0
-"""How often what is old is looked for, the last uses of tokens are stored, and the clock is read again."""
 
 CALLS = "/api"
 """The page to try the API."""
@@ -111,6 +109,8 @@ def create_app(settings: Settings) -> FastAPI:
         inference=inference,
         threads=settings.study_threads,
         waits=settings.waits,
+        look_seconds=settings.look_seconds,
+        owners=settings.studies_in_memory,
         timeouts=settings.timeouts,
     )
     running.traces = to_collector(settings.traces) if settings.traces else None
@@ -219,6 +219,7 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
         memory_megabytes=settings.model_process_megabytes,
         decision_seconds=settings.decision_seconds,
         stop_seconds=settings.stop_seconds,
+        supervision=Supervision(settings.model_restart_seconds, settings.model_down_seconds),
     )
 
 
@@ -227,6 +228,7 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
     """In a thread of its own: expire leases, notice the first token, forget what is old, remove the rows of deleted
     studies, and correct the clock."""
     stop = threading.Event()
+    late_seconds = settings.sweep_seconds + settings.sweep_late_seconds
 
     def loop() -> None:
         tidied_at = time.monotonic()
@@ -234,10 +236,10 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
             try:
                 gate.close_if_tokens()
                 sweep(running)
-                running.sweep_due_at = time.monotonic() + settings.sweep_seconds
+                running.sweep_due_at = time.monotonic() + late_seconds
                 remove_abandoned(running)
                 since = time.monotonic() - tidied_at
-                if since > TIDYING_SECONDS:
+                if since > settings.tidy_seconds:
                     follow(clock)
                     forget_keys(running, settings.idempotency_hours, since)
                     empty_trash(running, since)
@@ -248,7 +250,7 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
             except Exception:
                 logger.exception("the sweep failed; it is tried again in %s s", settings.sweep_seconds)
 
-    running.sweep_due_at = time.monotonic() + settings.sweep_seconds
+    running.sweep_due_at = time.monotonic() + late_seconds
     thread = threading.Thread(target=loop, name="sweeper", daemon=True)
     thread.start()
     try:

@@ -92,7 +92,21 @@ class Settings(BaseSettings):
     )
     user_streams: int = Field(50, ge=0, description="event streams of one user at a time; more are refused (429)")
     user_waits: int = Field(200, ge=0, description="requests of one user that wait for a trial at a time")
+    look_seconds: float = Field(
+        1.0,
+        gt=0,
+        description="seconds after which a request that waits looks for a trial, which another server may have freed",
+    )
     sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
+    sweep_late_seconds: float = Field(
+        120.0, gt=0, description="seconds after which a check for leases that is due makes /readyz answer 503"
+    )
+    tidy_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="seconds between two removals of old idempotency keys and studies in the trash; the clock of the "
+        "database is read again then, too",
+    )
     idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept at least")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
     suggestion_seconds: float = Field(
@@ -116,8 +130,17 @@ class Settings(BaseSettings):
     holder_seconds: float = Field(
         1.0, gt=0, description="seconds after which PostgreSQL ends a transaction in which a server does nothing"
     )
+    model_restart_seconds: float = Field(
+        1.0, gt=0, description="seconds between two starts of the same model process, at least"
+    )
+    model_down_seconds: float = Field(
+        5.0, gt=0, description="seconds without a model process after which /readyz answers 503"
+    )
     database_connections: int = Field(40, ge=2, description="open connections to the database, at most")
     study_threads: int = Field(8, ge=1, description="threads that perform requests, each for one study at a time")
+    studies_in_memory: int = Field(
+        1000, ge=1, description="studies that a server keeps in memory between requests, some kilobytes each"
+    )
     model_cache_megabytes: int = Field(256, ge=1, description="memory for models, in all model processes together")
     model_processes: int = Field(
         1,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -11,8 +14,6 @@ import httpx
 import pytest
 
 from adabkb_service.app import create_app
-from adabkb_service.inference.messages import Message
-from adabkb_service.inference.pool import Receive
 from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
 from tests.api.conftest import DEFINITION
@@ -99,24 +100,18 @@ def test_concurrent_duplicates_have_one_effect(api: httpx.Client, study: str) ->
 
 @contextmanager
 def slow_model(service: Service, study_id: str) -> Iterator[None]:
-    """For the block, the model of a study gets no message; then it gets all of them."""
-    post, kept = service.inference.post, list[tuple[Message, Receive]]()
-
-    def held(message: Message, receive: Receive) -> None:
-        if message.study_id == study_id:
-            kept.append((message, receive))
-        else:
-            post(message, receive)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service.inference, "post", held)
+    """For the block, the process that has the model of a study, one of two, is stopped."""
+    wait_for(lambda: len(service.inference.load.pids) == 2)
+    pid = service.inference.load.pids[zlib.crc32(study_id.encode()) % 2]
+    os.kill(pid, signal.SIGSTOP)
+    try:
         yield
-    for message, receive in kept:
-        post(message, receive)
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def test_while_a_request_is_in_progress_another_of_its_key_is_told_to_come_again(database_url: str) -> None:
-    app = create_app(Settings(database=database_url, model_processes=0))
+    app = create_app(Settings(database=database_url, model_processes=2))
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api, ThreadPoolExecutor(2) as pool:
         api.post("/v1/studies", json=DEFINITION)
 
@@ -135,7 +130,7 @@ def test_while_a_request_is_in_progress_another_of_its_key_is_told_to_come_again
 
 def test_a_study_that_is_busy_holds_up_no_other(database_url: str) -> None:
     """More requests wait for one study than the server has threads: another study's is answered all the same."""
-    app = create_app(Settings(database=database_url, model_processes=0))
+    app = create_app(Settings(database=database_url, model_processes=2))
     limits = httpx.Limits(max_connections=100)
     with serving(app) as address, httpx.Client(base_url=address, timeout=60, limits=limits) as api:
         for study in ("s", "t"):

@@ -19,7 +19,6 @@ import pytest
 import sqlalchemy as sa
 
 import adabkb_service
-from adabkb_service.operations import service as service_module
 from adabkb_service.operations.doctor import examine
 from adabkb_service.storage.database import Database
 from tests.access.conftest import give_token
@@ -162,15 +161,15 @@ def test_whatever_fails_while_a_request_is_performed_it_is_answered(other_sqlite
         assert list(examine(database)) == []
 
 
-def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(
-    other_sqlite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server holds one study at a time, and many are asked for at the same moment."""
-    monkeypatch.setattr(service_module, "MOST_OWNERS", 1)
+def test_a_request_whose_study_is_put_aside_meanwhile_is_answered(other_sqlite: str) -> None:
+    """The server keeps one study at a time, and many are asked for at the same moment."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        with server_on(other_sqlite, request_seconds=4.0) as address, ThreadPoolExecutor(6) as workers:
+        with (
+            server_on(other_sqlite, request_seconds=4.0, studies_in_memory=1) as address,
+            ThreadPoolExecutor(6) as workers,
+        ):
             limits = httpx.Limits(max_connections=6)
             with httpx.Client(base_url=address, timeout=60, limits=limits) as api:
                 names = [f"study-{number}" for number in range(6)]

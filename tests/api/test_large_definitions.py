@@ -7,11 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
-import pytest
 
-from adabkb_service.contract import study as definition
 from adabkb_service.contract.prior import check_prior
-from tests.api.test_large_studies import Gate
+from tests.calls import Gate, watching
 from tests.conftest import on_either
 from tests.servers import server_on
 from tests.waiting import PATIENCE
@@ -43,11 +41,14 @@ def test_a_study_with_a_prior_of_two_megabytes_is_created_and_used(other_postgre
         assert client.get("/v1/studies/large").json()["counts"]["completed"] == 1
 
 
-def test_others_are_answered_while_a_large_body_is_validated(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(check_prior)
-    monkeypatch.setattr(definition, "check_prior", gate)
+def test_others_are_answered_while_a_large_body_is_validated(other_sqlite: str) -> None:
+    gate = Gate()
     few = {**LARGE, "parameters": LARGE["parameters"][:20], "prior": {"p0": {"weights": WEIGHTS}}}
-    with ThreadPoolExecutor(1) as elsewhere:
+    with (
+        watching({check_prior: gate}),
+        server_on(other_sqlite) as server,
+        ThreadPoolExecutor(1) as elsewhere,
+    ):
         created = elsewhere.submit(httpx.post, f"{server}/v1/studies", json=few, timeout=PATIENCE)
         try:
             assert gate.begun.wait(PATIENCE)

@@ -7,13 +7,8 @@ import signal
 import time
 
 import httpx
-import pytest
 
-from adabkb_service import app as app_module
 from adabkb_service.app import create_app
-from adabkb_service.errors import Unavailable
-from adabkb_service.inference import pool
-from adabkb_service.operations import readiness
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.servers import server_on, serving
@@ -38,34 +33,37 @@ def until_unready(client: httpx.Client, parts: list[str]) -> None:
         assert time.monotonic() < deadline, found
 
 
-def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of its rounds fails."""
-
-    def fail(_: object) -> None:
-        raise Unavailable("the database does not answer")
-
-    monkeypatch.setattr(readiness, "LATE_SECONDS", 0.0)
-    monkeypatch.setattr(app_module, "sweep", fail)
-    with server_on(other_sqlite, sweep_seconds=0.1) as address, httpx.Client(base_url=address) as client:
+def test_a_sweeper_that_does_not_come_round_is_named(other_sqlite: str) -> None:
+    """Each of its rounds fails: somebody has renamed the table that it reads."""
+    settings = {"sweep_seconds": 0.1, "sweep_late_seconds": 0.1}
+    with server_on(other_sqlite, **settings) as address, httpx.Client(base_url=address) as client:
+        until_unready(client, [])
+        database = Database(other_sqlite)
+        with database.writing() as connection:
+            connection.exec_driver_sql("ALTER TABLE trials RENAME TO elsewhere")
         until_unready(client, ["/sweeper"])
+        with database.writing() as connection:
+            connection.exec_driver_sql("ALTER TABLE elsewhere RENAME TO trials")
+        until_unready(client, [])
+        database.close()
 
 
-def test_a_sweeper_that_comes_round_seldom_is_not_missed(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweeper_that_comes_round_seldom_is_not_missed(other_sqlite: str) -> None:
     """Its next round is in an hour."""
-    monkeypatch.setattr(readiness, "LATE_SECONDS", 0.0)
-    with server_on(other_sqlite, sweep_seconds=3600) as address, httpx.Client(base_url=address) as client:
+    with (
+        server_on(other_sqlite, sweep_seconds=3600, sweep_late_seconds=1e-6) as address,
+        httpx.Client(base_url=address) as client,
+    ):
         assert unready(client) == []
 
 
-def test_a_model_process_that_is_not_replaced_is_named(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "RESTART_SECONDS", 3600.0)
-    app = create_app(Settings(database=other_sqlite))
+def test_a_model_process_that_is_not_replaced_is_named(other_sqlite: str) -> None:
+    app = create_app(Settings(database=other_sqlite, model_restart_seconds=3600.0, model_down_seconds=0.1))
     with serving(app) as address, httpx.Client(base_url=address) as client:
         until_unready(client, [])
         deadline = time.monotonic() + PATIENCE
         while not (pids := app.state.service.inference.pids):
             assert time.monotonic() < deadline
-        monkeypatch.setattr(pool, "AWAY_SECONDS", 0.0)
         os.kill(pids[0], signal.SIGKILL)
         until_unready(client, ["/models"])
 

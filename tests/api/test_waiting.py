@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
@@ -14,7 +15,6 @@ import pytest
 from fastapi import FastAPI
 
 from adabkb_service.app import create_app
-from adabkb_service.operations import waiters
 from adabkb_service.settings import Settings
 from tests.api.conftest import DEFINITION
 from tests.servers import server_on, serving
@@ -57,10 +57,23 @@ class Lab:
 
 
 @pytest.fixture
-def lab(migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def lab(migrated_url: str) -> Iterator[Lab]:
     """Nothing is found by looking again: every trial that comes must have been announced."""
-    monkeypatch.setattr(waiters, "LOOK_SECONDS", 3600.0)
-    app = create_app(Settings(database=migrated_url, model_processes=0, sweep_seconds=0.05))
+    with lab_on(migrated_url, look_seconds=3600.0) as lab:
+        yield lab
+
+
+@pytest.fixture
+def looking_lab(migrated_url: str) -> Iterator[Lab]:
+    """Those who wait look again all the time."""
+    with lab_on(migrated_url, look_seconds=0.05) as lab:
+        yield lab
+
+
+@contextmanager
+def lab_on(url: str, look_seconds: float) -> Iterator[Lab]:
+    settings = Settings(database=url, model_processes=0, sweep_seconds=0.05, look_seconds=look_seconds)
+    app = create_app(settings)
     with (
         ThreadPoolExecutor(20) as workers,
         serving(app) as address,
@@ -68,7 +81,7 @@ def lab(migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     ):
         assert client.post("/v1/studies", json={**DEFINITION, "pending_limit": 1}).status_code == 201
         assert number(client.post("/v1/studies/s/suggest")) == 1
-        yield Lab(app, client, workers, migrated_url)
+        yield Lab(app, client, workers, url)
 
 
 def number(answer: httpx.Response) -> int:
@@ -166,18 +179,16 @@ def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(lab: La
     assert sorted(number(each.result(PATIENCE)) for each in asked) == list(range(2, 12))
 
 
-def test_a_server_that_stops_answers_at_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiters, "LOOK_SECONDS", 0.01)
-    asked = [lab.asks() for _ in range(3)]
-    lab.app.state.service.stopping.set()
+def test_a_server_that_stops_answers_at_once(looking_lab: Lab) -> None:
+    asked = [looking_lab.asks() for _ in range(3)]
+    looking_lab.app.state.service.stopping.set()
     for each in asked:
         assert (each.result(PATIENCE).json()["retry_after"], each.result().status_code) == (1.0, 200)
 
 
-def test_what_another_server_frees_is_noticed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiters, "LOOK_SECONDS", 0.05)
-    asked = lab.asks()
-    with server_on(lab.url) as address:
+def test_what_another_server_frees_is_noticed(looking_lab: Lab) -> None:
+    asked = looking_lab.asks()
+    with server_on(looking_lab.url) as address:
         told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
         assert told.status_code == 200
         assert number(asked.result(PATIENCE)) == 2

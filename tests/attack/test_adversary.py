@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import httpx
@@ -21,10 +22,10 @@ import sqlalchemy as sa
 from adabkb_service.api import body
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
-from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
 from tests.attack.wire import connection, get
+from tests.calls import watching
 from tests.servers import server_on, serving
 
 STREAM = {"Accept": "text/event-stream"}
@@ -75,14 +76,13 @@ def test_idle_event_streams_ask_the_database_once_for_all_of_them(tmp_path: Path
         assert len(read) <= 10 * (len(looks) + 1)  # by the ten streams of the study that has changed
 
 
-def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounded_pages, "MOST_BYTES", 10_000)
-    large = {"tags": {f"t{i}": "x" * 900 for i in range(4)}}
+def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    """A page has 8 MB at most; a study that has more is a page of its own."""
+    large = {"parameters": [categorical(f"p{i}", 60) for i in range(100)]}
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:
         for name in range(7):
-            client.post("/v1/studies", json={**DEFINITION, "id": f"l{name}", **large})
+            made = client.post("/v1/studies", json={**DEFINITION, "id": f"l{name}", **large})
+            assert made.status_code == 201, made.text[:500]
         found, cursor, pages = [], None, 0
         while cursor is not None or not pages:
             page = client.get("/v1/studies", params={"limit": 100, **({"cursor": cursor} if cursor else {})}).json()
@@ -90,8 +90,14 @@ def test_a_page_of_large_studies_ends_early_and_the_next_one_goes_on(
             found += [study["id"] for study in page["items"]]
             cursor, pages = page["next_cursor"], pages + 1
         assert found == [f"l{name}" for name in reversed(range(7))]
-        monkeypatch.setattr(bounded_pages, "MOST_BYTES", 10)
-        assert len(client.get("/v1/studies").json()["items"]) == 1
+        more = {"parameters": [categorical(f"p{i}", 180) for i in range(100)]}
+        assert client.post("/v1/studies", json={**DEFINITION, "id": "more", **more}).status_code == 201
+        assert [study["id"] for study in client.get("/v1/studies").json()["items"]] == ["more"]
+
+
+def categorical(name: str, choices: int) -> dict[str, Any]:
+    """A parameter whose choices are long texts."""
+    return {"name": name, "kind": "categorical", "choices": [f"{choice} " + "x" * 480 for choice in range(choices)]}
 
 
 def test_a_client_that_leaves_in_mid_body_is_no_error_of_the_server(
@@ -148,22 +154,20 @@ def test_a_model_process_has_so_much_memory_and_lives_on_when_it_wants_more() ->
     assert done.stdout.split() == ["refused", str(20.0 * 2**17)]
 
 
-def test_large_bodies_are_worked_on_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_bodies_are_worked_on_one_at_a_time(tmp_path: Path) -> None:
     """So that small requests share the interpreter with one of them, and not with all."""
     at_work, most = Counter[str](), Counter[str]()
-    parse = body.parse
 
-    def counted(raw: bytes) -> object:
-        at_work["bodies"] += 1
+    def count(_: FrameType, step: str) -> None:
+        at_work["bodies"] += 1 if step == "call" else -1
         most["bodies"] = max(most["bodies"], at_work["bodies"])
-        try:
-            return parse(raw)
-        finally:
-            at_work["bodies"] -= 1
 
-    monkeypatch.setattr(body, "parse", counted)
     large = {**DEFINITION, "comment": "a" * body.SMALL, "parameters": [{"name": str(i)} for i in range(20_000)]}
-    with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, ThreadPoolExecutor(4) as threads:
+    with (
+        watching({body.parse: count}),
+        server_on(f"sqlite:///{tmp_path}/adabkb.db") as address,
+        ThreadPoolExecutor(4) as threads,
+    ):
         refused = list(threads.map(lambda _: httpx.post(f"{address}/v1/studies", json=large, timeout=60), range(8)))
     assert [answer.status_code for answer in refused] == [422] * 8
     assert most["bodies"] == 1

@@ -142,9 +142,11 @@ class FaultSchedule:
     Args:
         site: what is struck.
         once: every kind of fault once, in random order, and no more; else endlessly, each drawn by its weight.
+        recovery_seconds: in which a server has to be at work again after a fault.
     """
 
-    def __init__(self, site: Site, once: bool = False) -> None:
+    def __init__(self, site: Site, once: bool = False, recovery_seconds: float = RECOVERY_SECONDS) -> None:
+        self._recovery_seconds = recovery_seconds
         self.counts: Counter[str] = Counter()
         self.longest_recovery = 0.0
         self._site = site
@@ -183,7 +185,7 @@ class FaultSchedule:
     def _check_at_work(self, server: Server, fault: Fault) -> None:
         """Let a server commit something in a study of our own, and after a fault of models ask its model something."""
         try:
-            with Client(server.url, timeout=RECOVERY_SECONDS, retry_for=RECOVERY_SECONDS) as client:
+            with Client(server.url, timeout=self._recovery_seconds, retry_for=self._recovery_seconds) as client:
                 study = client.create_study("recovery", {"x": Float(0, 1)}, direction="minimize")
                 study.update(budget=next(self._budgets))
                 if fault in OF_MODELS:

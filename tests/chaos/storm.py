@@ -20,7 +20,7 @@ from tests.chaos.check import check
 from tests.chaos.cluster import Cluster, ServerDied, cluster
 from tests.chaos.commits import cutter
 from tests.chaos.databases import Store
-from tests.chaos.faults import FaultSchedule, Site
+from tests.chaos.faults import RECOVERY_SECONDS, FaultSchedule, Site
 from tests.chaos.ledger import Books, Kind
 from tests.chaos.proxy import proxy
 from tests.chaos.worker import Worker
@@ -50,6 +50,10 @@ class Plot:
     """Seconds between two operations of a client, on average."""
     once: bool = False
     """Whether every kind of fault strikes once, and the run ends with the last one."""
+    recovery_seconds: float = RECOVERY_SECONDS
+    """In which a server has to be at work again after a fault."""
+    return_seconds: float = RETURN_SECONDS
+    """In which the calls of all clients have to end after the storm."""
 
 
 @dataclass
@@ -88,7 +92,7 @@ def run(store: Store, servers: int, plot: Plot, progress: Progress = lambda *_: 
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cutting = stack.enter_context(cutter(store.url, plot.seed)) if store.postgresql else None
         running = stack.enter_context(cluster(cutting.url if cutting else store.url, servers, folder))
-        schedule = FaultSchedule(Site(running.servers, store, cutting), plot.once)
+        schedule = FaultSchedule(Site(running.servers, store, cutting), plot.once, plot.recovery_seconds)
         try:
             books = _storm(running, schedule, board, plot, outcome, progress)
             with Client(running.servers[0].url) as client:
@@ -128,14 +132,16 @@ def _storm(
             death = nemesis.exception()
             outcome.faults = schedule.counts + spoiler.calm()
             home.set()
-            late = wait(clients, RETURN_SECONDS).not_done
+            late = wait(clients, plot.return_seconds).not_done
     outcome.kills, outcome.longest_recovery = schedule.kills, schedule.longest_recovery
     outcome.answered = books.answered
     outcome.operations, outcome.fates = books.operations, books.fates
     outcome.longest_silence = books.longest_silence()
     outcome.violations += books.surprises
     if late:
-        outcome.violations.append(f"calls of {len(late)} clients had not ended {RETURN_SECONDS:.0f} s after the storm")
+        outcome.violations.append(
+            f"calls of {len(late)} clients had not ended {plot.return_seconds:.0f} s after the storm"
+        )
     if death:
         raise death
     return books

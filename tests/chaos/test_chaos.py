@@ -8,12 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import faults, storm
 from tests.chaos.databases import SETUPS, empty
 from tests.chaos.storm import Plot, run
 from tests.waiting import PATIENCE
 
-SHORT = Plot(clients=16, seed=3, studies=4, budgets=range(20, 41), replays=1, rest=1.0, once=True)
+SHORT = Plot(
+    clients=16,
+    seed=3,
+    studies=4,
+    budgets=range(20, 41),
+    replays=1,
+    rest=1.0,
+    once=True,
+    recovery_seconds=PATIENCE,
+    return_seconds=2 * PATIENCE,
+)
 """Some twenty seconds of storm, or on a machine that has much else to do as long as it takes. With this seed
 models are killed once they have been at work. What costs time is operations, of which some hundred are enough to have
 some at work whenever something strikes.
@@ -22,9 +31,7 @@ some at work whenever something strikes.
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", ["postgresql-2", pytest.param("sqlite-2", marks=pytest.mark.long)])
-def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "RECOVERY_SECONDS", PATIENCE)
-    monkeypatch.setattr(storm, "RETURN_SECONDS", 2 * PATIENCE)
+def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:
     setup = SETUPS[name]
     with (
         tempfile.TemporaryDirectory(prefix="adabkb-chaos-", ignore_cleanup_errors=True) as folder,

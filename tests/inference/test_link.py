@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advance, Advanced, Lost, Message
@@ -57,15 +55,12 @@ class Noted(InProcess):
         self.messages.append(message)
 
 
-def test_a_process_that_takes_many_messages_with_it_has_died_once(
-    database: Database, running: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_takes_many_messages_with_it_has_died_once(database: Database, running: Service) -> None:
     """The study is asked for again at once; only if the next process dies of it too it is left alone for a while."""
     now = 0.0
-    monkeypatch.setattr("adabkb_service.inference.link.monotonic", lambda: now)
     study = create(running, definition()).view
     noted = Noted(database)
-    link = ModelLink(study.id, noted, lambda _: None)
+    link = ModelLink(study.id, noted, lambda _: None, clock=lambda: now)
     link.study_seq = 1
     for count in (1, 2, 3):
         link.advance(count)

@@ -6,7 +6,6 @@ import errno
 import itertools
 import os
 import resource
-import select
 import signal
 import threading
 import time
@@ -18,9 +17,8 @@ import httpx
 import pytest
 
 from adabkb_service.errors import ModelCannotFollow, Unavailable
-from adabkb_service.inference import pool as pools
-from adabkb_service.inference.forking import PROCESSES
 from adabkb_service.inference.messages import Answered, Ask, Forget, Lost, Reply, Superseded
+from adabkb_service.inference.pool import Supervision, WorkerPool
 from adabkb_service.inference.store import SAVE_EVENTS
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
@@ -35,7 +33,7 @@ from tests.inference.test_pool import pool_on, post, process_of
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask as Asking
 from tests.operations.verbs import Value, observe, suggest
-from tests.processes import is_alive
+from tests.processes import is_alive, is_stopped
 from tests.servers import ADABKB, server_process
 from tests.waiting import PATIENCE, wait_for
 
@@ -279,11 +277,9 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
         wait_for(lambda: set(model_processes(os.getpid())) - before == {process_of(pool)})
 
 
-def test_a_process_that_ends_as_soon_as_it_starts_is_away(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_ends_as_soon_as_it_starts_is_away(other_sqlite: str) -> None:
     """It has not even the memory to begin, again and again: that is no process."""
-    monkeypatch.setattr(pools, "RESTART_SECONDS", 0.01)
-    monkeypatch.setattr(pools, "AWAY_SECONDS", 0.2)
-    with pool_on(other_sqlite, memory_megabytes=1) as pool:
+    with pool_on(other_sqlite, memory_megabytes=1, supervision=Supervision(restart=0.01, down=0.2)) as pool:
         wait_for(lambda: pool.load.away == 1)
 
 
@@ -387,26 +383,31 @@ def stored(database: Database) -> int:
         return studies.get(connection, "s").folded
 
 
-def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(
-    other_sqlite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As one does that has no memory for its threads: it waits for them."""
-    begins = pools.start_process
-
-    def hangs(pipe: pools.Pipe, *_: Any) -> Any:
-        with pipe:
-            process = PROCESSES.Process(target=select.select, args=([], [], [pipe]), daemon=True)
-            process.start()
-        return process
-
-    monkeypatch.setattr(pools, "start_process", hangs)
-    monkeypatch.setattr(pools, "BEGINNING_SECONDS", 0.2)
-    with pool_on(other_sqlite) as pool:
-        first = process_of(pool)
-        wait_for(lambda: not is_alive(first))
-        monkeypatch.setattr(pools, "BEGINNING_SECONDS", 3600.0)
-        last = process_of(pool)
-    assert not is_alive(last)
-    monkeypatch.setattr(pools, "start_process", begins)
+def test_a_process_that_never_begins_is_replaced_and_ends_with_the_server(other_sqlite: str) -> None:
+    """As one does that has no memory for its threads: it waits for them. Here each is stopped as it starts."""
+    with pool_on(other_sqlite, supervision=Supervision(begin=0.2)) as pool:
+        stopped = [stopped_at_its_start(pool)]
+        wait_for(lambda: not is_alive(stopped[0]) and stopped[0] not in pool.pids)
+        stopped.append(stopped_at_its_start(pool))
+    assert not any(map(is_alive, stopped))
     with pool_on(other_sqlite) as pool:
         assert isinstance(post(pool, Ask("s", "", 0, "figures")).get(timeout=PATIENCE), Answered | Lost)
+
+
+def stopped_at_its_start(pool: WorkerPool) -> int:
+    """The first process that could be stopped before it had begun to work."""
+    while True:
+        while not (pids := pool.pids):
+            time.sleep(0.0001)
+        [pid] = pids
+        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: is_stopped(pid))  # noqa: B023 - it is called at once
+        if not has_threads(pid):
+            return pid
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: pid not in pool.pids)  # noqa: B023 - it is called at once
+
+
+def has_threads(pid: int) -> bool:
+    """Whether a process has started others than its main thread."""
+    return len(os.listdir(f"/proc/{pid}/task")) > 1

@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from adabkb_service.inference import step_queue
 from adabkb_service.inference.step_queue import (
     FOLDS,
     LEARNS,
@@ -25,15 +24,13 @@ class Clock:
     def __init__(self) -> None:
         self.seconds = 1000.0
 
-    def monotonic(self) -> float:
+    def __call__(self) -> float:
         return self.seconds
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(step_queue, "time", made)
-    return made
+def clock() -> Clock:
+    return Clock()
 
 
 def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> int:
@@ -50,7 +47,7 @@ def lane_of(asked: StepQueue, clock: Clock, study: str, kind: str = FOLDS) -> in
 
 
 def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
-    asked = StepQueue()
+    asked = StepQueue(clock)
     for _ in range(20):
         for seconds in (4 * LONG_SECONDS, LONG_SECONDS / 10):  # half of a heavy study's steps are short
             asked.stepped("heavy", FOLDS, seconds)
@@ -63,7 +60,7 @@ def test_a_study_is_slow_by_the_mean_of_its_steps(clock: Clock) -> None:
 
 
 def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> None:
-    asked = StepQueue()
+    asked = StepQueue(clock)
     assert lane_of(asked, clock, "s") == QUICK
     assert lane_of(asked, clock, "s", LEARNS) == SLOW  # nobody knows yet how long it takes
     asked.stepped("s", FOLDS, LONG_SECONDS / 10)
@@ -75,7 +72,7 @@ def test_steps_that_learn_are_judged_by_others_that_learned(clock: Clock) -> Non
 
 def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock) -> None:
     """And says nothing of the study's other steps, so that its suggestions do not wait for its readers."""
-    asked = StepQueue()
+    asked = StepQueue(clock)
     assert asked.is_long_question("s", "importance")  # nobody knows yet how long it takes
     assert not asked.is_long_question("s", "figures")
     asked.stepped("s", "importance", 10 * LONG_SECONDS)
@@ -87,9 +84,8 @@ def test_a_question_is_judged_by_the_same_question_to_other_studies(clock: Clock
     assert not asked.is_long_question("small", "importance")
 
 
-@pytest.mark.usefixtures("clock")
-def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_same_study() -> None:
-    asked = StepQueue()
+def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_same_study(clock: Clock) -> None:
+    asked = StepQueue(clock)
     asked.wait("s", "figures")
     asked.wait("other", FOLDS)
     asked.hasten("s", "figures")
@@ -100,7 +96,7 @@ def test_a_suggestion_does_not_wait_as_long_as_the_question_before_it_to_the_sam
 
 
 def test_a_study_keeps_its_place_and_its_lane_when_more_comes_for_it(clock: Clock) -> None:
-    asked = StepQueue()
+    asked = StepQueue(clock)
     asked.stepped("s", LEARNS, 10 * LONG_SECONDS)
     asked.wait("s", LEARNS)
     asked.hasten("s", FOLDS)
@@ -109,9 +105,8 @@ def test_a_study_keeps_its_place_and_its_lane_when_more_comes_for_it(clock: Cloc
     assert (asked.take(QUICK), asked.take(SLOW)) == ("other", "s")
 
 
-@pytest.mark.usefixtures("clock")
-def test_the_shorter_step_goes_first_and_equal_ones_as_they_came() -> None:
-    asked = StepQueue()
+def test_the_shorter_step_goes_first_and_equal_ones_as_they_came(clock: Clock) -> None:
+    asked = StepQueue(clock)
     asked.stepped("large", FOLDS, 0.01)
     for study in ("large", "new", "newer"):
         asked.wait(study, FOLDS)
@@ -119,7 +114,7 @@ def test_the_shorter_step_goes_first_and_equal_ones_as_they_came() -> None:
 
 
 def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> None:
-    asked = StepQueue()
+    asked = StepQueue(clock)
     asked.stepped("large", FOLDS, 0.01)
     asked.wait("large", FOLDS)
     clock.seconds += 1.01 * STRETCH * 0.01
@@ -129,7 +124,7 @@ def test_a_long_step_waits_for_short_ones_for_a_bounded_time(clock: Clock) -> No
 
 def test_a_question_waits_for_suggestions_for_a_bounded_time(clock: Clock) -> None:
     """However short it is: many readers do not hold up those who wait for a suggestion."""
-    asked = StepQueue()
+    asked = StepQueue(clock)
     asked.wait("read", "figures")
     clock.seconds += QUESTION_SECONDS / 2
     asked.wait("new", FOLDS)

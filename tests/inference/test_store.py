@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.inference import host, store
+from adabkb_service.inference import store
+from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Advanced, Reply
 from adabkb_service.inference.model import Model
@@ -213,16 +214,15 @@ def test_models_that_are_dropped_and_restored_give_the_same_points(
 
 @pytest.mark.timeout(60)
 def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_model(
-    database: Database, running: Service, monkeypatch: pytest.MonkeyPatch
+    database: Database, running: Service
 ) -> None:
     """Each slice begins where the last one ended, although the model was dropped in between."""
     create(running, definition())
     for value in range(12):
         observe(running, "s", Value(value % 5, parameters={"x": value / 12, "y": 1.0 + value}))
-    monkeypatch.setattr(host, "FOLD_SECONDS", 0.0)
     study = row(database)
     replies: list[Reply] = []
-    host_of_nothing = host.ModelHost(ModelStore(database, 1), lambda _, reply: replies.append(reply))
+    host_of_nothing = ModelHost(ModelStore(database, 1), lambda _, reply: replies.append(reply), fold_seconds=0.0)
     host_of_nothing.post(0, Advance("s", study.incarnation, study.head))
     for _ in range(5 * study.head):
         if not host_of_nothing.step("s"):

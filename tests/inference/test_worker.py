@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from multiprocessing import Pipe
+from types import FrameType
 
 import pytest
 
@@ -21,6 +22,7 @@ from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.timeouts import UNHURRIED
+from tests.calls import watching
 from tests.inference.rounds import rounds
 from tests.operations.conftest import definition
 from tests.waiting import wait_for
@@ -28,7 +30,7 @@ from tests.waiting import wait_for
 
 @pytest.mark.parametrize("profile", ["auto", "paper"])
 def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
-    running: Service, database: Database, profile: str, monkeypatch: pytest.MonkeyPatch
+    running: Service, database: Database, profile: str
 ) -> None:
     """In mid-step a model has the cells of an event that it has not counted yet."""
     create(running, definition(algorithm={"profile": profile}))
@@ -36,17 +38,16 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
     reached, may_go_on = threading.Event(), threading.Event()
-    apply = Dataset.apply
 
-    def apply_late(dataset: Dataset, event: EventRow) -> None:
-        if event.kind == "suggested" and event.seq > study.head - 6:
+    def apply_late(call: FrameType, step: str) -> None:
+        event: EventRow = call.f_locals["event"]
+        if step == "call" and event.kind == "suggested" and event.seq > study.head - 6:
             reached.set()
             assert may_go_on.wait(60.0)
-        apply(dataset, event)
 
-    monkeypatch.setattr(Dataset, "apply", apply_late)
     ours, theirs = Pipe()
-    process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNHURRIED, saving_seconds=0.2)
+    with watching({Dataset.apply: apply_late}):
+        process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNHURRIED, saving_seconds=0.2)
     serving = threading.Thread(target=process.serve)
     serving.start()
     ours.send((1, Advance("s", study.incarnation, 8, log[:8])))
@@ -55,7 +56,6 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     assert reached.wait(60.0)
     ours.close()
     serving.join(60.0)
-    monkeypatch.setattr(Dataset, "apply", apply)
     assert not replay(running, "s").changed
     may_go_on.set()
     wait_for(lambda: not threads())

@@ -84,7 +84,7 @@ def test_the_standard_error_of_the_folds_is_the_noise_where_folds_differ(
             results[:] = call.f_locals["results"].values()
 
     search = AdaBKBSearchCV(Ridge(), {"alpha": Float(0.1, 9)}, n_iter=2, cv=cv, fold_noise=fold_noise)
-    with watching(Model.learn, note):
+    with watching({Model.learn: note}):
         search.fit(X, Y)
     expected = search.cv_results_["std_test_score"] / math.sqrt(3) if is_told else [0.0, 0.0]
     assert [result.error for result in results] == pytest.approx(list(expected))

@@ -15,7 +15,6 @@ from adabkb_service.operations.importing import import_study
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
-from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.database import Database
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, annotate, get, observe, queue, suggest
@@ -172,17 +171,16 @@ def test_an_export_of_a_version_without_attributes_is_imported(running: Service,
     assert read.trial(running, study, 1).attributes == {}
 
 
-def test_a_page_of_large_trials_ends_early_and_the_next_one_goes_on(
-    running: Service, study: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounded_pages, "MOST_BYTES", 3_500)
-    for number in range(1, 7):
-        queue(running, study, {"x": 0.1 * number, "y": 1.0})
-        annotate(running, study, number, {"text": "x" * 1_500, "host": "n1" if number > 2 else ["n1"]})
+def test_a_page_of_large_trials_ends_early_and_the_next_one_goes_on(running: Service, study: str) -> None:
+    """A page has 8 MB at most; here each trial has 16 kB."""
+    for number in range(1, 603):
+        queue(running, study, {"x": number / 1000.0, "y": 1.0})
+        annotate(running, study, number, {"text": "x" * 16_000, "host": "n1" if number > 2 else ["n1"]})
     pages: list[list[int]] = []
     after: int | None = 0
     while after is not None:
-        page = read.list_trials(running, study, state=None, attributes=[("host", "n1")], after=after, limit=100)
+        page = read.list_trials(running, study, state=None, attributes=[("host", "n1")], after=after, limit=1000)
         pages.append([trial.number for trial in page.items])
         after = page.after
-    assert pages == [[3, 4], [5, 6]]
+    assert [number for page in pages for number in page] == list(range(3, 603))
+    assert [len(page) > 500 for page in pages] == [True, False]

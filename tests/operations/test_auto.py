@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,12 @@ import pytest
 
 from adabkb_service.contract.model import Learned
 from adabkb_service.engine.auto import learning
-from adabkb_service.engine.auto.state import State
-from adabkb_service.engine.record import Record
 from adabkb_service.inference.model import Model
 from adabkb_service.operations import predict
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
+from tests.calls import watching
 from tests.conftest import on_either
 from tests.operations.conftest import definition
 from tests.operations.verbs import Ask, Failure, Value, correct, get, observe, suggest
@@ -129,31 +129,27 @@ def test_the_model_says_what_it_has_learned(running: Service) -> None:
     assert at_best.mean == pytest.approx(best.value, abs=50)
 
 
-def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(
-    running: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_search_for_hyperparameters_is_made_once_and_before_no_decision(running: Service) -> None:
     """After the answer, and not again for the state after a decision that was made ahead."""
     create(running, definition())
     searched, steps = list[int](), list[str]()
-    search, decide = learning.with_learned_hyperparameters, Model.decide
 
-    def noted_search(state: State, record: Record) -> State:
-        searched.append(record.size)
-        steps.append("search")
-        return search(state, record)
+    def note_search(call: FrameType, step: str) -> None:
+        if step == "call":
+            searched.append(call.f_locals["record"].size)
+            steps.append("search")
 
-    def noted_decide(model: Model, count: int, *, until: float) -> None:
-        steps.append("decide")
-        decide(model, count, until=until)
+    def note_decision(_: FrameType, step: str) -> None:
+        if step == "call":
+            steps.append("decide")
 
-    monkeypatch.setattr(learning, "with_learned_hyperparameters", noted_search)
-    monkeypatch.setattr(Model, "decide", noted_decide)
-    for number in range(40):
-        (trial,) = suggest(running, "s", Ask()).view.trials
-        if number == learning.SMALL:
-            searched.clear()
-            steps.clear()
-        observe(running, "s", Value(float(trial.parameters["x"]) ** 2 + number % 3, trial.number))
+    with watching({learning.with_learned_hyperparameters: note_search, Model.decide: note_decision}):
+        for number in range(40):
+            (trial,) = suggest(running, "s", Ask()).view.trials
+            if number == learning.SMALL:
+                searched.clear()
+                steps.clear()
+            observe(running, "s", Value(float(trial.parameters["x"]) ** 2 + number % 3, trial.number))
     assert searched
     assert len(searched) == len(set(searched))
     assert steps[0] == "decide"

@@ -8,7 +8,6 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service import app
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.read import trial as trial_of
@@ -76,11 +75,8 @@ def test_a_difference_as_of_a_busy_machine_is_left(uptime: Uptime) -> None:
     assert clock() - shown == timedelta(seconds=60)
 
 
-def test_a_server_follows_the_clock_of_postgresql_while_it_runs(
-    postgresql_server: sa.Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_follows_the_clock_of_postgresql_while_it_runs(postgresql_server: sa.Engine) -> None:
     """The database has a clock of its own, which is set ahead by five seconds."""
-    monkeypatch.setattr(app, "TIDYING_SECONDS", 0.1)
     name = created(postgresql_server)
     url = address(postgresql_server, name)
     engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
@@ -96,7 +92,7 @@ def test_a_server_follows_the_clock_of_postgresql_while_it_runs(
         connection.exec_driver_sql(f"ALTER DATABASE {name} SET search_path = public, pg_catalog")
     set_ahead(0)
     try:
-        with server_on(url, sweep_seconds=0.05) as server, httpx.Client(base_url=server) as client:
+        with server_on(url, sweep_seconds=0.05, tidy_seconds=0.1) as server, httpx.Client(base_url=server) as client:
 
             def ahead() -> float:
                 """How far the server's clock is ahead of this machine's, at least."""

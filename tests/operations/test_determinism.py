@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.inference import host
+from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
 from adabkb_service.operations.service import Service
@@ -113,16 +113,13 @@ def test_two_servers_on_one_database_follow_each_other(database: Database, clock
 
 
 @on_either("system", PROFILES)
-def test_a_fold_in_slices_is_the_fold_in_one(
-    database: Database, clock: ManualClock, system: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fold_in_slices_is_the_fold_in_one(database: Database, clock: ManualClock, system: str) -> None:
     """What is folded at once is bounded, here to one event, and the model is the same."""
     results = [Value(objective({"x": x / 50, "y": 1}), parameters={"x": x / 50, "y": 1}) for x in range(100)]
     expected = Service(database, clock=clock)
     create(expected, definition(id="at-once", algorithm=SYSTEMS[system]))
     observe_batch(expected, "at-once", results)
-    monkeypatch.setattr(host, "FOLD_SECONDS", 0.0)
-    hurried = Service(database, clock=clock)
+    hurried = Service(database, clock=clock, inference=InProcess(database, fold_seconds=0.0))
     create(hurried, definition(id="hurried", algorithm=SYSTEMS[system]))
     assert len(observe_batch(hurried, "hurried", results).view.items) == 100
     answer = suggest(hurried, "hurried", Ask()).view

@@ -11,7 +11,6 @@ import pytest
 from adabkb_service.contract.requests import PointValueBody, SuggestBody, TrialValueBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import StudyNotFound
-from adabkb_service.operations import overview
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.observe import observe
@@ -72,12 +71,10 @@ def test_the_records_go_on_with_the_results_that_come(running: Service, more: di
     assert len(records(values)) > 3
 
 
-def test_many_results_are_thinned_to_their_outline(running: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_results_are_thinned_to_their_outline(running: Service) -> None:
     study = studied(running, "s", VALUES)
-    page = Overview(running)
-    assert [each["value"] for each in page.history(study)["results"]] == VALUES
-    monkeypatch.setattr(overview, "MOST_RESULTS", 10)
-    thinned = page.history(study)
+    assert [each["value"] for each in Overview(running).history(study)["results"]] == VALUES
+    thinned = Overview(running, most_results=10).history(study)
     kept = [each["value"] for each in thinned["results"]]
     runs = [VALUES[start : start + 8] for start in range(0, 40, 8)]
     assert set(kept) == {extreme for run in runs for extreme in (min(run), max(run))}

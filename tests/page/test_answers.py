@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from adabkb_service.page import views
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.page.words import figure, shown
+from adabkb_service.storage import studies
+from adabkb_service.storage.database import Database
 from tests.page.studies import tuned
 from tests.servers import server_on
+from tests.storage.grown import copies
+from tests.storage.rows import event
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
@@ -67,14 +70,20 @@ def test_a_refusal_is_a_page_too(api: httpx.Client) -> None:
         assert answer.headers["content-type"].startswith("text/html")
 
 
-def test_a_trial_of_a_long_study_is_explained_by_a_second_request(
-    api: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_of_a_long_study_is_explained_by_a_second_request(other_sqlite: str) -> None:
     """The page of the trial itself does not read the log before it."""
-    short = api.get("/studies/digits/trials/2", headers=BROWSER).text
-    monkeypatch.setattr(views, "LONG", 0)
-    first = api.get("/studies/digits/trials/2", headers=BROWSER).text
-    second = api.get("/studies/digits/trials/2?why=true", headers={"HX-Request": "true"}).text
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        tuned(api, results=3)
+        short = api.get("/studies/digits/trials/2", headers=BROWSER).text
+        database = Database(other_sqlite)
+        with database.writing() as connection:
+            head = studies.get(connection, "digits").head
+            copies(connection, event(0, "digits"), 5_001, seq=lambda number: number + head)
+            connection.exec_driver_sql("UPDATE studies SET head = head + 5001")
+        database.close()
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        first = api.get("/studies/digits/trials/2", headers=BROWSER).text
+        second = api.get("/studies/digits/trials/2?why=true", headers={"HX-Request": "true"}).text
     assert "trials/2?why=true" in first
     assert ["the first points cover the space" in text for text in (short, first, second)] == [True, False, True]
     assert ["suggested" in text for text in (short, first, second)] == [True, True, True]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import tempfile
 from pathlib import Path
-from unittest.mock import patch
 
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.inference import host
+from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
@@ -35,11 +34,10 @@ def unpacked(kept: Path, folder: Path) -> Path:
 
 if __name__ == "__main__":
     # Models are stored some events behind the log: 50 of them, unless told otherwise, which this study never reaches.
-    stored_soon = patch.object(host, "SAVE_EVENTS", 15)
-    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1), stored_soon:
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         path, clock = Path(folder) / "kept.db", ManualClock()
         database = Database(f"sqlite:///{path}")
         migration.upgrade(database)
-        busy_study(Service(database, clock=clock), clock)
+        busy_study(Service(database, clock=clock, inference=InProcess(database, save_events=15)), clock)
         database.close()
         (FOLDER / f"{migration.HEAD}.db.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))

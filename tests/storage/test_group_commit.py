@@ -12,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.errors import Busy, Unavailable
-from adabkb_service.storage import group_commit
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.group_commit import WriteBatcher
 from tests.waiting import PATIENCE, wait_for
@@ -60,13 +59,11 @@ def at_once(database: Database, works: list[Work]) -> list[Future[int]]:
     return outcomes
 
 
-def test_more_writers_than_one_transaction_takes_are_all_written(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(group_commit, "MOST_PARTS", 2)
-    outcomes = at_once(database, [insert(number) for number in range(11)])
-    assert [outcome.result() for outcome in outcomes] == list(range(11))
-    assert numbers(database) == list(range(11))
+def test_more_writers_than_one_transaction_takes_are_all_written(database: Database) -> None:
+    """A transaction takes 32."""
+    outcomes = at_once(database, [insert(number) for number in range(70)])
+    assert [outcome.result() for outcome in outcomes] == list(range(70))
+    assert numbers(database) == list(range(70))
 
 
 class ToTheFourth:
@@ -90,11 +87,10 @@ class ToTheFourth:
         self._lock.release()
 
 
-def test_nobody_is_answered_before_its_own_part_is_written(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_answered_before_its_own_part_is_written(database: Database) -> None:
     """The lock may go to a writer behind more parts than a transaction takes."""
-    monkeypatch.setattr(group_commit, "MOST_PARTS", 2)
     lock = ToTheFourth()
-    batcher = WriteBatcher(PATIENCE, lock)
+    batcher = WriteBatcher(PATIENCE, lock, most_parts=2)
     with ThreadPoolExecutor(4) as pool:
         before = [pool.submit(batcher.write, insert(number), database.writing) for number in range(3)]
         wait_for(lambda: lock.waiting == 3)

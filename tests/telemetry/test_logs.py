@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from adabkb_service.access.secrets import mint
-from adabkb_service.study.draft import Draft
+from adabkb_service.storage.database import Database
 from adabkb_service.telemetry.logs import FACTS, JsonLines, TextLines
 from tests.api.conftest import DEFINITION
 from tests.servers import server_on
@@ -79,19 +79,18 @@ def test_a_line_of_a_request_has_time_user_address_study_trial_and_id(other_sqli
     assert token.rpartition("_")[2] not in written.getvalue()
 
 
-def test_what_goes_wrong_in_a_thread_names_its_request(
-    other_sqlite: str, written: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any) -> None:
-        raise RuntimeError("line one\nline two")
-
+def test_what_goes_wrong_in_a_thread_names_its_request(other_sqlite: str, written: io.StringIO) -> None:
+    """Somebody has damaged the definition of the study in the database."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         client.post("/v1/studies", json=DEFINITION)
-        monkeypatch.setattr(Draft, "record", broken)
+        database = Database(other_sqlite)
+        with database.writing() as connection:
+            connection.exec_driver_sql("UPDATE studies SET definition = '{}'")
+        database.close()
         assert client.post("/v1/studies/s/suggest", headers={"X-Request-ID": "bad"}).status_code == 500
     lines = [line for line in read(written) if line["level"] == "ERROR"]
     assert [(line["request_id"], line["study"]) for line in lines] == [("bad", "s")]
-    assert "RuntimeError" in written.getvalue()
+    assert "ValidationError" in written.getvalue()
 
 
 @pytest.mark.parametrize("form", [JsonLines(), TextLines()])

@@ -57,9 +57,25 @@ class ModelHost:
     """Models, and the messages that wait for each."""
 
     def __init__(
-        self, store: ModelStore, tell: Tell, decision_seconds: float = UNHURRIED, reads: Reads | None = None
+        self,
+        store: ModelStore,
+        tell: Tell,
+        decision_seconds: float = UNHURRIED,
+        reads: Reads | None = None,
+        fold_seconds: float = FOLD_SECONDS,
+        save_events: int = SAVE_EVENTS,
     ) -> None:
-        """Long questions are left to ``reads``; without, they are answered in their steps."""
+        """Nothing waits yet.
+
+        Args:
+            store: the models.
+            tell: sends replies.
+            decision_seconds: in which a model decides on the points of one suggestion.
+            reads: answers long questions; without it, they are answered in their steps.
+            fold_seconds: of folding in one step, at most.
+            save_events: that the stored rows may be behind.
+        """
+        self._fold_seconds, self._save_events = fold_seconds, save_events
         self._decision_seconds = decision_seconds
         self._reads = reads
         self.store = store
@@ -221,7 +237,7 @@ class ModelHost:
                     log = self.store.log_after(study_id, model.seq, message.study_seq)
                     self._keep_events(message, log)
                 started = time.monotonic()
-                model.fold(log, until=started + FOLD_SECONDS)
+                model.fold(log, until=started + self._fold_seconds)
                 model.fold_seconds = time.monotonic() - started
         except AdaBKBError:
             raise
@@ -299,7 +315,7 @@ class ModelHost:
                 model.prepare()
                 return True
             behind = model.seq - model.saved_seq
-            if behind >= SAVE_EVENTS or (behind and time.monotonic() - model.used_at > IDLE_SECONDS):
+            if behind >= self._save_events or (behind and time.monotonic() - model.used_at > IDLE_SECONDS):
                 self.store.save(study_id, model)
         return False
 

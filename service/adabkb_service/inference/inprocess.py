@@ -6,10 +6,10 @@ import itertools
 import threading
 import time
 
-from adabkb_service.inference.host import ModelHost
+from adabkb_service.inference.host import FOLD_SECONDS, ModelHost
 from adabkb_service.inference.messages import Load, Message, Reply
 from adabkb_service.inference.pool import CACHE_BYTES, Charge, Receive, ignore_usage
-from adabkb_service.inference.store import ModelStore
+from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import UNHURRIED
 
@@ -23,11 +23,20 @@ class InProcess:
         capacity: int = CACHE_BYTES,
         charge: Charge = ignore_usage,
         decision_seconds: float = UNHURRIED,
+        fold_seconds: float = FOLD_SECONDS,
+        save_events: int = SAVE_EVENTS,
     ) -> None:
+        """See ``ModelHost`` for the last three arguments."""
         self._charge = charge
         self._receivers: dict[int, Receive] = {}
         self._numbers = itertools.count()
-        self._host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds)
+        self._host = ModelHost(
+            ModelStore(database, capacity),
+            self._tell,
+            decision_seconds,
+            fold_seconds=fold_seconds,
+            save_events=save_events,
+        )
         self._lock = threading.RLock()
 
     def open(self) -> None:

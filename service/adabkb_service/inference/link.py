@@ -57,6 +57,7 @@ class ModelLink:
     """Given every reply, on any thread."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     """How long requests wait for the model."""
+    clock: Callable[[], float] = monotonic
     incarnation: str = ""
     study_seq: int = 0
     """Seq of the last event that the server knows of."""
@@ -119,7 +120,7 @@ class ModelLink:
 
     def is_worth_waiting_for(self) -> bool:
         """Whether a reply may come soon, and be of use."""
-        now = monotonic()
+        now = self.clock()
         if now < self._backoff_until:
             return False
         if (self.error is not None or not self.can_follow) and self._told <= self.model_seq:
@@ -131,12 +132,12 @@ class ModelLink:
         what it was last told."""
         is_asked = self._asked >= (self.rests_on or -1, count) and are_alike(fixed, self._asked_fixed)
         is_told = self._told == self.study_seq and (count == 0 or is_asked)
-        if is_told or monotonic() < self._backoff_until:
+        if is_told or self.clock() < self._backoff_until:
             return
         events, self._untold = self._untold, []
         self._told, self._asked, self._asked_fixed = self.study_seq, (self.rests_on or -1, count), fixed
         if self._waiting_since is None:
-            self._waiting_since = monotonic()
+            self._waiting_since = self.clock()
         self.inference.post(
             Advance(self.study_id, self.incarnation, self.study_seq, events, count, fixed), self.receive
         )
@@ -162,16 +163,16 @@ class ModelLink:
             self._lost += 1
             self._lost_last = reply.run
             seconds = min(2.0**self._lost, MAX_BACKOFF_SECONDS) if self._lost > 1 else 0.0
-            self._backoff_until = monotonic() + seconds
+            self._backoff_until = self.clock() + seconds
             self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Postponed):
             self._postponed += 1
             if self._postponed % POSTPONED_IN_A_ROW == 0:
-                self._backoff_until = monotonic() + self.timeouts.suggestion
+                self._backoff_until = self.clock() + self.timeouts.suggestion
             self._told, self._untold, self._asked, self._waiting_since = 0, [], (-1, 0), None
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
             is_last = not reply.behind and reply.model_seq >= self._told
-            self._waiting_since = None if is_last else monotonic()
+            self._waiting_since = None if is_last else self.clock()
             if not reply.behind:
                 self._adopt(reply)
 

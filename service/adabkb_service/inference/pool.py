@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adabkb_service.inference.forking import PROCESSES
@@ -31,14 +32,8 @@ logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 256 * 2**20
 MEMORY_MEGABYTES = 4096
-RESTART_SECONDS = 1.0
-"""Between the end of a process and the start of the next, where the first one ended sooner than that."""
 LOADING_SECONDS = 60.0
 """How long a start waits for the first process, which imports the engine, usually in less than a second."""
-AWAY_SECONDS = 5.0
-"""After which a process that did not start is reported as not running; until then its messages just wait."""
-BEGINNING_SECONDS = 60.0
-"""After which a process that has not begun to take messages is ended and replaced: it had no memory for its threads."""
 SLOW_SECONDS = 5.0
 """Of loading, from which on the log says that it took long."""
 WATCH_SECONDS = 1.0
@@ -46,6 +41,20 @@ SAVING_SHARE = 0.4
 """Of the time in which a process is to end: for storing its models. It ends the steps at work in half as long."""
 SILENT_SECONDS = 150.0
 """A process that has messages to reply to and says nothing for so long has stopped: it is ended and replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supervision:
+    """When a process is started again and when it counts as down, in seconds."""
+
+    restart: float = 1.0
+    """Between two starts, at least."""
+    down: float = 5.0
+    """After which a process that did not start is reported as not running; until then its messages just wait."""
+    begin: float = 60.0
+    """After which a process that has not begun to take messages is ended and replaced: it had no memory for its
+    threads."""
+
 
 Receive = Callable[[Reply], None]
 Charge = Callable[[Mapping[str, float]], None]
@@ -106,6 +115,7 @@ class WorkerPool:
         memory_megabytes: int = MEMORY_MEGABYTES,
         decision_seconds: float = UNHURRIED,
         stop_seconds: float = UNHURRIED,
+        supervision: Supervision = Supervision(),
     ) -> None:
         arguments = (
             database_url,
@@ -118,7 +128,9 @@ class WorkerPool:
         )
         self.silent_seconds = silent_seconds
         """For which a process that has messages to reply to may say nothing; it may be changed at any time."""
-        self._workers = [_WorkerProcess(arguments, self._is_silent, charge, stop_seconds) for _ in range(count)]
+        self._workers = [
+            _WorkerProcess(arguments, self._is_silent, charge, stop_seconds, supervision) for _ in range(count)
+        ]
 
     def open(self) -> None:
         """Start the processes; they are ready some seconds later, and take messages at once."""
@@ -162,12 +174,18 @@ class _WorkerProcess:
     """A process and its successors. One thread sends, another receives; no other thread waits for the process."""
 
     def __init__(
-        self, arguments: tuple[Any, ...], is_silent: Callable[[float], bool], charge: Charge, stop_seconds: float
+        self,
+        arguments: tuple[Any, ...],
+        is_silent: Callable[[float], bool],
+        charge: Charge,
+        stop_seconds: float,
+        supervision: Supervision,
     ) -> None:
         self._arguments = arguments
         self._charge = charge
         self._is_silent = is_silent
         self._stop_seconds = stop_seconds
+        self._supervision = supervision
         self._numbers = itertools.count()
         self._guard = threading.Lock()
         self._receivers: dict[int, Receive] = {}
@@ -203,7 +221,7 @@ class _WorkerProcess:
     def is_down(self) -> bool:
         """Whether there has been no process for longer than it takes to start one."""
         since = self._away_since
-        return since is not None and time.monotonic() - max(since, self.loaded_at) > AWAY_SECONDS
+        return since is not None and time.monotonic() - max(since, self.loaded_at) > self._supervision.down
 
     @property
     def waiting(self) -> int:
@@ -244,7 +262,7 @@ class _WorkerProcess:
             self._away_since = self._away_since or time.monotonic()
             logger.warning("a model process ended; another one restores its studies")
             self._lose(run)
-            if self._closed.wait(max(RESTART_SECONDS - (time.monotonic() - started), 0.0)):
+            if self._closed.wait(max(self._supervision.restart - (time.monotonic() - started), 0.0)):
                 return
 
     def _run_one(self) -> None:
@@ -289,7 +307,7 @@ class _WorkerProcess:
             receiving.join(WATCH_SECONDS)
             if self._has_begun:
                 self._away_since = None
-            elif self._closed.is_set() or time.monotonic() - started > BEGINNING_SECONDS:
+            elif self._closed.is_set() or time.monotonic() - started > self._supervision.begin:
                 self._kill()
             if not self._receivers:
                 self._heard = time.monotonic()

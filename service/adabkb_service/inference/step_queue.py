@@ -16,6 +16,7 @@ import itertools
 import math
 import threading
 import time
+from collections.abc import Callable
 
 from cachetools import LRUCache
 
@@ -42,7 +43,8 @@ QUESTION_SECONDS = 1.0
 class StepQueue:
     """Studies that wait for a step. Several threads may use it."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._changed = threading.Condition()
         self._waiting: tuple[list[tuple[float, int, str]], ...] = [], []
         """By lane: heaps of rank, order of arrival and study."""
@@ -67,7 +69,7 @@ class StepQueue:
                 seconds, handicap = 0.0 if self._is_long(study_id, kind) else seconds, QUESTION_SECONDS
             elif self._is_long(study_id, kind):
                 lane = SLOW
-            rank = time.monotonic() + STRETCH * min(seconds, LONGEST_SECONDS) + handicap
+            rank = self._clock() + STRETCH * min(seconds, LONGEST_SECONDS) + handicap
             (self._asked.add if handicap else self._asked.discard)(study_id)
             place = self._places[study_id] = (rank, next(self._arrivals), study_id)
             heapq.heappush(self._waiting[lane], place)

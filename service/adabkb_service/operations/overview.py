@@ -76,8 +76,10 @@ class ResultList:
 class Overview:
     """The lists and the history of a service's studies."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, most_results: int = MOST_RESULTS) -> None:
+        """Of a study with more results, a chart gets about ``most_results``."""
         self._service = service
+        self._most_results = most_results
         self._records = Records()
 
     def studies(
@@ -149,7 +151,7 @@ class Overview:
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
-            rows = overview.thinned(connection, study_id, study.observations, MOST_RESULTS)
+            rows = overview.thinned(connection, study_id, study.observations, self._most_results)
             best = self._records.of(connection, study)
         space = definition_of(study.definition).space()
         return {"count": study.observations, "results": [_result(row, space) for row in rows], "records": best}

@@ -9,9 +9,6 @@ from adabkb_service.errors import AdaBKBError, FieldError, NotReady
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 
-LATE_SECONDS = 120.0
-"""After which a round of the sweeper that is due is missed. A round may wait for studies that are busy."""
-
 
 def check(service: Service) -> None:
     """Look at the database, its schema, the sweeper and the model processes. After a write that failed, the database
@@ -35,8 +32,11 @@ def _faults(service: Service) -> Iterator[tuple[str, str]]:
     except AdaBKBError as error:
         yield "database", error.detail
     late = 0.0 if service.sweep_due_at is None else time.monotonic() - service.sweep_due_at
-    if late > LATE_SECONDS:
-        yield "sweeper", f"leases should have been looked at {late:.0f} s ago; the log of the server says why"
+    if late > 0.0:
+        yield (
+            "sweeper",
+            f"leases should have been looked at by {late:.0f} s ago; the log of the server says why",
+        )
     if service.is_loading:
         yield "models", "the server has started and is loading the engine; suggestions wait for it"
     elif away := service.inference.load.away:

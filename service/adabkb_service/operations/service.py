@@ -33,9 +33,6 @@ from adabkb_service.telemetry.metrics import Metrics
 from adabkb_service.telemetry.traces import Traces
 from adabkb_service.timeouts import Timeouts
 
-MOST_OWNERS = 1000
-"""Studies that are held between two requests; an owner holds some kilobytes."""
-
 
 class Service:
     """The database, the studies that are worked on, their models, the metrics and the time."""
@@ -48,6 +45,8 @@ class Service:
         inference: Inference | None = None,
         threads: int = 0,
         waits: int = 400,
+        look_seconds: float = 1.0,
+        owners: int = 1000,
         timeouts: Timeouts | None = None,
     ) -> None:
         """Not running yet if it has threads: see ``open``.
@@ -58,6 +57,8 @@ class Service:
             inference: where models are; in this process by default.
             threads: that work on studies; without, the callers that wait do the work.
             waits: requests that wait for a trial, at most.
+            look_seconds: after which such a request looks for what another server may have freed.
+            owners: studies that are kept between two requests, at most; an owner takes some kilobytes.
             timeouts: how long requests wait; by default, as long as it takes.
         """
         self.database = database
@@ -69,13 +70,14 @@ class Service:
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""
         self.sweep_due_at: float | None = None
-        """When the sweeper is to come round next, by ``time.monotonic``; None where there is none."""
-        self.unswept: LRUCache[str, float] = LRUCache(MOST_OWNERS)
+        """By when the sweeper has to have come round, by ``time.monotonic``; None where there is none."""
+        self.unswept: LRUCache[str, float] = LRUCache(owners)
         """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
-        self.waiters = Waiters(self.stopping, waits)
+        self.waiters = Waiters(self.stopping, waits, look_seconds)
         self.scheduler = Scheduler(self._serve, threads)
         self._closed: Counter[str] = Counter()
         self._owners: OrderedDict[str, Owner] = OrderedDict()
+        self._most_owners = owners
         self._guard = threading.Lock()
         self.metrics.registry.register(ServiceCollector(self))
 
@@ -206,7 +208,7 @@ class Service:
 
     def _drop_idle(self) -> None:
         for study_id, owner in list(self._owners.items())[:-1]:
-            if len(self._owners) <= MOST_OWNERS:
+            if len(self._owners) <= self._most_owners:
                 return
             if owner.is_idle:
                 del self._owners[study_id]

@@ -1,8 +1,8 @@
 """Requests that wait for a trial. They wait on the event loop, without a thread or a connection to the database.
 
 Whatever may free a trial wakes the first waiter of its study. A waiter that gets a trial wakes the next one. So a study
-that resumes wakes all of them one after the other, and a single result wakes one. Once a second the first is woken
-anyway: another server may have freed a trial.
+that resumes wakes all of them one after the other, and a single result wakes one. Every ``look_seconds`` the
+first is woken anyway: another server may have freed a trial.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-LOOK_SECONDS = 1.0
-
 
 class Waiters:
     """Those of all studies. Only ``notify`` may be called from other threads than the event loop's.
@@ -22,10 +20,12 @@ class Waiters:
     Args:
         stopping: is set when the server stops; then no request waits any longer.
         most: requests that wait; a further one does not.
+        look_seconds: after which the first waiter of each study is woken anyway.
     """
 
-    def __init__(self, stopping: threading.Event, most: int) -> None:
+    def __init__(self, stopping: threading.Event, most: int, look_seconds: float) -> None:
         self.most = most
+        self._look_seconds = look_seconds
         self._stopping = stopping
         self._queues: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,9 +78,9 @@ class Waiters:
                 return
 
     async def _look(self) -> None:
-        """Wake the first waiter of each study once a second, and all of them when the server stops."""
+        """Wake the first waiter of each study at intervals, and all of them when the server stops."""
         while self._queues:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self._look_seconds)
             for queue in list(self._queues.values()):
                 for event in queue if self.is_closing else queue[:1]:
                     event.set()

@@ -32,6 +32,7 @@ def read(
     order: tuple[ColumnElement[Any], ...],
     large: tuple[ColumnElement[Any], ...],
     limit: int,
+    most_bytes: int = MOST_BYTES,
 ) -> BoundedPage[Row]:
     """The first rows of a query.
 
@@ -42,10 +43,11 @@ def read(
         order: of the rows; it tells any two apart.
         large: the columns that users give in any length.
         limit: largest number of rows.
+        most_bytes: of the large columns of all rows, unless the first row is larger.
     """
     lengths = (func.coalesce(func.length(cast(column, Text)), 0) for column in large)
     size: ColumnElement[int] = sum(lengths, start=literal(0))
     sizes = connection.execute(query.with_only_columns(size).order_by(*order).limit(limit)).scalars().all()
-    fitting = max(sum(total <= MOST_BYTES for total in accumulate(sizes)), 1)
+    fitting = max(sum(total <= most_bytes for total in accumulate(sizes)), 1)
     found = connection.execute(query.order_by(*order).limit(fitting))
     return BoundedPage([row(*each) for each in found], is_last=len(sizes) < limit and len(sizes) <= fitting)

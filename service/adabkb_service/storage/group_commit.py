@@ -46,8 +46,10 @@ class WriteBatcher:
     """The lock of the writers of a process, and the parts that wait for it. ``Busy`` is raised if it is not free in
     time."""
 
-    def __init__(self, seconds: float, lock: Lock | None = None) -> None:
-        """How long a writer waits for the lock, and which one it is; by default one of its own."""
+    def __init__(self, seconds: float, lock: Lock | None = None, most_parts: int = MOST_PARTS) -> None:
+        """How long a writer waits for the lock, which one it is, by default one of its own, and how many parts a
+        transaction has at most."""
+        self._most_parts = most_parts
         self._seconds = seconds
         self._lock = lock or threading.Lock()
         self._parts: deque[_Part] = deque()
@@ -105,7 +107,7 @@ class WriteBatcher:
         """Write the parts that have waited longest, in one transaction."""
         parts = list[_Part]()
         try:
-            while self._parts and len(parts) < MOST_PARTS:
+            while self._parts and len(parts) < self._most_parts:
                 with suppress(IndexError):  # the last part was withdrawn in between
                     parts.append(self._parts.popleft())
             with transaction() as connection:

@@ -111,23 +111,20 @@ def test_a_copy_of_more_than_is_copied_at_a_time_is_whole(database: Database, ta
     assert content(target)["events"] == content(database)["events"]
 
 
-def test_a_copy_is_of_one_moment(database: Database, target: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_is_of_one_moment(database: Database, target: Database) -> None:
     """Somebody writes to the source as its first table is being copied."""
     before = content(database)
-    read = sa.Connection.execute
     written: list[bool] = []
 
-    def execute(connection: sa.Connection, *arguments: object, **options: object) -> object:
-        result = read(connection, *arguments, **options)  # type: ignore[call-overload]
-        if connection.engine is database.engine and not written:
+    def write(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.startswith("SELECT") and not written:
             written.append(True)
             with database.writing() as other:
                 events.add(other, [event(1)])
-        return result
 
-    monkeypatch.setattr(sa.Connection, "execute", execute)
+    sa.event.listen(database.engine, "after_cursor_execute", write)
     copy(database, target)
-    monkeypatch.undo()
+    sa.event.remove(database.engine, "after_cursor_execute", write)
     assert content(target) == before
     assert len(content(database)["events"]) == 1
 

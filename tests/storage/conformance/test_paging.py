@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from adabkb_service.storage import bounded_pages, events, model, observations, studies, trials
 from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.tables import events as table
 from tests.storage.rows import NOW, event, observation, study, trial
 
 ROWS = 7
@@ -143,15 +144,16 @@ def test_pages_of_studies_together_are_all_studies(connection: sa.Connection) ->
 
 
 @pytest.mark.parametrize("most", [1, 1_999, 2_000, 2_001, 10_000])
-def test_a_page_ends_after_so_many_bytes(connection: sa.Connection, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_a_page_ends_after_so_many_bytes(connection: sa.Connection, most: int) -> None:
     """There is always a row, however large; and a page says whether there are others."""
-    monkeypatch.setattr(bounded_pages, "MOST_BYTES", most)
     written = [event(seq, payload={"text": "x" * 988}) for seq in NUMBERS]  # 1,000 bytes as JSON
     events.add(connection, written)
     found: list[EventRow] = []
     after = 0
     while True:
-        part = events.bounded_page(connection, "s", after, 5)
+        query = sa.select(table).where(table.c.study_id == "s", table.c.seq > after)
+        order, large = (table.c.seq,), (table.c.payload,)
+        part = bounded_pages.read(connection, query, EventRow, order=order, large=large, limit=5, most_bytes=most)
         assert len(part.rows) == min(5, max(most // 1000, 1), len(written) - len(found))
         found += part.rows
         if part.is_last:
