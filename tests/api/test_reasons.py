@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import httpx
-import pytest
 
-from adabkb_service.inference.messages import CannotFollow
-from adabkb_service.inference.questions import QUESTIONS
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
+from adabkb_service.storage.database import Database
 from tests.api.conftest import DEFINITION
+from tests.servers import server_on, serving
+from tests.waiting import wait_for
 
 POINT = {"x": 0.5, "n": 3}
 
@@ -54,17 +58,30 @@ def test_where_no_result_keeps_the_outcome_constraints(api: httpx.Client) -> Non
     assert reasons(api) == ("nothing_feasible", "nothing_feasible")
 
 
-@pytest.mark.parametrize(
-    ("raised", "reason"), [(CannotFollow("a fault"), "model_failed"), (RuntimeError("a fault"), "model_busy")]
-)
-def test_while_the_model_does_not_answer(
-    api: httpx.Client, monkeypatch: pytest.MonkeyPatch, raised: Exception, reason: str
-) -> None:
-    assert api.post("/v1/studies", json=DEFINITION).status_code == 201
-    observe(api, 0.5)
+def test_of_a_model_that_cannot_follow_the_log(other_sqlite: str) -> None:
+    """Somebody has damaged the event of a result."""
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        observe(api, 0.5)
+    database = Database(other_sqlite)
+    with database.writing() as connection:
+        connection.exec_driver_sql("UPDATE events SET payload = '{}' WHERE kind = 'observed'")
+        connection.exec_driver_sql("UPDATE studies SET folded = 0")
+    database.close()
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
+        assert reasons(api)[0] == "model_failed"
 
-    def fail(*_: Any) -> Any:
-        raise raised
 
-    monkeypatch.setitem(QUESTIONS, "recommended", fail)
-    assert reasons(api)[0] == reason
+def test_of_a_model_that_does_not_answer(other_sqlite: str) -> None:
+    """Its process is stopped."""
+    app = create_app(Settings(database=other_sqlite, model_processes=1, request_seconds=0.5, follow_seconds=0.1))
+    with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api:
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        observe(api, 0.5)
+        wait_for(lambda: app.state.service.inference.load.pids)
+        [pid] = app.state.service.inference.load.pids
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert reasons(api)[0] == "model_busy"
+        finally:
+            os.kill(pid, signal.SIGCONT)
