@@ -12,7 +12,8 @@ from typing import Any
 from tests.waiting import PATIENCE
 
 Seen = Callable[[FrameType, str], None]
-"""Given the frame of a call, and ``call`` or ``return``; the function waits for it."""
+"""Given the frame of a call, and ``call`` or ``return``. The function waits for it, and raises what it raises; then
+this thread is watched no longer."""
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -11,10 +13,10 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto import learning, likelihood, pruning
 from adabkb_service.engine.auto.checkpoint import REVISION
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.space import Space
+from tests.calls import watching
 from tests.engine.auto.drive import Run, run
 from tests.engine.auto.strategies import MIXED
 from tests.engine.strategies import unit_space
@@ -27,17 +29,16 @@ def wave(u: Array) -> float:
 
 
 @pytest.fixture
-def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def searches() -> Iterator[list[int]]:
     """How many results each search for hyperparameters saw, one entry per search."""
     seen: list[int] = []
-    learn = likelihood.learn_smoothness
 
-    def counted(evidence: Evidence, starts: list[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
-        seen.append(len(evidence.outputs))
-        return learn(evidence, starts)
+    def note(call: FrameType, step: str) -> None:
+        if step == "call":
+            seen.append(len(call.f_locals["evidence"].outputs))
 
-    monkeypatch.setattr(likelihood, "learn_smoothness", counted)
-    return seen
+    with watching({likelihood.learn_smoothness: note}):
+        yield seen
 
 
 def assert_equal(one: State, other: State) -> None:
@@ -142,18 +143,21 @@ def test_an_outlier_is_fitted_at_once_under_the_known_hyperparameters(size: int)
     assert auto.prepare(result.state).prepared is not None, "it makes a search due"
 
 
-def test_a_search_that_fails_leaves_the_hyperparameters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_fails_leaves_the_hyperparameters() -> None:
     """No result is refused for what an earlier one did: the search is given up, until another one is due."""
+    failed: list[str] = []
 
-    def fails(*_: object) -> Hyperparameters:
+    def fail(_: FrameType, step: str) -> None:
+        failed.append(step)
         raise FloatingPointError
 
     result = run(unit_space(2), wave, 30)
     known = result.state.checkpoint.hyperparameters
-    monkeypatch.setattr(likelihood, "learn_smoothness", fails)
     for _ in range(10):
-        result.step(wave)
+        with watching({likelihood.learn_smoothness: fail}):
+            result.step(wave)
         assert result.state.checkpoint.hyperparameters is known
+    assert "call" in failed
 
 
 def test_a_small_study_learns_at_once(searches: list[int]) -> None:
