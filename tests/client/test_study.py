@@ -91,6 +91,8 @@ def test_an_unknown_study_is_not_found(client: Client) -> None:
     with pytest.raises(NotFound):
         client.study("nowhere")
     with pytest.raises(NotFound):
+        client.study("a..b?c")
+    with pytest.raises(ValueError, match="without slashes"):
         client.study("a/../b?c")
 
 
