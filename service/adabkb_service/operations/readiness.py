@@ -33,10 +33,7 @@ def _faults(service: Service) -> Iterator[tuple[str, str]]:
         yield "database", error.detail
     late = 0.0 if service.sweep_due_at is None else time.monotonic() - service.sweep_due_at
     if late > 0.0:
-        yield (
-            "sweeper",
-            f"leases should have been looked at by {late:.0f} s ago; the log of the server says why",
-        )
+        yield "sweeper", f"the check for leases is {late:.0f} s too late; the log of the server says why"
     if service.is_loading:
         yield "models", "the server has started and is loading the engine; suggestions wait for it"
     elif away := service.inference.load.away:
