@@ -5,8 +5,8 @@
         + 3 sum over components ((z_j - z'_j) / m_j)^2       of the descriptors of choices (``components``)
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
-Where the results seem noisy (``learning``), the objective is taken for smoother: (1 + r + r^2 / 3) exp(-r) in place of
-(1 + r) exp(-r), and 5 in place of 3 in r^2 (Matern 5/2). Where they speak for one, an additive part joins it
+Where the results seem noisy (``likelihood``), the kernel is a smoother one, Matern 5/2: (1 + r + r^2 / 3) exp(-r) in
+place of (1 + r) exp(-r), and 5 in place of 3 in r^2. Where the results speak for one, an additive part joins it
 (``additive``).
 
 The constant mean of the model is a part of the kernel: k + MEAN_VARIANCE is the same as a mean with a normal prior

@@ -43,7 +43,7 @@ COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
 NOISY = 1e-3
-"""Noise ratio from which results count as noisy, if a smooth function explains them better."""
+"""Results seem noisy above this noise ratio, if a smooth kernel is likelier than a rough one."""
 SMALLEST_VARIANCE = 1e-4
 EVIDENCE = 1e3
 """What the additive part has to raise the posterior density at its maximum by, as a factor, to be kept."""
@@ -76,7 +76,7 @@ class Hyperparameters:
     components: Array = field(default_factory=lambda: np.zeros(0))
     """(p,) lengthscales along the components of descriptors."""
     smooth: bool = False
-    """Whether results seem noisy: a smooth function with noise is likelier than a rough one (``learning``)."""
+    """Whether results seem noisy, and the kernel is a smooth one: see ``learn_smoothness``."""
 
     def kernel(self, categorical: Bools, components: Components) -> Kernel:
         """That of a space with these categorical axes, (d,), and components.
@@ -206,8 +206,10 @@ def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparamet
 
 
 def learn_smoothness(evidence: Evidence, starts: Sequence[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
-    """As ``learn``, of a smooth kernel or of a rough one, and the evidence with that kernel. It is smooth where that is
-    likelier and its noise ratio is at least ``NOISY``: noise makes a smooth function look rough."""
+    """What ``learn`` gives with a rough kernel or with a smooth one, after the evidence with that kernel.
+
+    Noise makes a smooth function look rough. So the kernel is smooth if that is likelier, and its noise ratio is above
+    ``NOISY``."""
     smooth = replace(evidence, smooth=True)
     value, rough = _best(evidence, starts)
     value_of_smooth, noisy = _best(smooth, starts)
@@ -240,7 +242,7 @@ def with_additive_part(
 
 
 def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float, Hyperparameters]:
-    """The smallest of the optima found from these starts, and the objective there."""
+    """The smallest of the optima found from these starts, and its value."""
     d, p = evidence.positions.shape[1], len(evidence.components)
     found = [evidence.maximum(start.parameters()) for start in starts]
     value, parameters, variance = min(found, key=lambda candidate: candidate[0])

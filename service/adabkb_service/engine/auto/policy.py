@@ -15,8 +15,8 @@ is called.
 ``prepare``: compute a due checkpoint, and its gap, before that result arrives, while a worker evaluates. It changes no
     answer.
 
-Where equal results show that the objective has steps, points on a known step are left out (``plateaus``), and x* is
-suggested itself. So it is where results seem noisy, unless beta is large.
+Where equal results show that the objective has steps, points on a known step are left out (``plateaus``). There x* is
+suggested itself, in place of a centroid. So it is where results seem noisy, while beta is below ``betas.EXPLORING``.
 
 Some suggestions are those of a quadratic model of the best results, which finds the last digits of an optimum
 (``quadratic``, ``turns``). Under noise there are none.

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from adabkb_service.engine.auto.handed_out import HandedOut, is_known, step_of
 from adabkb_service.engine.auto.restarts import is_nearest_to_failed
 from adabkb_service.engine.auto.state import State
-from adabkb_service.engine.auto.turns import axes_of_model, coefficients, fewest_for_model, is_restarts
+from adabkb_service.engine.auto.turns import coefficients, fewest_for_model, is_restarts
 from adabkb_service.engine.randomness import uniforms
 
 Array = NDArray[np.float64]
@@ -50,7 +50,7 @@ def proposal(state: State, out: HandedOut) -> Array | None:
     the results that it is fitted to.
     """
     domain, record = state.problem.domain, state.record
-    axes = axes_of_model(state.problem, state.relevant_axes, seems_noisy=state.seems_noisy)
+    axes = state.model_axes
     fewest = fewest_for_model(len(axes))
     if not len(axes) or record.size < fewest or record.errors.any():
         return None

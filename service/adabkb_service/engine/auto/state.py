@@ -27,6 +27,7 @@ from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 CONTENDERS = 256
 """Best results among which the best by the model is looked for."""
@@ -77,6 +78,11 @@ class State:
     def seems_noisy(self) -> bool:
         """Whether the results look like noise on a smooth function."""
         return self.checkpoint.hyperparameters.smooth
+
+    @property
+    def model_axes(self) -> Ints:
+        """The axes of the quadratic model."""
+        return axes_of_model(self.problem, self.relevant_axes, seems_noisy=self.seems_noisy)
 
     @property
     def relevant_axes(self) -> Bools:
@@ -138,8 +144,7 @@ def restarted_at(state: State, record: Record) -> int | None:
 
 def turns_after(state: State, record: Record) -> Turns:
     """``State.turns`` as of a record of one more result. A record that was changed otherwise starts anew."""
-    step = state.record.size
-    axes = len(axes_of_model(state.problem, state.relevant_axes, seems_noisy=state.seems_noisy))
+    step, axes = state.record.size, len(state.model_axes)
     if record.size != step + 1:
         return NEW
     if not axes or step < fewest_for_model(axes):

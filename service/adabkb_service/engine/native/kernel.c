@@ -54,6 +54,12 @@ static void exponentials(double *restrict x, double *restrict scratch, int64_t n
         x[j] *= scratch[j];
 }
 
+/* 2 nu of the Matern kernel. */
+static double twice_nu(const Kernel *kernel)
+{
+    return kernel->smooth ? 5.0 : 3.0;
+}
+
 /* k, and E as gram_and_radial has it but for the share, between X, (n, columns), and Y, (columns, m), into arrays of n m
  * values. */
 static void radial(const Kernel *kernel, const double *X, int64_t n, const double *Y, int64_t m, double *restrict k,
@@ -79,9 +85,9 @@ static void radial(const Kernel *kernel, const double *X, int64_t n, const doubl
             }
         }
     }
-    double degrees = kernel->smooth ? 5.0 : 3.0;
+    double factor = twice_nu(kernel);
     for (int64_t j = 0; j < size; j++)
-        k[j] = sqrt(degrees * k[j]);
+        k[j] = sqrt(factor * k[j]);
     for (int64_t j = 0; j < size; j++)
         E[j] -= k[j];
     exponentials(E, scratch, size);
@@ -95,6 +101,12 @@ static void radial(const Kernel *kernel, const double *X, int64_t n, const doubl
         k[j] = (1.0 + r + r * r / 3.0) * E[j];
         E[j] *= 5.0 / 9.0 * (1.0 + r);
     }
+}
+
+double radial_at(const Kernel *kernel, double square, double q)
+{
+    double r = sqrt(twice_nu(kernel) * square);
+    return (1.0 + r + (kernel->smooth ? r * r / 3.0 : 0.0)) * exp(-r - q);
 }
 
 int64_t choice_at(const Components *components, int64_t component, double x)

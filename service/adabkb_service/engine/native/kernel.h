@@ -67,6 +67,10 @@ void gram(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n
 void gram_and_radial(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *K,
                      double *E);
 
+/* k alone, without the additive part and the constant mean, where r^2 is 3 times (5 times, if it is smooth) the square of a
+ * scaled distance. */
+double radial_at(const Kernel *kernel, double square, double q);
+
 /* k_w in place of k, (n, m). */
 void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k);
 

@@ -47,8 +47,7 @@ EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double
             double away = farthest(kernel->components, component, lows[at], highs[at]) / kernel->lengthscales[d + component];
             square += away * away;
         }
-        double r = sqrt((kernel->smooth ? 5.0 : 3.0) * square);
-        double least = (1.0 + r + (kernel->smooth ? r * r / 3.0 : 0.0)) * exp(-r - q); /* k between the centre and the farthest corner */
+        double least = radial_at(kernel, square, q); /* between the centre and the farthest corner */
         if (share > 0.0)
             least = (1.0 - share) * least + total;
         double apart = 2.0 - 2.0 * least;
