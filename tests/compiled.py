@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from sqlalchemy import create_engine
-
-from adabkb_service.storage import database
+from sqlalchemy import Connection, Engine, event
 
 
 class _Compiled(dict[Any, Any]):
@@ -26,10 +22,11 @@ def _by_kind(key: Any) -> Any:
     return dialect.driver, *statement
 
 
-def compile_once(set_to: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Let all databases of the service share what they have compiled.
+def compile_once() -> None:
+    """Let all databases of this process share what they have compiled, from now on."""
+    compiled = _Compiled()
 
-    Args:
-        set_to: sets an attribute.
-    """
-    set_to(database, "create_engine", partial(create_engine, execution_options={"compiled_cache": _Compiled()}))
+    def share(connection: Connection) -> None:
+        connection.execution_options(compiled_cache=compiled)
+
+    event.listen(Engine, "engine_connect", share)

@@ -90,11 +90,9 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled_statements() -> Iterator[None]:
+def _compiled_statements() -> None:
     """A server has one database, and the tests of a process have thousands."""
-    with pytest.MonkeyPatch.context() as databases:
-        compile_once(databases.setattr)
-        yield
+    compile_once()
 
 
 @pytest.fixture(scope="session", autouse=True)
