@@ -18,7 +18,7 @@ class WrongResult(TypeError):
 
 
 class NotFinite(ValueError):
-    """A program gave a number that is infinite or NaN. Of a single trial it may be the outcome, as of a divergence."""
+    """A number is infinite or NaN. As the result of a trial it counts as a failure, since a training may diverge."""
 
 
 def plain(value: Any) -> Any:

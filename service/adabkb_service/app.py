@@ -236,7 +236,7 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
             try:
                 gate.close_if_tokens()
                 sweep(running)
-                running.sweep_due_at = time.monotonic() + late_seconds
+                running.sweep_late_at = time.monotonic() + late_seconds
                 remove_abandoned(running)
                 since = time.monotonic() - tidied_at
                 if since > settings.tidy_seconds:
@@ -250,7 +250,7 @@ def _sweeping(running: Service, clock: SteadyClock, gate: Gate, settings: Settin
             except Exception:
                 logger.exception("the sweep failed; it is tried again in %s s", settings.sweep_seconds)
 
-    running.sweep_due_at = time.monotonic() + late_seconds
+    running.sweep_late_at = time.monotonic() + late_seconds
     thread = threading.Thread(target=loop, name="sweeper", daemon=True)
     thread.start()
     try:

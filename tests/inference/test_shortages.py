@@ -1,4 +1,4 @@
-"""Whatever the system refuses while a model process starts: the server says that models are away, and recovers."""
+"""Whatever the system refuses while a model process starts: the server says that models are down, and recovers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def model_answers(api: httpx.Client) -> bool:
     return api.post("/v1/studies/s/predict", json={"points": [{"x": 0.5, "n": 3}]}).status_code == 200
 
 
-def models_are_away(api: httpx.Client) -> bool:
+def models_are_down(api: httpx.Client) -> bool:
     answer = api.get("/readyz")
     return answer.status_code == 503 and "/models" in [fault["pointer"] for fault in answer.json()["errors"]]
 
@@ -98,7 +98,7 @@ def test_a_server_without_file_descriptors_is_not_ready_and_recovers(other_sqlit
         _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         allow_descriptors(pid, 0)
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: models_are_away(api))
+        wait_for(lambda: models_are_down(api))
         for more in range(DESCRIPTORS):
             allow_descriptors(pid, more)
             time.sleep(ATTEMPT_SECONDS)
@@ -152,7 +152,7 @@ def test_a_process_is_started_once_the_system_no_longer_refuses(
                 refusals.wait_for(call)
                 assert api.post("/v1/studies/s/observe", json=RESULT).status_code == 200
                 if number == 0:  # it takes some seconds until the server says so
-                    wait_for(lambda: models_are_away(api))
+                    wait_for(lambda: models_are_down(api))
             wait_for(lambda: model_answers(api))
             wait_for(lambda: api.get("/readyz").status_code == 200)
             assert api.get("/v1/studies/s").json()["counts"]["observations"] == number + 1
@@ -251,7 +251,7 @@ def test_a_server_starts_without_room_for_the_socket_of_its_fork_server(other_sq
         refusals.wait_for("mkdir")
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
         assert api.post("/v1/studies/s/observe", json=RESULT).status_code == 200
-        wait_for(lambda: models_are_away(api))
+        wait_for(lambda: models_are_down(api))
         refusals.end("mkdir")
         wait_for(lambda: api.get("/readyz").status_code == 200)
         wait_for(lambda: model_answers(api))
@@ -277,10 +277,10 @@ def test_a_thread_that_cannot_be_started_leaves_no_process_behind(
         wait_for(lambda: set(model_processes(os.getpid())) - before == {process_of(pool)})
 
 
-def test_a_process_that_ends_as_soon_as_it_starts_is_away(other_sqlite: str) -> None:
+def test_a_process_that_ends_as_soon_as_it_starts_is_down(other_sqlite: str) -> None:
     """It has not even the memory to begin, again and again: that is no process."""
     with pool_on(other_sqlite, memory_megabytes=1, supervision=Supervision(restart=0.01, down=0.2)) as pool:
-        wait_for(lambda: pool.load.away == 1)
+        wait_for(lambda: pool.load.down == 1)
 
 
 def test_a_receiver_that_fails_does_not_affect_the_others(other_sqlite: str) -> None:

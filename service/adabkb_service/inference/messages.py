@@ -127,7 +127,7 @@ class Load:
     """Of their models, by what they last said."""
     pids: list[int]
     """The processes that run now, beside the server's own."""
-    away: int = 0
+    down: int = 0
     """Processes that have ended, and whose successors have not started for some seconds."""
 
 

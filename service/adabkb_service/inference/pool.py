@@ -198,7 +198,7 @@ class _WorkerProcess:
         self.cache_bytes = 0
         """Of its models, by what it last said."""
         self._opened_at = time.monotonic()
-        self._away_since: float | None = self._opened_at
+        self._down_since: float | None = self._opened_at
         self._loaded_at: float | None = None
         """When the first process ran, or could not be started."""
         self._closed = threading.Event()
@@ -220,7 +220,7 @@ class _WorkerProcess:
     @property
     def is_down(self) -> bool:
         """Whether there has been no process for longer than it takes to start one."""
-        since = self._away_since
+        since = self._down_since
         return since is not None and time.monotonic() - max(since, self.loaded_at) > self._supervision.down
 
     @property
@@ -230,7 +230,7 @@ class _WorkerProcess:
 
     def start(self) -> None:
         """Start the first process."""
-        self._away_since = self._opened_at = time.monotonic()
+        self._down_since = self._opened_at = time.monotonic()
         self._supervisor.start()
 
     def post(self, message: Message, receive: Receive) -> None:
@@ -259,7 +259,7 @@ class _WorkerProcess:
                 logger.exception("a model process could not be started; trying again")
             if self._closed.is_set():
                 return
-            self._away_since = self._away_since or time.monotonic()
+            self._down_since = self._down_since or time.monotonic()
             logger.warning("a model process ended; another one restores its studies")
             self._lose(run)
             if self._closed.wait(max(self._supervision.restart - (time.monotonic() - started), 0.0)):
@@ -306,7 +306,7 @@ class _WorkerProcess:
         while receiving.is_alive():
             receiving.join(WATCH_SECONDS)
             if self._has_begun:
-                self._away_since = None
+                self._down_since = None
             elif self._closed.is_set() or time.monotonic() - started > self._supervision.begin:
                 self._kill()
             if not self._receivers:

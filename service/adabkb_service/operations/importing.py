@@ -287,8 +287,8 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     for number, row in found["dictionary"]:
         if row.ordinal >= study.observations + study.stopped:
             _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations + study.stopped}")
-    if (position := (study.model or {}).get("position", 0)) > log[-1].seq:
-        _refuse(at, f"the figures are as of event {position} of {log[-1].seq}")
+    if study.model is not None and study.model["position"] > log[-1].seq:
+        _refuse(at, f"the figures are as of event {study.model['position']} of {log[-1].seq}")
     learned, dimension = study.checkpoint or {}, _space(log, study.folded).dimension
     if len(learned.get("lengthscales", range(dimension))) != dimension:
         _refuse(at, "the model needs one lengthscale per parameter")

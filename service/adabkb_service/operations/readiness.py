@@ -31,10 +31,10 @@ def _faults(service: Service) -> Iterator[tuple[str, str]]:
             migration.rewrite(service.database)
     except AdaBKBError as error:
         yield "database", error.detail
-    late = 0.0 if service.sweep_due_at is None else time.monotonic() - service.sweep_due_at
+    late = 0.0 if service.sweep_late_at is None else time.monotonic() - service.sweep_late_at
     if late > 0.0:
         yield "sweeper", f"the check for leases is {late:.0f} s too late; the log of the server says why"
     if service.is_loading:
         yield "models", "the server has started and is loading the engine; suggestions wait for it"
-    elif away := service.inference.load.away:
-        yield "models", f"{away} of the model processes ended and cannot be started; the log of the server says why"
+    elif down := service.inference.load.down:
+        yield "models", f"{down} of the model processes ended and cannot be started; the log of the server says why"

@@ -69,8 +69,8 @@ class Service:
         self.inference = inference or in_this_process(database)
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""
-        self.sweep_due_at: float | None = None
-        """By when the sweeper has to have come round, by ``time.monotonic``; None where there is none."""
+        self.sweep_late_at: float | None = None
+        """From when on the next round of the sweeper is late, by ``time.monotonic``; None where there is no sweeper."""
         self.unswept: LRUCache[str, float] = LRUCache(owners)
         """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
         self.waiters = Waiters(self.stopping, waits, look_seconds)
