@@ -117,8 +117,8 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
 
 
 def empty_trash(service: Service, seconds_since: float) -> None:
-    """Delete for good what has been in the trash for long enough, by a cutoff like that of keys. Also delete old entries
-    of the audit log."""
+    """Delete for good what has been in the trash for long enough, by a cutoff like that of keys, and old
+    entries of the audit log."""
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
         before = _move_cutoff(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)
