@@ -19,7 +19,7 @@ FAST := tests/docs tests/study tests/operations/test_suggest.py tests/operations
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check test lint attack audit bench bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
+.PHONY: install serve demo docs check test lint proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@echo "Installing into .venv (once; about three minutes) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,bench,dask,dev,hydra,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server,bench,dask,dev,hydra,mcp,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
 	@touch $@
 
 $(LOOPS): $(STAMP) hatch_build.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)  # the installation has built them once
@@ -57,9 +57,12 @@ lint: $(SITE)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-attack: $(LOOPS)  ## everything that an attacker tries, also what takes long (about ten minutes)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py \
-		tests/api/test_openapi.py tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
+proof: $(LOOPS)  ## every test, also what takes long (hours)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"
+
+attack: $(LOOPS)  ## everything that an attacker tries, and a fault at each call, also what takes long (about 15 minutes)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/attack tests/access tests/api/test_bounded_answers.py tests/api/test_injection.py \
+		tests/inference/test_shortages.py tests/api/test_openapi.py tests/api/test_limits.py tests/api/test_bad_input.py tests/api/test_origin.py tests/page/test_login.py
 
 audit: $(STAMP)  ## the pinned dependencies, against the known vulnerabilities (fails if one cannot be looked up; ADVISORIES=osv asks OSV)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
@@ -87,16 +90,17 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 	@$(BIN)/python -m benchmarks.outcomes.report
 
-bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs, what a lost one costs, what deletions and slow reads do to others; writes benchmarks/results/{service,neighbours,sizing,lost,reads,removal}.json
+bench-service: $(PEERS)  ## requests per second beside a floor and Optuna, what studies do to each other, what a server needs, what a lost one costs, what deletions and slow reads do to others; writes benchmarks/results/{service,neighbours,sizing,fleet,lost,reads,removal}.json
 	@$(BIN)/python -m benchmarks.service --servers $(SERVERS)
+	@$(BIN)/python -m benchmarks.service.fleet
 	@$(BIN)/python -m benchmarks.service.lost --servers $(SERVERS)
 	@$(BIN)/python -m benchmarks.service.neighbours
 	@$(BIN)/python -m benchmarks.service.reads
 	@$(BIN)/python -m benchmarks.service.removal
 	@$(BIN)/python -m benchmarks.service.sizing
 
-chaos: $(LOOPS)  ## servers killed at every point, and under 64 clients (hours); writes benchmarks/results/chaos.json
-	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/crash tests/chaos
+chaos: $(LOOPS)  ## servers killed at every point, and under 64 clients, and any history of a study (hours); writes benchmarks/results/chaos.json
+	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/crash tests/chaos tests/study/test_exactly_once.py
 	@$(BIN)/python -m tests.chaos --out $(RESULTS)/chaos.json
 
 bench-paper: $(LOOPS)  ## the paper's experiments (hours; resumes); writes benchmarks/results/paper.json and its figures
@@ -125,11 +129,14 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality table --write
 	@$(BIN)/python -m benchmarks.quality plot
 
+bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; resumes); writes benchmarks/results/ablation.json
+	@$(BIN)/python -m benchmarks.quality.ablation
+
 constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
-	@.venv-pin/bin/python -m pip install --quiet -e '.[server,bench,dask,dev,hydra,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
+	@.venv-pin/bin/python -m pip install --quiet -e '.[server,bench,dask,dev,hydra,mcp,mlflow,optuna,otel,plot,ray,sklearn,wandb]'
 	@.venv-pin/bin/python -m pip freeze --exclude-editable > constraints.txt
 	@rm -rf .venv-pin
 
 clean:
-	@rm -rf service/adabkb_service/_site $(NATIVE)/*.so .venv .venv-audit .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf service/adabkb_service/_site $(NATIVE)/*.so dist sbom.cdx.json .venv .venv-audit .venv-minimum .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

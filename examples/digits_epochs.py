@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
-from adabkb_client import Client, Float, Int, LeasedTrial, Parameter
+from adabkb_client import AshaRule, Client, Float, Int, LeasedTrial, Parameter
 
 EPOCHS = 27
 SPACE: dict[str, Parameter] = {
@@ -39,13 +39,13 @@ def train(trial: LeasedTrial) -> float:
 
 
 def main(budget: int) -> None:
-    rule = {"rule": "asha", "max_steps": EPOCHS, "eta": 3}
+    rule: AshaRule = {"rule": "asha", "max_steps": EPOCHS, "eta": 3}
     with Client() as client:  # or Client.local("digits.db"), which needs no server
         study = client.create_study(None, SPACE, direction="minimize", budget=budget, early_stopping=rule)
         report = study.run(train, pass_trial=True)
         epochs = sum(trial.curve.step for trial in study.trials() if trial.curve)
         print(f"{report.completed} trials completed, {report.stopped} stopped: {epochs} of {budget * EPOCHS} epochs")
-        best = study.best
+        best = study.best()
         if best is not None:
             print(f"best loss {best.value:.4f} at {dict(best.parameters)}")
 

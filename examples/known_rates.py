@@ -42,7 +42,7 @@ def main(budget: int) -> None:
         study.run(accuracy, progress=False)
         for trial in study.trials():
             print(f"trial {trial.number}: accuracy {trial.value:.4f} at rate {trial.parameters['rate']:.2g}")
-        best = study.best
+        best = study.best()
         assert best is not None
         print(f"best: {best.value:.4f} at {best.parameters}")
 

@@ -28,7 +28,7 @@ def main(trials: int, uri: str) -> None:
         space = {"C": Float(1e-2, 1e3, log=True), "gamma": Float(1e-6, 1e-1, log=True)}
         study = client.create_study("mlflow-digits", space, direction="maximize", seed=1)
         study.run(accuracy, n_trials=trials, callbacks=[MLflowCallback(metric="accuracy")])
-        best = study.best
+        best = study.best()
         assert best is not None
         mlflow.log_metric("best_accuracy", best.value)
     print(f"best of {trials} trials: {best.value:.4f}; mlflow ui --backend-store-uri {uri} shows them")

@@ -34,7 +34,7 @@ def main(budget: int) -> None:
         )
         tune(second, slice(HALF, None))
         print(second.why(2)["decision"]["in_words"])
-        best = second.best
+        best = second.best()
         assert best is not None
         print(f"best: {best.value:.4f} at {best.parameters}")
 

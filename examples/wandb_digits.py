@@ -25,7 +25,7 @@ def main(trials: int) -> None:
         space = {"C": Float(1e-2, 1e3, log=True), "gamma": Float(1e-6, 1e-1, log=True)}
         study = client.create_study("wandb-digits", space, direction="maximize", seed=1)
         study.run(accuracy, n_trials=trials, callbacks=[WandbCallback("digits", metric="accuracy")])
-        best = study.best
+        best = study.best()
     assert best is not None
     print(f"best of {trials} trials: {best.value:.4f}")
 

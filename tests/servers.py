@@ -30,7 +30,7 @@ def serving(app: FastAPI, port: int = 0, grace_seconds: int = 1) -> Iterator[str
     gives up requests that are not answered after some seconds."""
     listener = socket.create_server(("127.0.0.1", port))
     server = PromptServer(config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=grace_seconds))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread = threading.Thread(target=server.run, name="event loop", kwargs={"sockets": [listener]})
     thread.start()
     try:
         assert server.ready.wait(60), "the server did not start"
@@ -100,19 +100,34 @@ ADABKB = (str(Path(sys.executable).with_name("adabkb")),)
 
 
 @contextmanager
-def server_process(
-    database_url: str, program: tuple[str, ...] = ADABKB, model_processes: int = 0
-) -> Iterator[ServerProcess]:
+def server_process(database_url: str, program: tuple[str, ...] = ADABKB, **settings: Any) -> Iterator[ServerProcess]:
     """Start ``adabkb serve`` on a free port and read its address from the line it prints when ready. Its models are in
-    this one process, unless the test is about those of their own."""
+    this one process, unless the settings say otherwise."""
     command = [*program, "serve", "--port", "0", "--database", database_url]
-    environment = {**os.environ, "ADABKB_MODEL_PROCESSES": str(model_processes)}
+    chosen = {"model_processes": 0, **settings}
+    environment = {**os.environ, **{f"ADABKB_{name.upper()}": str(value) for name, value in chosen.items()}}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
             assert "listening on http://" in line, line
             yield ServerProcess(line.split()[-1], process)
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+@contextmanager
+def worker_process(database_url: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """``adabkb work`` as a process of its own, whose models are in this one process; yields it once it is ready."""
+    command = [*ADABKB, "work", "--database", database_url, *arguments]
+    environment = {**os.environ, "ADABKB_MODEL_PROCESSES": "0"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert "is ready" in line, line
+            yield process
         finally:
             process.terminate()
             process.wait(60)

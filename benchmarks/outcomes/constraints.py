@@ -161,9 +161,11 @@ class Optuna(Method):
 
     def tell(self, parameters: Parameters, value: float) -> None:
         """Finish the trial; a violation is positive."""
-        values = {name: np.array([each]) for name, each in parameters.items()}
-        for constraint in self._space.constraints:
-            self._trial.set_constraint(constraint.text, float(np.clip(-constraint.slack(values)[0], -1e9, 1e9)))
+        feasible = Slice(self._space, {}).feasible
+        assert feasible is not None
+        slacks = feasible.slack(self._space.encode(parameters)[None])[0]
+        for constraint, slack in zip(self._space.constraints, slacks, strict=True):
+            self._trial.set_constraint(constraint.text, float(np.clip(-slack, -1e9, 1e9)))
         self._study.tell(self._trial, value)
 
 

@@ -23,10 +23,10 @@ AS_PRINTED = ada_bkb_module._expands
 def start() -> Iterator[None]:
     """The root's variance starts at 0, so it is expanded; beta starts at 1, so its children are not."""
 
-    def expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
+    def expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
         if not len(state.points.values):
             return bool(state.tree.depth[leaf] == 0)
-        return AS_PRINTED(state, imagined, leaf, repeat)
+        return AS_PRINTED(state, fantasized, leaf, repeat)
 
     with patch.object(ada_bkb_module, "_expands", expands):
         yield
@@ -48,8 +48,8 @@ def start_and_index() -> Iterator[None]:
 def root_first() -> Iterator[None]:
     """Not their code but the paper's prose: nothing is expanded before the root has been evaluated."""
 
-    def expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
-        return bool(len(state.points.values)) and AS_PRINTED(state, imagined, leaf, repeat)
+    def expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
+        return bool(len(state.points.values)) and AS_PRINTED(state, fantasized, leaf, repeat)
 
     with patch.object(ada_bkb_module, "_expands", expands):
         yield

@@ -113,7 +113,7 @@ class Worker:
 
     def _server(self, path: str) -> HTTPConnection:
         if self._routing == "any":
-            return self._chance.choice(self._servers)
+            return self._chance.choice([server for server in self._servers if server not in self._lost])
         study = path.split("/")[3:4]  # none where one is created
         first = home("".join(study), len(self._servers))
         return next(server for server in self._servers[first:] + self._servers[:first] if server not in self._lost)

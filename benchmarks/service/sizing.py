@@ -142,7 +142,7 @@ HEADER = ("figure", *BACKENDS)
 def rows(measured: Mapping[str, Figures]) -> Iterator[list[str]]:
     """What was measured, by database."""
     for name in next(iter(measured.values())):
-        yield [name, *(_shown(measured[backend][name]) for backend in BACKENDS)]
+        yield [name, *(shown(measured[backend][name]) for backend in BACKENDS)]
 
 
 NEEDS = (
@@ -167,10 +167,11 @@ def needs(measured: Figures) -> Iterator[list[str]]:
         models = lab.running * measured["study in memory, MB"]
         counts = (f"{count:,}" for count in (lab.workers, lab.minutes, lab.studies, lab.running))
         figures = (pairs, heartbeats, 1e-3 * spent, models / 1024, disk / 2**30)
-        yield [*counts, *map(_shown, figures)]
+        yield [*counts, *map(shown, figures)]
 
 
-def _shown(figure: float) -> str:
+def shown(figure: float) -> str:
+    """Two digits of it, or all of them before the point."""
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.2g}"
 
 

@@ -24,7 +24,7 @@ from adabkb_client.errors import (
     WorkerDied,
     WorkerLost,
 )
-from adabkb_client.fitting import Misfit
+from adabkb_client.fitting import RowError
 from adabkb_client.front import Front, FrontObjective, FrontPoint, Growth
 from adabkb_client.import_report import ImportedResult, ImportReport
 from adabkb_client.lease import LeasedTrial
@@ -48,6 +48,18 @@ from adabkb_client.models import (
 from adabkb_client.options import RunReport
 from adabkb_client.outbox import Delivery, KeptResult, Outbox
 from adabkb_client.parameters import Bool, Categorical, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_client.settings import (
+    AshaRule,
+    Belief,
+    CostBudget,
+    MedianRule,
+    OutcomeConstraint,
+    PatienceRule,
+    Stop,
+    StudyChanges,
+    StudyObjective,
+    StudySettings,
+)
 from adabkb_client.study import Study
 
 __all__ = [
@@ -55,10 +67,12 @@ __all__ = [
     "Access",
     "AdaBKBError",
     "Answer",
+    "AshaRule",
     "AsyncClient",
     "AsyncLeasedTrial",
     "AsyncStudy",
     "BatchItem",
+    "Belief",
     "Best",
     "Bool",
     "Categorical",
@@ -66,6 +80,7 @@ __all__ = [
     "Client",
     "Conflict",
     "ConnectionFailed",
+    "CostBudget",
     "Counts",
     "CurvePoint",
     "CurveSummary",
@@ -89,25 +104,32 @@ __all__ = [
     "KeptResult",
     "LeasedTrial",
     "Link",
-    "Misfit",
+    "MedianRule",
     "NoTrialAvailable",
     "NotFound",
     "Observation",
     "Ordinal",
     "Outbox",
+    "OutcomeConstraint",
     "Parameter",
     "ParameterImportance",
+    "PatienceRule",
     "PreconditionFailed",
     "Prediction",
     "Recommendation",
     "Reported",
     "ResultKept",
+    "RowError",
     "RunReport",
     "Slice",
     "SliceAxis",
+    "Stop",
     "Study",
+    "StudyChanges",
     "StudyComplete",
     "StudyInfo",
+    "StudyObjective",
+    "StudySettings",
     "StudySummary",
     "Trial",
     "Unauthorized",

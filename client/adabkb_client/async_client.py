@@ -4,17 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, Unpack
 
 from adabkb_client import client_calls
 from adabkb_client.access import Deletion
 from adabkb_client.async_study import AsyncStudy
 from adabkb_client.async_transport import AsyncTransport
+from adabkb_client.calls import naming_settings
 from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
 from adabkb_client.local import LocalServer
 from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.outbox import Delivery
 from adabkb_client.parameters import Parameter
+from adabkb_client.settings import StudySettings
 from adabkb_client.study_calls import StudyCalls
 
 
@@ -81,6 +83,7 @@ class AsyncClient:
         """Send the results that were kept while the server was away: see ``Client.deliver``."""
         return await self._transport.deliver()
 
+    @naming_settings
     async def create_study(
         self,
         id: str | None,
@@ -88,10 +91,10 @@ class AsyncClient:
         *,
         direction: Direction | None = None,
         update: bool = False,
-        **options: Any,
+        **settings: Unpack[StudySettings],
     ) -> AsyncStudy:
         """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
-        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **options)
+        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
         return AsyncStudy(self._transport, (await self._transport.perform(steps)).id)
 
     async def study(self, id: str) -> AsyncStudy:

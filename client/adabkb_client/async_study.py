@@ -12,7 +12,7 @@ from adabkb_client.calls import Listing, Steps, documented
 from adabkb_client.evaluation import AsyncObjective
 from adabkb_client.frames import shortened
 from adabkb_client.leased import LEASE_SECONDS
-from adabkb_client.models import Best, Parameters, Trial
+from adabkb_client.models import Parameters, Trial
 from adabkb_client.options import Callback, Options, RunReport
 from adabkb_client.study_calls import StudyCalls
 
@@ -61,6 +61,7 @@ class AsyncStudy:
         return f"<AsyncStudy {self.id!r}>"
 
     info = awaited(StudyCalls.info)
+    best = awaited(StudyCalls.best)
     update = awaited(StudyCalls.update)
     pause = awaited(StudyCalls.pause)
     resume = awaited(StudyCalls.resume)
@@ -108,10 +109,6 @@ class AsyncStudy:
     dictionary = streamed(StudyCalls.dictionary)
     events = streamed(StudyCalls.events)
     export = awaited(StudyCalls.export)
-
-    async def best(self) -> Best | None:
-        """Return the best observation so far."""
-        return (await self.info()).best
 
     @overload
     async def suggest(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import update_wrapper
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from adabkb_client.decoding import decode
 from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
@@ -22,6 +22,7 @@ from adabkb_client.protocol import PAGE, Json, Param
 log = logging.getLogger("adabkb_client")
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -118,3 +119,17 @@ def documented(method: Callable[..., Any], build: Callable[..., Any], returns: A
     result = get_args(signature.return_annotation)[-1]
     shown = result if returns is None else returns[result]
     method.__dict__["__signature__"] = signature.replace(return_annotation=shown)
+
+
+def naming_settings(method: Method) -> Method:
+    """Let the signature of a method have each of its ``**settings: Unpack[...]``: notebooks complete them by it."""
+    signature, parameters = inspect.signature(method), list[inspect.Parameter]()
+    for each in signature.parameters.values():
+        if get_origin(each.annotation) is not Unpack:
+            parameters.append(each)
+            continue
+        (settings,) = get_args(each.annotation)
+        for name, kind in get_type_hints(settings).items():
+            parameters.append(inspect.Parameter(name, each.KEYWORD_ONLY, annotation=kind, default=...))
+    method.__dict__["__signature__"] = signature.replace(parameters=parameters)
+    return method

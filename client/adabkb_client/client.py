@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, Unpack
 
 from adabkb_client import client_calls
 from adabkb_client.access import Deletion
+from adabkb_client.calls import naming_settings
 from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
 from adabkb_client.items import Items
 from adabkb_client.local import LocalServer
 from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.outbox import Delivery
 from adabkb_client.parameters import Parameter
+from adabkb_client.settings import StudySettings
 from adabkb_client.study import Study
 from adabkb_client.study_calls import StudyCalls
 from adabkb_client.transport import Transport
@@ -111,6 +113,7 @@ class Client:
         """
         return self._transport.deliver()
 
+    @naming_settings
     def create_study(
         self,
         id: str | None,
@@ -118,7 +121,7 @@ class Client:
         *,
         direction: Direction | None = None,
         update: bool = False,
-        **options: Any,
+        **settings: Unpack[StudySettings],
     ) -> Study:
         """Create a study, or open it if it exists with the same definition.
 
@@ -129,10 +132,7 @@ class Client:
             parameters: the search space.
             direction: "minimize" or "maximize"; None with several ``objectives``, which have one each.
             update: if the study exists, and only such settings differ, change them.
-            options: ``constraints``, ``budget``, ``seed``, ``noise_std``, ``tolerance``, ``lease_seconds``,
-                ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``stop``,
-                ``early_stopping``, ``algorithm``, ``tags``, ``metrics``, ``outcome_constraints``, ``objectives``,
-                ``prior``, ``transfer_from``, ``cost``, ``per_cost``: see docs/http.md. None is no limit.
+            settings: see ``StudySettings``. None is no limit.
 
         Returns:
             The study.
@@ -142,7 +142,7 @@ class Client:
             TypeError, ValueError: a parameter is not declared by one of the kinds, or a bound is not finite.
             Conflict: a study of this name exists with another definition, or with other settings and no ``update``.
         """
-        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **options)
+        steps = client_calls.create_study(id, parameters, direction=direction, update=update, **settings)
         return Study(self._transport, self._transport.perform(steps).id)
 
     def study(self, id: str) -> Study:

@@ -1,7 +1,7 @@
 """The calls of a client that concern all studies, one procedure each: as ``study_calls.py``."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from adabkb_client.access import Deletion
 from adabkb_client.calls import Call, Listing, Steps
@@ -10,22 +10,9 @@ from adabkb_client.errors import Conflict
 from adabkb_client.models import Direction, StudyInfo
 from adabkb_client.parameters import Parameter, named, to_wire
 from adabkb_client.plain import plain
-from adabkb_client.settings import check_dicts
+from adabkb_client.settings import StudyChanges, StudySettings, check_dicts
 from adabkb_client.study_calls import StudyCalls
 from adabkb_client.trial_calls import study_path
-
-CHANGEABLE = (
-    "budget",
-    "failure_limit",
-    "lease_seconds",
-    "max_attempts",
-    "max_runtime_seconds",
-    "pending_limit",
-    "stop",
-    "tags",
-    "tolerance",
-)
-"""Settings of a study that ``update`` changes."""
 
 
 def create_study(
@@ -34,7 +21,7 @@ def create_study(
     *,
     direction: Direction | None,
     update: bool = False,
-    **settings: Any,
+    **settings: Unpack[StudySettings],
 ) -> Steps[StudyInfo]:
     """Create a study, or open it if it exists with the same definition: see ``Client.create_study``."""
     check_dicts(settings)
@@ -58,7 +45,8 @@ def create_study(
 def _open_changed(study: StudyCalls, body: dict[str, Any], conflict: Conflict, *, update: bool) -> Steps[StudyInfo]:
     """Open a study whose settings differ, if nothing else does."""
     now = yield from study.info()
-    changes = {name: body[name] for name in CHANGEABLE if name in body and body[name] != getattr(now, name)}
+    given = {name: body[name] for name in StudyChanges.__annotations__ if name in body}
+    changes = {name: value for name, value in given.items() if value != getattr(now, name)}
     if not changes:
         raise conflict
     yield Call("POST", "/studies", {**body, **{name: getattr(now, name) for name in changes}})

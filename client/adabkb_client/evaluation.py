@@ -76,7 +76,7 @@ class Evaluation:
             else:
                 signature.bind(**dict.fromkeys(names))
                 signature.bind(**dict.fromkeys(name for name in names if name not in conditional))
-        except TypeError as misfit:
+        except TypeError as error:
             given = "the trial" if self.pass_trial else f"the parameters {', '.join(names)} by name"
             if conditional and not self.pass_trial:
                 given += f" (without {', '.join(conditional)} where they are inactive, so these need defaults)"
@@ -88,7 +88,7 @@ class Evaluation:
                 if self._is_for_optuna():
                     remedy = for_optuna()
             raise WrongFunction(
-                f"{self.expected.of} calls the function with {given}, but it takes {signature}: {misfit}; {remedy}"
+                f"{self.expected.of} calls the function with {given}, but it takes {signature}: {error}; {remedy}"
             ) from None
 
     def _is_for_optuna(self) -> bool:

@@ -38,7 +38,7 @@ class Unfit(ValueError):
 
 
 @dataclass(frozen=True)
-class Misfit:
+class RowError:
     """What does not fit in a row: ``row`` is its number, ``field`` the parameter, "value", "std_error" or "row"."""
 
     row: int
@@ -145,17 +145,19 @@ def left_out(row: Row, columns: Columns) -> str | None:
     return None if state in COMPLETED else state
 
 
-def fitted(row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[Misfit]]:
+def fitted(
+    row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[RowError]]:
     """Return the result of a row in wire form, and what does not fit in it. Ranges are left to the server to check."""
     if row.problem is not None:
-        return {}, [Misfit(row.number, "row", row.problem)]
-    misfits: list[Misfit] = []
+        return {}, [RowError(row.number, "row", row.problem)]
+    errors: list[RowError] = []
 
     def part(field: str, read: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return read(*arguments)
         except Unfit as unfit:
-            misfits.append(Misfit(row.number, field, str(unfit)))
+            errors.append(RowError(row.number, field, str(unfit)))
             return None
 
     cells = {name: row.cells.get(column) for name, column in columns.parameters.items()}
@@ -173,10 +175,10 @@ def fitted(row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]) 
         item["std_error"] = part("std_error", _std_error, error)
     if columns.metrics:
         item["metrics"] = {name: part(name, number, row.cells.get(at)) for name, at in columns.metrics.items()}
-        errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
-        known = {name: error for name, error in errors.items() if not _is_missing(error)}
+        given_errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
+        known = {name: error for name, error in given_errors.items() if not _is_missing(error)}
         item["std_errors"] = {name: part(name, _std_error, error) for name, error in known.items()}
-    return item, misfits
+    return item, errors
 
 
 def _is_active(parameter: Mapping[str, Any], point: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client.fitting import Misfit
+from adabkb_client.fitting import RowError
 from adabkb_client.models import Metrics, Parameters
 
 SHOWN = 20
@@ -28,7 +28,7 @@ class ImportReport:
     """What became of the rows of a source.
 
     ``results`` has those that were stored now or, if this was a ``dry_run``, would be. ``repeated`` counts those that
-    the study had already, ``left_out`` counts others by the state that they have instead of a result, and ``misfits``
+    the study had already, ``left_out`` counts others by the state that they have instead of a result, and ``errors``
     lists what does not fit in the rest, by row. ``unused`` names the columns that have no part in the results.
     """
 
@@ -39,7 +39,7 @@ class ImportReport:
     results: tuple[ImportedResult, ...]
     repeated: int
     left_out: Mapping[str, int]
-    misfits: tuple[Misfit, ...]
+    errors: tuple[RowError, ...]
     unused: tuple[str, ...]
     dry_run: bool
 
@@ -51,7 +51,7 @@ class ImportReport:
     @property
     def unfit(self) -> int:
         """How many rows do not fit."""
-        return len({misfit.row for misfit in self.misfits})
+        return len({error.row for error in self.errors})
 
     def __repr__(self) -> str:
         would = "would be stored" if self.dry_run else "stored"
@@ -64,11 +64,11 @@ class ImportReport:
             lines.append(f"left out by their state: {states}")
         if self.unused:
             lines.append(f"columns without use: {', '.join(self.unused)}")
-        if self.misfits:
+        if self.errors:
             lines.append(f"rows that do not fit: {self.unfit}. Correct them, and import again:")
-            lines += [f"  {self.counted} {each.row}, {each.field}: {each.problem}" for each in self.misfits[:SHOWN]]
-            if len(self.misfits) > SHOWN:
-                lines.append(f"  and {len(self.misfits) - SHOWN} more")
+            lines += [f"  {self.counted} {each.row}, {each.field}: {each.problem}" for each in self.errors[:SHOWN]]
+            if len(self.errors) > SHOWN:
+                lines.append(f"  and {len(self.errors) - SHOWN} more")
         if self.dry_run:
             lines += [f"  {self.counted} {each.row}: {_shown(each)}" for each in self.results[:SHOWN]]
             if len(self.results) > SHOWN:

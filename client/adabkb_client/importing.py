@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from adabkb_client.bar import bar
 from adabkb_client.calls import Listing, Steps
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
-from adabkb_client.fitting import Misfit, chosen, fitted, left_out
+from adabkb_client.fitting import RowError, chosen, fitted, left_out
 from adabkb_client.import_report import ImportedResult, ImportReport
 from adabkb_client.models import BatchItem, Metrics, StudyInfo
 from adabkb_client.sources import Source, Table, read
@@ -49,14 +49,14 @@ def import_results(
         table.columns, info.parameters, columns, value, std_error, state, _measured(info), several=bool(info.objectives)
     )
     states: Counter[str] = Counter()
-    misfits: list[Misfit] = []
+    errors: list[RowError] = []
     items: list[Item] = []
     for row in table.rows:
         if other := left_out(row, found):
             states[other] += 1
             continue
         item, problems = fitted(row, found, info.parameters)
-        misfits += problems
+        errors += problems
         if not problems:
             items.append((row.number, item))
     known = (yield from _known(study)) if info.counts.observations else Counter[str]()
@@ -65,12 +65,12 @@ def import_results(
     with bar(study.id, "row", len(items), visible=progress) as shown:
         for start in range(0, len(items), BATCH):
             part = items[start : start + BATCH]
-            checked = yield from _told(study, part, misfits, dry_run=True)
+            checked = yield from _told(study, part, errors, dry_run=True)
             new = [result for result in checked if not _taken(known, result)]
             repeated += len(checked) - len(new)
             if new and not dry_run:
                 try:
-                    new = yield from _told(study, _as_items(new), misfits, key=_key(start, new))
+                    new = yield from _told(study, _as_items(new), errors, key=_key(start, new))
                 except AdaBKBError as error:
                     error.add_note(f"{len(results)} rows are stored; the same call goes on where this one ended")
                     raise
@@ -84,7 +84,7 @@ def import_results(
         tuple(results),
         repeated,
         dict(states),
-        tuple(sorted(misfits, key=lambda misfit: misfit.row)),
+        tuple(sorted(errors, key=lambda error: error.row)),
         tuple(found.unused(table.columns)),
         dry_run,
     )
@@ -146,9 +146,9 @@ def _identity(
 
 
 def _told(
-    study: "StudyCalls", items: Sequence[Item], misfits: list[Misfit], *, dry_run: bool = False, key: str | None = None
+    study: "StudyCalls", items: Sequence[Item], errors: list[RowError], *, dry_run: bool = False, key: str | None = None
 ) -> Steps[list[ImportedResult]]:
-    """Tell a batch, and return the results that are accepted; what is refused is added to the misfits."""
+    """Tell a batch, and return the results that are accepted; what is refused is added to the errors."""
     fates = yield from batch(study.id, [item for _, item in items], dry_run=dry_run, key=key)
     results = []
     for (number, _), fate in zip(items, fates, strict=True):
@@ -157,14 +157,14 @@ def _told(
             value = None if isnan(told.value) else told.value  # several objectives are metrics
             results.append(ImportedResult(number, told.parameters, value, told.std_error, *measured))
         else:
-            misfits.extend(_refused(number, fate))
+            errors.extend(_refused(number, fate))
     return results
 
 
-def _refused(number: int, fate: BatchItem) -> Iterator[Misfit]:
+def _refused(number: int, fate: BatchItem) -> Iterator[RowError]:
     assert isinstance(fate.error, APIError)
     for pointer, problem in fate.error.pointers.items() or [("row", fate.error.detail)]:
-        yield Misfit(number, steps_of(pointer)[-1], problem)
+        yield RowError(number, steps_of(pointer)[-1], problem)
 
 
 def _as_items(results: Sequence[ImportedResult]) -> list[Item]:

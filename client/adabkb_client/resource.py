@@ -5,7 +5,7 @@ from typing import Concatenate, ParamSpec, TypeVar, overload
 
 from adabkb_client.calls import Listing, Steps, documented
 from adabkb_client.items import Items
-from adabkb_client.models import Best, Parameters, Trial
+from adabkb_client.models import Parameters, Trial
 from adabkb_client.study_calls import StudyCalls
 from adabkb_client.transport import Transport
 
@@ -49,6 +49,7 @@ class StudyResource:
         return f"<Study {self.id!r}>"
 
     info = performed(StudyCalls.info)
+    best = performed(StudyCalls.best)
     update = performed(StudyCalls.update)
     pause = performed(StudyCalls.pause)
     resume = performed(StudyCalls.resume)
@@ -96,11 +97,6 @@ class StudyResource:
     dictionary = listed(StudyCalls.dictionary)
     events = listed(StudyCalls.events)
     export = performed(StudyCalls.export)
-
-    @property
-    def best(self) -> Best | None:
-        """The best observation so far (asks the server)."""
-        return self.info().best
 
     @overload
     def suggest(

@@ -54,7 +54,7 @@ class Expected:
         value = {"value": SHOWN} if self.has_value else {}
         return json.dumps({**value, "metrics": dict.fromkeys(metrics, SHOWN)}, ensure_ascii=False)
 
-    def misfit(self, result: Result) -> str | None:
+    def mistake_of(self, result: Result) -> str | None:
         """Return what is wrong with a result, to be read after "it" or "which"; None if it fits."""
         told = result.metrics or {}
         missing = [name for name in self.metrics if name not in told and name not in self.optional]
@@ -87,9 +87,9 @@ def as_result(returned: Any, expected: Expected) -> Result:
         )
     except WrongResult as wrong:
         raise WrongResult(f"{wrong}. {_remedy(expected)}") from None
-    misfit = expected.misfit(result)
-    if misfit is not None:
-        raise WrongResult(f"the function returned {shown(returned)}, which {misfit}. {_remedy(expected)}")
+    mistake = expected.mistake_of(result)
+    if mistake is not None:
+        raise WrongResult(f"the function returned {shown(returned)}, which {mistake}. {_remedy(expected)}")
     return result
 
 

@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal, SupportsFloat, Unpack
 
 from adabkb_client.access import Access, Link
 from adabkb_client.analysis import Importance, Slice
-from adabkb_client.calls import Call, Listing, Steps
+from adabkb_client.calls import Call, Listing, Steps, naming_settings
 from adabkb_client.decoding import decode
 from adabkb_client.front import Front
 from adabkb_client.import_report import ImportReport
 from adabkb_client.importing import import_results
-from adabkb_client.models import Answer, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo
+from adabkb_client.models import Answer, Best, Event, Observation, Parameters, Prediction, Recommendation, StudyInfo
 from adabkb_client.parameters import Parameter, named, to_wire
 from adabkb_client.plain import Numbers, encoded, point, shown
 from adabkb_client.protocol import Param
 from adabkb_client.report_calls import ReportCalls
-from adabkb_client.settings import check_dicts
+from adabkb_client.settings import StudyChanges, check_dicts
 from adabkb_client.sources import Source
 from adabkb_client.trial_calls import result_of
 
@@ -30,16 +30,20 @@ class StudyCalls(ReportCalls):
         """Return the study's definition and state."""
         return decode(StudyInfo, (yield Call("GET", self._path)))
 
+    def best(self) -> Steps[Best | None]:
+        """Return the best observation so far."""
+        return (yield from self.info()).best
+
+    @naming_settings
     def update(
         self,
         /,
         *,
         parameters: Mapping[str, Parameter] | None = None,
         defaults: Parameters | None = None,
-        **changes: Any,
+        **changes: Unpack[StudyChanges],
     ) -> Steps[StudyInfo]:
-        """Change ``budget``, ``tolerance``, ``tags``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
-        ``failure_limit``, ``pending_limit``, ``stop``, or edit the space.
+        """Change settings, or edit the space.
 
         None removes a limit. A study whose budget is used up runs again when it is raised, and one that has stopped
         because there was no gain runs again when ``stop`` is removed or allows more results.
@@ -50,7 +54,7 @@ class StudyCalls(ReportCalls):
         Args:
             parameters: of the space, to replace those of the same names or to be added; the others stay.
             defaults: the values that parameters which are added had in the trials so far.
-            changes: the settings.
+            changes: the settings that can be changed: see ``StudyChanges``.
 
         Raises:
             Invalid: a value is wrong, or the study's space cannot be edited.
@@ -64,11 +68,11 @@ class StudyCalls(ReportCalls):
 
     def pause(self) -> Steps[StudyInfo]:
         """Hand out nothing until ``resume``; results are still accepted."""
-        return self.update(state="paused")
+        return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "paused"})))
 
     def resume(self) -> Steps[StudyInfo]:
         """Hand out trials again."""
-        return self.update(state="running")
+        return decode(StudyInfo, (yield Call("PATCH", self._path, {"state": "running"})))
 
     def delete(self, *, purge: bool = False) -> Steps[None]:
         """Delete the study and everything in it: for good with ``purge``, else ``Client.restore_study`` brings it back

@@ -48,6 +48,6 @@ const tags: Schemas["PatchStudyBody"] = { tags: { language: "TypeScript" } };
 const changed = await call<Schemas["Study"]>("PATCH", path, tags);
 console.log(`the study keeps its budget of ${changed.budget}; its best value is ${changed.best?.value}`);
 
-const listed = await call<Schemas["Listing_Study_"]>("GET", "/v1/studies");
+const listed = await call<Schemas["Page_Study_"]>("GET", "/v1/studies");
 console.log(`${listed.items.length} studies are on the server`);
 await call<undefined>("DELETE", path);

@@ -1,6 +1,6 @@
 """Parameters as ``adabkb_client`` declares them, as a search space of the engine.
 
-Choices are known by their index, since a choice may be any object, such as an estimator.
+A choice may be any object, such as an estimator. The engine knows such choices by their index.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from adabkb_client import Bool, Categorical, Fixed, Float, Int, Ordinal
@@ -29,6 +30,7 @@ class Domain:
 
     space: spaces.Space
     choices: Mapping[str, Sequence[Any]]
+    """Of the parameters that have some, as they are declared."""
 
     @property
     def size(self) -> float:
@@ -39,9 +41,14 @@ class Domain:
         """Return the parameters at a position (d,)."""
         found = self.space.decode(point)
         return {
-            name: self.choices[name][value] if name in self.choices else value  # type: ignore[index]  # it is an index
+            name: self.choices[name][value] if name in self.indexed else value  # type: ignore[index]  # it is an index
             for name, value in found.items()
         }
+
+    @cached_property
+    def indexed(self) -> frozenset[str]:
+        """The parameters of which the space knows the indices of choices."""
+        return frozenset(name for name, choices in self.choices.items() if not _are_values(choices))
 
 
 def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequence[str] = ()) -> Domain:
@@ -50,7 +57,7 @@ def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequen
     Args:
         declared: the parameters by name.
         origin: the argument that they come from, for errors.
-        constraints: on parameters of the kinds Float and Int.
+        constraints: on parameters whose choices, if they have some, are no objects.
 
     Raises:
         ValueError: a parameter has no values, or bounds or a step that do not fit each other; nothing
@@ -66,7 +73,7 @@ def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequen
             f"constraints cannot go together with conditions (when) in {origin} yet; keep one of the two, and let the "
             "function return a poor value where the other does not hold"
         )
-    _check(constraints, found, choices)
+    _check(constraints, Domain(found, choices))
     found = replace(found, constraints=tuple(map(Constraint, constraints)), conditions=conditions)
     return Domain(found, choices)
 
@@ -77,11 +84,11 @@ def _conditions(
     parameters: Sequence[engine.Axis | spaces.Fixed],
     choices: Mapping[str, Sequence[Any]],
 ) -> tuple[Condition, ...]:
-    """The conditions of all parameters, by the indices of choices."""
+    """The conditions of all parameters, by the values that the engine has for choices."""
     whens = {
         name: {
             parent: tuple(
-                _index(f"{origin}[{name!r}]: when[{parent!r}]", value, choices.get(parent)) for value in values
+                _known(f"{origin}[{name!r}]: when[{parent!r}]", value, choices.get(parent)) for value in values
             )
             for parent, values in each.when.items()
         }
@@ -94,22 +101,43 @@ def _conditions(
     return dependence.conditions(whens)
 
 
-def _index(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
-    """Of a choice; a number stays as it is."""
+def _known(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
+    """What the engine has for a choice; a number stays as it is."""
     if choices is None:
         return value
-    for index, choice in enumerate(choices):
+    for choice, known in zip(choices, _values(choices), strict=True):
         if choice is value or engine.identity(choice) == engine.identity(value):
-            return index
+            return known
     raise ValueError(f"{argument} lists {value!r}, which is none of its choices: {list(choices)}")
 
 
-def _check(constraints: Sequence[str], space: spaces.Space, choices: Mapping[str, Sequence[Any]]) -> None:
+def _values(choices: Sequence[Any]) -> Sequence[Any]:
+    """What the engine has for choices: themselves, or their indices."""
+    return choices if _are_values(choices) else range(len(choices))
+
+
+def _are_values(choices: Sequence[Any]) -> bool:
+    """Whether choices are distinct values as the engine knows them, and no objects."""
+    if not all(map(_is_value, choices)):
+        return False
+    return len({engine.identity(choice) for choice in choices}) == len(choices)
+
+
+def _is_value(choice: Any) -> bool:
+    if isinstance(choice, tuple):
+        return all(not isinstance(each, tuple) and _is_value(each) for each in choice)
+    if isinstance(choice, float):
+        return math.isfinite(choice)
+    return choice is None or isinstance(choice, bool | int | str)
+
+
+def _check(constraints: Sequence[str], domain: Domain) -> None:
     if isinstance(constraints, str):
         raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
-    numbers = [each for each in space.parameters if each.name not in choices]
-    for index, sentence in faults(constraints, numbers).items():
-        raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}")
+    known = [each for each in domain.space.parameters if each.name not in domain.indexed]
+    objects = f"; the choices of {', '.join(sorted(domain.indexed))} are objects" if domain.indexed else ""
+    for index, sentence in faults(constraints, known).items():
+        raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}{objects}")
 
 
 def _choices(declared: Declared) -> Sequence[Any] | None:
@@ -131,12 +159,12 @@ def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.
     if choices is not None:
         if not choices:
             raise ValueError(f"{argument} has no values")
-        indices = tuple(range(len(choices)))
+        values = tuple(_values(choices))
         if len(choices) == 1:
-            return spaces.Fixed(name, 0)
+            return spaces.Fixed(name, values[0])
         known = (declared.descriptors or {}).values() if isinstance(declared, Categorical) else ()
         descriptors = tuple(tuple(map(float, numbers)) for numbers in known)
-        return engine.ChoiceAxis(name, indices, isinstance(declared, Ordinal), descriptors)
+        return engine.ChoiceAxis(name, values, isinstance(declared, Ordinal), descriptors)
     assert isinstance(declared, Float | Int)
     low, high, step = plain(declared.low), plain(declared.high), plain(declared.step)
     if not low < high:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from adabkb_service.engine.auto.calibration import Calibration
 from adabkb_service.engine.auto.policy import Config, auto
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.space import Space
@@ -79,7 +78,7 @@ class Model:
 
     def promise(self, point: Array) -> float:
         """Return how good the objective may be at a point (d,): its mean and ``WIDTH`` standard deviations."""
-        found = auto.predict(self._state, point[None], Calibration())
+        found = auto.predict(self._state, point[None])
         return float(found.mean[0]) + WIDTH * float(found.std[0])
 
     def _observe(self, result: Result) -> None:

@@ -31,8 +31,8 @@ def upgrade() -> None:
         sa.Column("lease_seconds", sa.Double(), nullable=False),
         sa.Column("max_attempts", sa.Integer(), nullable=False),
         sa.Column("tags", sa.JSON(), nullable=False),
-        sa.Column("head", sa.Integer(), nullable=False),
-        sa.Column("folded", sa.Integer(), nullable=False),
+        sa.Column("study_seq", sa.Integer(), nullable=False),
+        sa.Column("model_seq", sa.Integer(), nullable=False),
         sa.Column("model", sa.JSON(none_as_null=True)),
         sa.Column("model_error", sa.Text()),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
@@ -255,9 +255,23 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
     )
     op.create_index(op.f("ix_audit_at"), "audit", ["at"])
+    is_postgresql = op.get_bind().dialect.name == "postgresql"
+    op.create_table(
+        "servers",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("version", sa.String(length=100), nullable=False),
+        sa.Column("is_model_worker", sa.Boolean(), nullable=False),
+        sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("process", sa.Integer(), nullable=False),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("is_leaving", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_servers")),
+        prefixes=["UNLOGGED"] if is_postgresql else [],
+    )
 
 
 def downgrade() -> None:
+    op.drop_table("servers")
     op.drop_table("audit")
     op.drop_table("parts")
     op.drop_table("trash")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from importlib.metadata import version
 
 from anyio import CapacityLimiter
@@ -17,7 +18,7 @@ from fastapi.middleware.gzip import GZipMiddleware
 from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
-from adabkb_service.access.concurrency import Concurrency
+from adabkb_service.access.concurrency import KINDS, Concurrency
 from adabkb_service.access.gate import Gate
 from adabkb_service.access.meter import Meter
 from adabkb_service.access.quotas import Quotas
@@ -36,6 +37,8 @@ from adabkb_service.api import (
 from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.document import document
 from adabkb_service.api.fair_queue import FairQueue
+from adabkb_service.api.forwarding import Forwarding
+from adabkb_service.api.long_poll import MOST_SECONDS
 from adabkb_service.api.middleware import (
     BodyLimitMiddleware,
     HeadMiddleware,
@@ -43,7 +46,6 @@ from adabkb_service.api.middleware import (
 )
 from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_SEEN, CORS_SENT, OriginMiddleware
-from adabkb_service.api.streams import Streams
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.inference.pool import Charge, Inference, Supervision, WorkerPool, in_this_process
@@ -75,6 +77,9 @@ COMPRESSION = 3
 CHARTS = 4
 """Charts that read the results of a study at a time: they may be large, and each holds a connection to the database."""
 
+LOADING_POLL_SECONDS = 0.05
+"""Between two looks at whether a model worker has loaded the engine."""
+
 CALLS = "/api"
 """The page to try the API."""
 
@@ -86,8 +91,12 @@ in which [the contract](docs/http.html) explains what is here in a line.
 """
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     """An application on the database of the settings, which is opened when the application starts.
+
+    Args:
+        settings: of the server.
+        is_model_worker: whether it is to follow studies without serving HTTP. The database is a PostgreSQL then.
 
     Raises:
         ValueError: the database URL is none of ours, or what traces need is not installed.
@@ -108,17 +117,14 @@ def create_app(settings: Settings) -> FastAPI:
         clock=clock,
         inference=inference,
         threads=settings.study_threads,
-        waits=settings.waits,
         look_seconds=settings.look_seconds,
         owners=settings.studies_in_memory,
         timeouts=settings.timeouts,
     )
     running.traces = to_collector(settings.traces) if settings.traces else None
 
-    concurrency = Concurrency(
-        {name: getattr(settings, name) for name in ("user_requests", "user_streams", "user_waits")}
-    )
-    streams = Streams(running, settings.streams, concurrency)
+    limits = {name for kind in KINDS for name in (kind.user_setting, kind.setting) if name is not None}
+    concurrency = Concurrency({name: getattr(settings, name) for name in limits})
     gate = Gate(
         database,
         running.clock,
@@ -129,16 +135,19 @@ def create_app(settings: Settings) -> FastAPI:
     )
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await run_sync(migration.prepare, database)
         await run_sync(gate.close_if_tokens)
         await run_sync(inference.open)
         await run_sync(running.open)
         await run_sync(warn_of_clock, running)
         await run_sync(clamp_leases, running)
+        while is_model_worker and running.is_loading:  # until then servers do better without it
+            await asyncio.sleep(LOADING_POLL_SECONDS)
         with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, settings):
-            yield
-        await streams.close()
+            async with app.state.forwarding or nullcontext():
+                yield
+        await running.changes.close()
         await run_sync(running.close)
         await run_sync(inference.close)
         database.close()
@@ -160,7 +169,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.overview = Overview(running)
     app.state.gate = gate
     app.state.study_metrics = settings.study_metrics
-    app.state.streams = streams
     app.state.concurrency = concurrency
     app.state.model_reads = ModelReads(settings.request_seconds)
     app.state.admission = CapacityLimiter(ADMISSION_THREADS)
@@ -169,10 +177,23 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.routes = ROUTES
     app.state.connection_limits = _connection_limits(settings)
     problems.install(app)
+    app.state.forwarding = _forwarding(app, running, settings, is_model_worker=is_model_worker)
     site.install(app, CALLS)
     _add_middleware(app, settings, running)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app
+
+
+def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_worker: bool) -> Forwarding | None:
+    """None on SQLite, where each server follows the studies that it is asked about."""
+    if running.database.is_sqlite:
+        return None
+    answer_seconds = settings.timeouts.outcome + MOST_SECONDS
+    own_version = version("adabkb-service")
+    forwarding = Forwarding(app, running.database.url, own_version, answer_seconds, is_model_worker=is_model_worker)
+    running.servers = lambda: len(forwarding.servers)
+    running.model_workers = lambda: len(forwarding.model_workers)
+    return forwarding
 
 
 def _connection_limits(settings: Settings) -> ConnectionLimits:

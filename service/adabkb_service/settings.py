@@ -93,9 +93,10 @@ class Settings(BaseSettings):
     user_streams: int = Field(50, ge=0, description="event streams of one user at a time; more are refused (429)")
     user_waits: int = Field(200, ge=0, description="requests of one user that wait for a trial at a time")
     look_seconds: float = Field(
-        1.0,
+        0.5,
         gt=0,
-        description="seconds after which a request that waits looks for a trial, which another server may have freed",
+        description="seconds between two looks at what other servers have committed, while requests that wait for a "
+        "trial or event streams wait for it",
     )
     sweep_seconds: float = Field(1.0, gt=0, description="seconds between two checks for leases that have run out")
     sweep_late_seconds: float = Field(

@@ -199,7 +199,7 @@ def test_a_model_is_paid_for_by_the_token_that_lets_it_work(guarded: Guarded) ->
     """A first suggestion takes some milliseconds. Results of trials are taken all the same."""
     with guarded.client(guarded.token("cpu", "work", quotas={"model_seconds_per_minute": 0.001})) as user:
         user.post("/v1/studies", json=named("cpu"))
-        trials = user.post("/v1/studies/cpu/suggest", json={"count": 8}).json()["trials"]
+        trials = user.post("/v1/studies/cpu/suggest", json={"count": 3}).json()["trials"]
         told = [user.post("/v1/studies/cpu/observe", json={"trial": each["number"], "value": 1.0}) for each in trials]
         assert {answer.status_code for answer in told} == {200}
         limited = user.post("/v1/studies/cpu/suggest")

@@ -128,7 +128,7 @@ def test_the_client_deletes_restores_and_purges(guarded: Guarded) -> None:
         study.observe_point({"x": 0.5}, 1.0)
         kim.delete_study("kims")
         assert [(each.study, each.results) for each in kim.trash()] == [("kims", 1)]
-        assert kim.restore_study("kims").best is not None
+        assert kim.restore_study("kims").best() is not None
         study.delete()
         (kept,) = kim.trash()
         kim.purge_study(kept.deletion)

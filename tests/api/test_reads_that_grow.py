@@ -86,7 +86,7 @@ def fill(database: Database, factor: int) -> None:
         falling: Callable[..., Any] = lambda number: sa.cast(-number, sa.Double)  # noqa: E731
         copies(connection, told, count, seq=lambda number: number + 0, trial=lambda number: number + 0, value=falling)
         copies(connection, event(1), count, seq=lambda number: number + 1)
-        grown = {"head": count + 1, "folded": count + 1, "observations": count, "completed": count}
+        grown = {"study_seq": count + 1, "model_seq": count + 1, "observations": count, "completed": count}
         assert studies.commit_if_unchanged(connection, row, **grown)
     with database.writing() as connection:
         connection.exec_driver_sql("ANALYZE")
@@ -101,10 +101,10 @@ def add_result(database: Database) -> None:
     """One more of the study "s"."""
     with database.writing() as connection:
         row = studies.get(connection, "s")
-        seq, head = row.observations + 1, row.head + 1
+        seq, head = row.observations + 1, row.study_seq + 1
         observations.add(connection, [observation(seq, -1e6, parameters={"x": 0.5, "n": 1})])
         events.add(connection, [replace(event(head), kind="observed", payload={"observation": seq})])
-        assert studies.commit_if_unchanged(connection, row, head=head, folded=head, observations=seq)
+        assert studies.commit_if_unchanged(connection, row, study_seq=head, model_seq=head, observations=seq)
 
 
 @contextmanager

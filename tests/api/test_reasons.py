@@ -66,7 +66,7 @@ def test_of_a_model_that_cannot_follow_the_log(other_sqlite: str) -> None:
     database = Database(other_sqlite)
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE events SET payload = '{}' WHERE kind = 'observed'")
-        connection.exec_driver_sql("UPDATE studies SET folded = 0")
+        connection.exec_driver_sql("UPDATE studies SET model_seq = 0")
     database.close()
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
         assert reasons(api)[0] == "model_failed"

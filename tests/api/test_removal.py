@@ -33,7 +33,7 @@ from tests.waiting import wait_for
 
 OTHERS = 10
 """Rows that a transaction changes beside those of the study that it removes or restores."""
-REPORTS, MANY = 3000, 10_000
+REPORTS, MANY = 3000, 6000
 ROWS = 10_000
 """In each of three tables of a study that is removed for seconds."""
 STUDY = "/v1/studies/s"

@@ -5,12 +5,41 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+from collections.abc import Callable
+from typing import Annotated
 
 import httpx
 import pytest
 from fastapi import FastAPI
+from pydantic import BaseModel, PlainSerializer
 
 from adabkb_service.api import problems
+
+
+def no_memory() -> None:
+    raise MemoryError
+
+
+class Field(BaseModel):
+    """Its only field cannot be sent."""
+
+    value: Annotated[int, PlainSerializer(lambda _: no_memory())] = 0
+
+
+def raised(work: Callable[[], object]) -> Exception:
+    try:
+        work()
+    except Exception as error:
+        return error
+    raise AssertionError("it raised nothing")
+
+
+def while_answering() -> None:
+    """As Starlette does where the answer has begun."""
+    try:
+        no_memory()
+    except MemoryError as error:
+        raise RuntimeError("Caught handled exception, but response already started.") from error
 
 
 @pytest.mark.parametrize(
@@ -18,6 +47,8 @@ from adabkb_service.api import problems
     [
         (RuntimeError("can't start new thread"), 503),
         (MemoryError(), 503),
+        (raised(while_answering), 503),
+        (raised(Field().model_dump_json), 503),
         *[(OSError(code, os.strerror(code)), 503) for code in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC)],
         (RuntimeError("no"), 500),
         (RecursionError(), 500),

@@ -34,10 +34,10 @@ class Lab:
 
     def asks(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
         """A worker's request for a trial; it waits already when this returns."""
-        before, asked_before = self.app.state.service.waiters.count, self.questions()
+        before, asked_before = self.app.state.service.changes.in_turn, self.questions()
         given = {"Prefer": f"wait={seconds}", **(headers or {})}
         asked = self.workers.submit(self.client.post, "/v1/studies/s/suggest", json={}, headers=given)
-        self.until(lambda: self.app.state.service.waiters.count > before)
+        self.until(lambda: self.app.state.service.changes.in_turn > before)
         self.until(lambda: self.questions() >= asked_before + 2)  # when it came, and when it had its place
         return asked
 
@@ -59,7 +59,7 @@ class Lab:
 @pytest.fixture
 def lab(migrated_url: str) -> Iterator[Lab]:
     """Nothing is found by looking again: every trial that comes must have been announced."""
-    with lab_on(migrated_url, look_seconds=3600.0) as lab:
+    with lab_on(migrated_url) as lab:
         yield lab
 
 
@@ -71,8 +71,8 @@ def looking_lab(migrated_url: str) -> Iterator[Lab]:
 
 
 @contextmanager
-def lab_on(url: str, look_seconds: float) -> Iterator[Lab]:
-    settings = Settings(database=url, model_processes=0, sweep_seconds=0.05, look_seconds=look_seconds)
+def lab_on(url: str, look_seconds: float = 3600.0, **others: Any) -> Iterator[Lab]:
+    settings = Settings(database=url, model_processes=0, sweep_seconds=0.05, look_seconds=look_seconds, **others)
     app = create_app(settings)
     with (
         ThreadPoolExecutor(20) as workers,
@@ -152,9 +152,9 @@ def test_who_has_waited_in_vain_need_not_wait_before_asking_again(lab: Lab) -> N
 def test_who_has_left_gets_no_trial(lab: Lab) -> None:
     leaving = HTTPConnection(lab.client.base_url.host, lab.client.base_url.port or 80)
     leaving.request("POST", "/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
-    lab.until(lambda: lab.app.state.service.waiters.count == 1)
+    lab.until(lambda: lab.app.state.service.changes.in_turn == 1)
     leaving.close()
-    lab.until(lambda: lab.app.state.service.waiters.count == 0)
+    lab.until(lambda: lab.app.state.service.changes.in_turn == 0)
     lab.tell(1)
     assert lab.client.get("/v1/studies/s").json()["counts"]["active"] == 0
 
@@ -167,16 +167,16 @@ def test_one_who_repeats_a_request_while_it_waits_gets_the_same_trial(lab: Lab) 
     assert lab.client.get("/v1/studies/s").json()["counts"]["trials"] == 2
 
 
-def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(lab: Lab) -> None:
-    lab.app.state.service.waiters.most = 10
-    asked = [lab.asks() for _ in range(10)]
-    service = lab.app.state.service
-    lab.until(lambda: (service.unfinished, service.database.connections, service.scheduler.in_line) == (0, 0, 0))
-    further = lab.client.post("/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
-    assert (further.json()["retry_after"], "preference-applied" in further.headers) == (1.0, False)
-    assert "adabkb_suggestions_waiting 10.0" in lab.client.get("/metrics").text
-    lab.client.patch("/v1/studies/s", json={"pending_limit": 20})
-    assert sorted(number(each.result(PATIENCE)) for each in asked) == list(range(2, 12))
+def test_those_who_wait_are_bounded_and_hold_neither_connection_nor_turn(migrated_url: str) -> None:
+    with lab_on(migrated_url, waits=10) as lab:
+        asked = [lab.asks() for _ in range(10)]
+        service = lab.app.state.service
+        lab.until(lambda: (service.unfinished, service.database.connections, service.scheduler.in_line) == (0, 0, 0))
+        further = lab.client.post("/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
+        assert (further.json()["retry_after"], "preference-applied" in further.headers) == (1.0, False)
+        assert "adabkb_suggestions_waiting 10.0" in lab.client.get("/metrics").text
+        lab.client.patch("/v1/studies/s", json={"pending_limit": 20})
+        assert sorted(number(each.result(PATIENCE)) for each in asked) == list(range(2, 12))
 
 
 def test_a_server_that_stops_answers_at_once(looking_lab: Lab) -> None:
@@ -192,6 +192,29 @@ def test_what_another_server_frees_is_noticed(looking_lab: Lab) -> None:
         told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
         assert told.status_code == 200
         assert number(asked.result(PATIENCE)) == 2
+
+
+def test_a_stream_hears_at_once_what_its_server_commits(lab: Lab) -> None:
+    with events_of(lab) as kinds:
+        assert [next(kinds) for _ in range(2)] == ["created", "suggested"]
+        lab.tell(1)
+        assert next(kinds) == "observed"
+
+
+def test_a_stream_hears_what_another_server_commits(looking_lab: Lab) -> None:
+    with events_of(looking_lab) as kinds, server_on(looking_lab.url) as address:
+        assert [next(kinds) for _ in range(2)] == ["created", "suggested"]
+        told = httpx.post(f"{address}/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        assert told.status_code == 200
+        assert next(kinds) == "observed"
+
+
+@contextmanager
+def events_of(lab: Lab) -> Iterator[Iterator[str]]:
+    """The kinds of the events that a stream of the study sends."""
+    headers = {"Accept": "text/event-stream"}
+    with lab.client.stream("GET", "/v1/studies/s/events", headers=headers) as stream:
+        yield (line.removeprefix("event: ") for line in stream.iter_lines() if line.startswith("event: "))
 
 
 def test_a_token_that_is_revoked_meanwhile_gets_no_trial(lab: Lab) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
+from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.problem_types import CONNECTIONS
 from tests.api.conftest import DEFINITION
 from tests.attack.wire import Answer, answer, connection, get, rest
-from tests.servers import server_on
+from tests.servers import server_on, serving
 
 HEADER, CONNECTIONS_ALLOWED, BODIES, STREAMS = 4096, 8, 100_000, 2
 JSON = {"Content-Type": "application/json"}
@@ -110,6 +112,14 @@ def test_clients_that_send_nothing_keep_nobody_out(address: str) -> None:
             idle.append(sock)
             assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
         assert rest(idle[0]) == b""
+
+
+def test_a_connection_that_cannot_begin_is_ended() -> None:
+    """Whatever the error is: its client does not wait for an answer that nobody will give."""
+    app = FastAPI()
+    app.state.connection_limits = ConnectionLimits(header_seconds="soon")  # type: ignore[arg-type]
+    with serving(app) as address, pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
+        httpx.get(address, timeout=60)
 
 
 def test_more_event_streams_than_allowed_are_refused_and_others_go_on(address: str) -> None:

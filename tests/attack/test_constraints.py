@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adabkb_service.engine.axes import FloatAxis
+from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import LONGEST
-from adabkb_service.engine.feasibility import faults
+from adabkb_service.engine.feasibility import faults, incompatible
 from tests.api.conftest import DEFINITION
+from tests.engine.numbers import Bounds, Numbers
 from tests.servers import server_on
 
 WIDE = [FloatAxis(f"p{k}", 0.0, 1.0) for k in range(100)]
@@ -99,10 +101,64 @@ def test_powers_of_any_constant_raise_nothing_and_their_intervals_hold_their_val
 ) -> None:
     text = f"{constant}**x {comparison} {bound}" if is_base else f"x**{constant} {comparison} {bound}"
     constraint = Constraint(text)
-    box = {"x": (np.array([x - 1.0, x]), np.array([x + 1.0, x]))}
+    box = {"x": Bounds((np.array([x - 1.0, x]), np.array([x + 1.0, x])))}
     assert constraint.may_hold(box).all() or not constraint.holds({"x": x})
-    constraint.hold_at({"x": np.array([x])})
-    constraint.slack({"x": np.array([x])})
+    constraint.hold_at({"x": Numbers(np.array([x]))})
+    constraint.slack({"x": Numbers(np.array([x]))})
+
+
+WORDS = re.findall(
+    r"\S+",
+    """a b 'x' "y" 1 -2 0.5 1e999 0x1f 1_0 1j True None [ ] ( ) { } , : and or not in is if else lambda == != <= < > >=
+    = & | ~ ! && || => <> + - * / ** % @ := abs min max é ﬁ µ f'{a}' b'x' # ; . ... ` \u202e \U0001f600 \ud800 \0 \\""",
+)
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join),
+    st.lists(st.sampled_from(WORDS), max_size=9).map("".join),
+)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@settings(max_examples=1000)
+@given(TEXTS)
+def test_any_text_is_read_or_refused_with_a_column(text: str) -> None:
+    """Python warns of some of them, such as ``1or 2``."""
+    found = incompatible([text.strip()], [ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0)])
+    assert not found or re.match(r"column \d+: \S|names no parameter that varies", found[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not " * 120 + "a",
+        "(" * 240 + "a" + ")" * 240,
+        " or ".join(["a=='x'"] * 45),
+        "a in [" + ",".join(["'x'"] * 120) + "]",
+        "not(" * 90 + "a=='x'" + ")" * 90,
+        "a==" + "[" * 400,
+        "a==" + "-" * 400 + "1",
+        "a in [" * 60 + "1" + "]" * 60,
+        "a<b" * 150,
+    ],
+    ids=range(9),
+)
+def test_deep_and_long_texts_are_read_or_refused(text: str) -> None:
+    assert len(text) <= LONGEST
+    found = incompatible([text], [ChoiceAxis("a", ("x", "y")), FloatAxis("b", 0.0, 1.0)])
+    assert not found or found[0].startswith("column ")
+
+
+def test_twenty_long_constraints_on_choices_take_a_bounded_time_of_a_processor() -> None:
+    choices = [ChoiceAxis(f"c{k}", tuple("abcdefgh")) for k in range(60)]
+    texts = [
+        " or ".join(f"c{(7 * j + 3 * k) % 60}=='{'abcdefgh'[(j * k) % 8]}' and p{k}<0.2" for k in range(18))
+        for j in range(20)
+    ]
+    assert max(map(len, texts)) <= LONGEST
+    before = time.thread_time()
+    faults(texts, [*choices, *WIDE[:20]])
+    assert time.thread_time() - before < 10
 
 
 def test_a_study_with_long_constraints_that_can_be_satisfied_is_made_and_suggests(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ from benchmarks.service.measured import Pair
 
 
 def test_waits_count_from_the_kill_and_stand_ins_only_after_it() -> None:
-    moved = [
+    studies = [
         [Pair(0, 1, 2, 3, degraded=True), Pair(9, 12, 13, 14, degraded=True), Pair(15, 16, 17, 18)],
         [Pair(0, 1, 2, 11), Pair(11, 13, 14, 15)],
+        [Pair(0, 7, 8, 9), Pair(9, 11, 12, 17)],
     ]
-    found = lost.cost(moved, [[Pair(0, 7, 8, 9), Pair(9, 11, 12, 17)]], killed=10)
+    found = lost.cost(studies, killed=10)
     assert (found["next suggestion, longest s"], found["next of the model, longest s"]) == (3, 6)
-    assert (found["stand-ins"], found["longest call of the other studies, s"]) == (1, 5)
+    assert (found["stand-ins"], found["longest call, s"]) == (1, 9)
 
 
 def test_a_result_that_is_missing_or_stored_twice_is_counted() -> None:

@@ -33,7 +33,7 @@ def main() -> int:
     for name in SETUPS if asked.setup == "all" else [asked.setup]:
         setup = SETUPS[name]
         with _folder(asked.keep, name) as folder, empty(setup.database, folder) as store:
-            outcomes[name] = run(store, setup.servers, plot, lambda *state, name=name: _show(name, *state))
+            outcomes[name] = run(store, setup, plot, lambda *state, name=name: _show(name, *state))
         print(file=sys.stderr)
         for violation in outcomes[name].violations:
             print(f"VIOLATION {name}: {violation}")

@@ -38,7 +38,8 @@ def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]
         study = studies[plan.id]
         info = study.info()
         if info.state != "complete":
-            study.update(state="running", budget=max(min(info.counts.trials, plan.budget), 1))
+            study.update(budget=max(min(info.counts.trials, plan.budget), 1))
+            study.resume()
     unfinished, deadline = dict(studies), time.monotonic() + PATIENCE
     while unfinished and time.monotonic() < deadline:
         for name, study in list(unfinished.items()):

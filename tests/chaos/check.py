@@ -10,13 +10,17 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from datetime import timedelta
 
+from adabkb_client import Event
 from tests.chaos.board import Plan
 from tests.chaos.curves import refusals, reports, share
 from tests.chaos.edits import edits
 from tests.chaos.ledger import Entry, Kind
 from tests.chaos.log import Log
+from tests.chaos.order import order
 from tests.chaos.record import Record
 
+GIVE_ROOM = ("stopped", "corrected", "edited")
+"""Events that may let a study whose budget was used up, or that was complete, take points again."""
 Result = tuple[float | None, int | None, int | None]
 """Value, trial, attempt: what makes a result this one and no other."""
 
@@ -37,10 +41,11 @@ def check(record: Record, entries: Sequence[Entry], plan: Plan) -> list[str]:
         *_ends_of_attempts(log, entries),
         *_retries(log, entries),
         *_renewals(log, entries, lease),
-        *_queued_points(log, entries),
+        *_queued_points(record, log, entries),
         *refusals(log, entries),
         *reports(record, log, entries),
         *edits(record, log, entries),
+        *order(record.events, log, entries, record.info.lease_seconds),
     ]
     return [f"{plan.id}: {violation}" for violation in found]
 
@@ -247,18 +252,35 @@ def _renewals(log: Log, entries: Sequence[Entry], lease: timedelta) -> Iterator[
                     yield f"a renewed lease ran out too soon, at {moment}: {entry}"
 
 
-def _queued_points(log: Log, entries: Sequence[Entry]) -> Iterator[str]:
-    """Each acknowledged point is a trial, once, and none that nobody queued."""
+def _queued_points(record: Record, log: Log, entries: Sequence[Entry]) -> Iterator[str]:
+    """Each acknowledged point is a trial, once, and none that nobody queued.
+
+    A refusal is not kept under the key of its request. The proxy may send a copy of the request later, or a server may
+    perform one that it got before it was stopped, and the study may take the point by then.
+    """
     calls = list(_of(entries, "queue"))
     for entry in calls:
         if entry.fate == "acknowledged" and log.queued.get(entry.trial or 0) != entry.parameters:
             yield f"an acknowledged point is not in the queue: {entry}"
-    wanted = [entry.parameters for entry in calls if entry.fate != "refused"]
-    for number, point in log.queued.items():
-        if point not in wanted:
-            yield f"trial {number} was queued at {point}, which nobody asked for"
-        else:
-            wanted.remove(point)  # a second one was not asked for
+    unused = list(calls)
+    for event in record.events:
+        if event.kind == "queued":
+            point = event.payload["parameters"]
+            asked = [entry for entry in calls if entry.parameters == point]
+            cause = next((entry for entry in asked if entry in unused and _may_be_queued(entry, event, record)), None)
+            if cause is None:
+                told = ", ".join(map(str, asked)) or "nobody"
+                yield f"trial {event.trial} was queued at {point}; asked for, so that it might be, by: {told}"
+            else:
+                unused.remove(cause)  # a second one was not asked for
+
+
+def _may_be_queued(entry: Entry, queued: Event, record: Record) -> bool:
+    """Whether a call was not refused, or the study had room again afterwards, before the point was queued."""
+    return entry.fate != "refused" or any(
+        event.kind in GIVE_ROOM and event.seq < queued.seq and event.created_at > entry.started
+        for event in record.events
+    )
 
 
 def _of(entries: Sequence[Entry], *kinds: Kind) -> Iterator[Entry]:

@@ -1,4 +1,5 @@
-"""The servers: real ``adabkb serve`` processes on one database, each on a port that it keeps over its deaths."""
+"""The servers: real ``adabkb serve`` processes on one database, each on a port that it keeps over its deaths, and model
+workers, ``adabkb work``."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from pathlib import Path
 from signal import SIGTERM, Signals
 
 ADABKB = str(Path(sys.executable).with_name("adabkb"))
-SERVE = [sys.executable, "-m", "tests.chaos.serve", "serve"]
+PROGRAM = [sys.executable, "-m", "tests.chaos.serve"]
 PORTS = range(20_000, 30_000)
 """Below those that the system hands out by itself: a dead server's port must stay free, and a connection to it must
 not end up at its own other end."""
@@ -26,16 +27,22 @@ class ServerDied(Exception):
     """A server ended by itself, did not start, or was not at work again after a fault."""
 
 
-class Server:
-    """One server, with its models in so many processes; what it writes to standard error is kept in a file.
+class ServerProcess:
+    """A server or a model worker, with its models in so many processes; what it writes to standard error is kept in a
+    file. It writes to a pipe, so that it can say what is wrong when it cannot write to files.
 
-    It writes to a pipe, so that it can say what is wrong when it cannot write to files.
+    Args:
+        name: for reports.
+        arguments: of ``adabkb``.
+        ready: part of the line by which it says that it is ready.
+        model_processes: of it.
+        errors: the file.
     """
 
-    def __init__(self, database: str, model_processes: int, errors: Path) -> None:
-        self.port = _free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._command = [*SERVE, "--port", str(self.port), "--database", database]
+    def __init__(self, name: str, arguments: list[str], ready: str, model_processes: int, errors: Path) -> None:
+        self.name = name
+        self._command = [*PROGRAM, *arguments]
+        self._ready = ready
         self._environment = {**os.environ, "ADABKB_MODEL_PROCESSES": str(model_processes)}
         self._errors = errors
         self._process: subprocess.Popen[str] | None = None
@@ -50,21 +57,21 @@ class Server:
         threading.Thread(target=self._keep, args=(reader,), daemon=True).start()
 
     def wait_ready(self) -> None:
-        """Wait for the line that says it listens.
+        """Wait for the line that says it is ready.
 
         Raises:
             ServerDied: it ended instead.
         """
         assert self._process is not None
         assert self._process.stdout is not None
-        if "listening on" not in self._process.stdout.readline():
-            raise ServerDied(f"the server on port {self.port} did not start:\n{self.last_words()}")
+        if self._ready not in self._process.stdout.readline():
+            raise ServerDied(f"the {self.name} did not start:\n{self.last_words()}")
 
     def check_alive(self) -> None:
         """Raises ``ServerDied`` if it is not."""
         assert self._process is not None
         if (code := self._process.poll()) is not None:
-            raise ServerDied(f"the server on port {self.port} ended by itself with {code}:\n{self.last_words()}")
+            raise ServerDied(f"the {self.name} ended by itself with {code}:\n{self.last_words()}")
 
     def send(self, number: Signals) -> None:
         """Send it a signal."""
@@ -106,35 +113,53 @@ class Server:
         return self._errors.read_text()[-TAIL:]
 
 
-class Cluster:
-    """All servers of a database."""
+class Server(ServerProcess):
+    """One server."""
 
-    def __init__(self, servers: list[Server]) -> None:
+    def __init__(self, database: str, model_processes: int, errors: Path) -> None:
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        serve = ["serve", "--port", str(self.port), "--database", database]
+        super().__init__(f"server on port {self.port}", serve, "listening on", model_processes, errors)
+
+
+class Cluster:
+    """All servers and model workers of a database."""
+
+    def __init__(self, servers: list[Server], model_workers: list[ServerProcess]) -> None:
         self.servers = servers
+        self.processes: list[ServerProcess] = [*servers, *model_workers]
 
     def check_alive(self) -> None:
         """Raises ``ServerDied`` if one is not."""
-        for server in self.servers:
-            server.check_alive()
+        for each in self.processes:
+            each.check_alive()
 
     def complaints(self) -> list[str]:
-        """Errors that the servers logged."""
-        return [line for server in self.servers for line in server.complaints()]
+        """Errors that they logged."""
+        return [line for each in self.processes for line in each.complaints()]
 
 
 @contextmanager
-def cluster(database: str, count: int, folder: Path) -> Iterator[Cluster]:
-    """``count`` servers, running, every second one with its models in its own process; they are stopped at the end."""
-    servers = [Server(database, (index + 1) % 2, folder / f"server-{index}.log") for index in range(count)]
+def cluster(database: str, servers: int, model_workers: int, folder: Path) -> Iterator[Cluster]:
+    """So many of them, running, every second one with its models in its own process; they are stopped at the end."""
+    work = ["work", "--database", database]
+    running = Cluster(
+        [Server(database, (index + 1) % 2, folder / f"server-{index}.log") for index in range(servers)],
+        [
+            ServerProcess(f"model worker {index}", work, "is ready", (index + 1) % 2, folder / f"worker-{index}.log")
+            for index in range(model_workers)
+        ],
+    )
     try:
-        for server in servers:
-            server.start()
-        for server in servers:
-            server.wait_ready()
-        yield Cluster(servers)
+        for each in running.processes:
+            each.start()
+        for each in running.processes:
+            each.wait_ready()
+        yield running
     finally:
-        for server in servers:
-            server.end(SIGTERM)
+        for each in running.processes:
+            each.end(SIGTERM)
 
 
 def _children(process: int) -> list[int]:

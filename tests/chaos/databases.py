@@ -1,4 +1,4 @@
-"""The three set-ups, each on an empty database of its own."""
+"""The set-ups, each on an empty database of its own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ Kind = Literal["sqlite", "postgresql"]
 
 @dataclass(frozen=True)
 class Setup:
-    """A database and how many servers are on it."""
+    """A database and how many servers and model workers are on it."""
 
     database: Kind
     servers: int
+    model_workers: int = 0
 
 
 SETUPS = {
     "postgresql-2": Setup("postgresql", 2),
+    "postgresql-2-workers-2": Setup("postgresql", 2, 2),
     "sqlite-1": Setup("sqlite", 1),
     "sqlite-2": Setup("sqlite", 2),
 }

@@ -21,7 +21,7 @@ from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP
 
 from adabkb_client import AdaBKBError, Client, Float
-from tests.chaos.cluster import Server, ServerDied
+from tests.chaos.cluster import Cluster, Server, ServerDied
 from tests.chaos.commits import Cutter
 from tests.chaos.databases import Store
 
@@ -51,7 +51,7 @@ RECOVERY_SECONDS = 30.0
 class Site:
     """All that a fault can strike."""
 
-    servers: list[Server]
+    running: Cluster
     store: Store
     cutter: Cutter | None
     """Of the connections to PostgreSQL."""
@@ -62,8 +62,10 @@ Fault = Callable[[Site, random.Random], int]
 
 
 def servers_killed(site: Site, dice: random.Random) -> int:
-    """Kill one server or all with SIGKILL and start them again; sometimes kill them once more while they start."""
-    struck = site.servers if dice.random() < ALL_AT_ONCE else [dice.choice(site.servers)]
+    """Kill one server or model worker, or all, with SIGKILL and start them again; sometimes kill them once more while
+    they start."""
+    processes = site.running.processes
+    struck = processes if dice.random() < ALL_AT_ONCE else [dice.choice(processes)]
     blows = 2 if dice.random() < WHILE_STARTING else 1
     for blow in range(blows):
         if blow:
@@ -80,7 +82,7 @@ def servers_killed(site: Site, dice: random.Random) -> int:
 
 def server_stopped(site: Site, dice: random.Random) -> int:
     """As a long pause of its machine would: it goes on with what it believed, and the others did not wait."""
-    server = dice.choice(site.servers)
+    server = dice.choice(site.running.processes)
     server.send(SIGSTOP)
     time.sleep(dice.uniform(0.5, STOPPED_SECONDS))
     server.send(SIGCONT)
@@ -169,8 +171,8 @@ class FaultSchedule:
                 return
             self.counts[_name(fault)] += fault(self._site, dice)
             ended = time.monotonic()
-            for server in self._site.servers:
-                server.check_alive()
+            self._site.running.check_alive()
+            for server in self._site.running.servers:
                 self._check_at_work(server, fault)
             self.longest_recovery = max(self.longest_recovery, time.monotonic() - ended)
 
@@ -202,7 +204,7 @@ def _name(fault: Fault) -> str:
 
 def _model_processes(site: Site) -> list[int]:
     """Of all servers; a server that keeps its models itself has none."""
-    return [process for server in site.servers for process in server.model_processes()]
+    return [process for server in site.running.processes for process in server.model_processes()]
 
 
 def _signal(process: int, number: int) -> None:
@@ -230,7 +232,7 @@ def _limited(site: Site, dice: random.Random) -> Iterator[None]:
 
 
 def _limit_files(site: Site, size: int) -> None:
-    for server in site.servers:
+    for server in site.running.processes:
         for process in server.processes():
             with suppress(ProcessLookupError):
                 resource.prlimit(process, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
-from adabkb_client import Parameter
+from adabkb_client import Counts, Parameter, Trial
 from adabkb_client.models import Parameters
 
 Kind = Literal[
@@ -34,6 +34,9 @@ class Entry:
     study: str
     started: datetime
     ended: datetime
+    asked: float
+    answered: float
+    """The same moments by the monotonic clock of the machine, in seconds, which nobody sets: they order all calls."""
     trial: int | None = None
     attempt: int | None = None
     observation: int | None = None
@@ -48,11 +51,16 @@ class Entry:
     """Whether the answer to a report was to stop."""
     edited: Parameter | None = None
     """What an edit of the space makes of a parameter."""
+    revision: int | None = None
+    counts: Counts | None = None
+    """What the answer said of the study: the last event of its log, and the trials by state then."""
+    listed: tuple[Trial, ...] = ()
+    """Trials that a read brought: all that there were."""
 
     def __str__(self) -> str:
         facts = {"trial": self.trial, "attempt": self.attempt, "observation": self.observation, "value": self.value}
-        told = " ".join(f"{name} {fact!r}" for name, fact in facts.items() if fact is not None)
-        return f"{self.worker} {self.kind} {told} ({self.fate}, {self.started:%H:%M:%S.%f} to {self.ended:%H:%M:%S.%f})"
+        told = "".join(f" {name} {fact!r}" for name, fact in facts.items() if fact is not None)
+        return f"{self.worker} {self.kind}{told} ({self.fate}, {self.started:%H:%M:%S.%f} to {self.ended:%H:%M:%S.%f})"
 
 
 @dataclass

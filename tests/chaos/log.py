@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,6 +13,8 @@ from adabkb_client.models import Parameters, TrialState
 
 WAITING = ("queued", "released", "expired")
 HELD = ("active", "expired")
+Shown = tuple[TrialState, int, float | None]
+"""State, attempt and value of a trial."""
 
 
 @dataclass
@@ -67,6 +70,10 @@ class Log:
         self.edits: list[list[dict[str, Any]]] = []
         """The parameters of the space after each edit."""
         self.faults: list[str] = []
+        self.counts: dict[int, Counter[str]] = {}
+        """Event -> trials by state, and observations, after it; what there is none of is left out."""
+        self.shown: defaultdict[int, list[tuple[int, Shown]]] = defaultdict(list)
+        """Trial -> what it was from an event on, for each event that concerned it."""
         self._lease = lease
         self._may_repeat_points = may_repeat_points
         self._suggested: dict[frozenset[tuple[str, Any]], int] = {}
@@ -74,6 +81,7 @@ class Log:
         self._paused = False
         for event in events:
             self._take(event)
+            self._note(event)
 
     def _take(self, event: Event) -> None:
         match event.kind:
@@ -94,6 +102,21 @@ class Log:
                 self._paused = event.kind == "paused"
             case "model_failed":
                 self._check(False, event, f"the model failed: {event.payload}")
+
+    def _note(self, event: Event) -> None:
+        """Keep what a client would see now."""
+        counts = self.counts.get(event.seq - 1, Counter()).copy()
+        counts["observations"] = len(self.observations)
+        trial = self.trials.get(event.trial or 0)
+        if trial is not None:
+            seen = self.shown[event.trial or 0]
+            counts[trial.state] += 1
+            if seen:
+                counts[seen[-1][1][0]] -= 1
+            first = next(iter(trial.results.values()), None)
+            value = None if first is None else self.observations[first].value
+            seen.append((event.seq, (trial.state, trial.attempt, value)))
+        self.counts[event.seq] = +counts
 
     def _begin(self, event: Event) -> None:
         number, point = _number(event), event.payload["parameters"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from adabkb_client import (
     Reported,
     Study,
     StudyComplete,
+    StudySummary,
     Trial,
     Unavailable,
 )
@@ -50,6 +52,9 @@ class Made(Generic[T]):
     """Whether the study is complete."""
     started: datetime
     ended: datetime
+    asked: float
+    answered: float
+    """By the monotonic clock, in seconds."""
 
 
 class Session:
@@ -108,7 +113,7 @@ class Session:
                 kind="point" if "parameters" in item else "observe",
                 fate=fate,
                 observation=_seq(told.answer if told else None),
-                **item,
+                **{**_told(told.answer if told else None), **item},
             )
         return made.answer or []
 
@@ -161,11 +166,7 @@ class Session:
     def exclude(self, study: Study, observation: int) -> None:
         """Take an observation out of the model."""
 
-        def action() -> bool:
-            study.exclude(observation)
-            return True
-
-        self._enter(self._call("exclude", study.id, action), observation=observation)
+        self._enter(self._call("exclude", study.id, lambda: study.exclude(observation)), observation=observation)
 
     def pause(self, study: Study) -> None:
         """Hand out no more."""
@@ -176,12 +177,17 @@ class Session:
         self._enter(self._call("resume", study.id, study.resume))
 
     def read(self, study: Study, look: Callable[[], object]) -> None:
-        """Look at something; what it says is not checked, only that it can be said."""
-        self._call("read", study.id, look)
+        """Look at something; what it says of the study's counts is checked, and else only that it can be said."""
+        self._enter(self._call("read", study.id, look))
+
+    def read_trials(self, study: Study) -> None:
+        """List all trials."""
+        made = self._call("read", study.id, lambda: tuple(study.trials()))
+        self._enter(made, listed=made.answer or ())
 
     def _call(self, kind: Kind, study: str, action: Callable[[], T], fates: Set[Fate] = DONE) -> Made[T]:
         """Make a call; a fate that is none of ``fates`` is a violation, except that anybody may give up."""
-        started = datetime.now(UTC)
+        started, asked = datetime.now(UTC), time.monotonic()
         answer: T | None = None
         error: AdaBKBError | None = None
         fate: Fate = "acknowledged"
@@ -189,7 +195,7 @@ class Session:
             answer = action()
         except AdaBKBError as trouble:
             error, fate = trouble, _fate(trouble)
-        ended = datetime.now(UTC)
+        ended, answered = datetime.now(UTC), time.monotonic()
         self.ledger.operations[kind] += 1
         if fate != "unknown":
             self.ledger.answered.append(ended)
@@ -198,11 +204,14 @@ class Session:
             call = f"{study}: {self.ledger.worker} {kind}, sent {started:%H:%M:%S.%f}"
             self.ledger.surprises.append(f"{call}: was {fate}, and not {wanted}: {error!r}")
         reason = error.reason if isinstance(error, NoTrialAvailable) else None
-        return Made(kind, study, fate, answer, reason, isinstance(error, StudyComplete), started, ended)
+        return Made(
+            kind, study, fate, answer, reason, isinstance(error, StudyComplete), started, ended, asked, answered
+        )
 
     def _enter(self, made: Made[Any], **facts: Any) -> None:
-        known = {"kind": made.kind, "fate": made.fate, "study": made.study}
-        entry = Entry(worker=self.ledger.worker, started=made.started, ended=made.ended, **{**known, **facts})
+        times: dict[str, Any] = {name: getattr(made, name) for name in ("started", "ended", "asked", "answered")}
+        known = {"kind": made.kind, "fate": made.fate, "study": made.study, **_told(made.answer)}
+        entry = Entry(worker=self.ledger.worker, **times, **{**known, **facts})
         self.ledger.entries.append(entry)
 
 
@@ -217,3 +226,9 @@ def _fate(trouble: AdaBKBError) -> Fate:
 def _seq(answer: Answer | None) -> int | None:
     """The observation that an answer names."""
     return answer.observation.seq if answer and answer.observation else None
+
+
+def _told(answer: object) -> dict[str, Any]:
+    """What an answer says of the study, as an entry has it."""
+    study = getattr(answer, "study", answer)
+    return {"revision": study.revision, "counts": study.counts} if isinstance(study, StudySummary) else {}

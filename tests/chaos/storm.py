@@ -19,7 +19,7 @@ from tests.chaos.board import Board, Plan
 from tests.chaos.check import check
 from tests.chaos.cluster import Cluster, ServerDied, cluster
 from tests.chaos.commits import cutter
-from tests.chaos.databases import Store
+from tests.chaos.databases import Setup, Store
 from tests.chaos.faults import RECOVERY_SECONDS, FaultSchedule, Site
 from tests.chaos.ledger import Books, Kind
 from tests.chaos.proxy import proxy
@@ -84,15 +84,16 @@ Progress = Callable[[float, int, int], None]
 """Is told the seconds, the kills and the operations so far."""
 
 
-def run(store: Store, servers: int, plot: Plot, progress: Progress = lambda *_: None) -> Outcome:
+def run(store: Store, setup: Setup, plot: Plot, progress: Progress = lambda *_: None) -> Outcome:
     """Storm and check."""
     outcome = Outcome()
     board = Board(plot.studies, plot.seed, plot.budgets)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cutting = stack.enter_context(cutter(store.url, plot.seed)) if store.postgresql else None
-        running = stack.enter_context(cluster(cutting.url if cutting else store.url, servers, folder))
-        schedule = FaultSchedule(Site(running.servers, store, cutting), plot.once, plot.recovery_seconds)
+        url = cutting.url if cutting else store.url
+        running = stack.enter_context(cluster(url, setup.servers, setup.model_workers, folder))
+        schedule = FaultSchedule(Site(running, store, cutting), plot.once, plot.recovery_seconds)
         try:
             books = _storm(running, schedule, board, plot, outcome, progress)
             with Client(running.servers[0].url) as client:

@@ -1,5 +1,5 @@
 """The storm in short, with two servers: the same faults and checks as ``python -m tests.chaos``. ``make test`` has it
-on PostgreSQL, ``make chaos`` on SQLite, too."""
+on PostgreSQL, ``make chaos`` with model workers and on SQLite, too."""
 
 from __future__ import annotations
 
@@ -30,14 +30,21 @@ some at work whenever something strikes.
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", ["postgresql-2", pytest.param("sqlite-2", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "postgresql-2",
+        pytest.param("postgresql-2-workers-2", marks=pytest.mark.long),
+        pytest.param("sqlite-2", marks=pytest.mark.long),
+    ],
+)
 def test_nothing_is_lost_and_nothing_done_twice_whatever_dies(name: str) -> None:
     setup = SETUPS[name]
     with (
         tempfile.TemporaryDirectory(prefix="adabkb-chaos-", ignore_cleanup_errors=True) as folder,
         empty(setup.database, Path(folder)) as store,
     ):
-        outcome = run(store, setup.servers, SHORT)
+        outcome = run(store, setup, SHORT)
     assert outcome.violations == []
     assert outcome.kills >= 1
     assert outcome.answered >= 100

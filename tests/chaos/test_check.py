@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,20 @@ class Story:
         """The first acknowledged entry of a kind."""
         return next(entry for entry in self.entries if entry.kind == kind and entry.fate == "acknowledged")
 
+    def last(self, kind: str) -> Entry:
+        """The last acknowledged entry of a kind."""
+        return next(entry for entry in self.entries[::-1] if entry.kind == kind and entry.fate == "acknowledged")
+
+    def reads(self, *, lists: bool) -> tuple[Entry, Entry]:
+        """The reads of the study, or of its trials, before and after most calls."""
+        early, late = (entry for entry in self.entries if entry.kind == "read" and bool(entry.listed) == lists)
+        return early, late
+
+    def with_entry(self, entry: Entry, **facts: Any) -> Story:
+        """The story with other facts of a call."""
+        changed = [replace(each, **facts) if each is entry else each for each in self.entries]
+        return replace(self, entries=changed)
+
     def with_events(self, change: Callable[[Event], Event | None]) -> Story:
         """The story with other events; None takes one out."""
         events = [changed for event in self.record.events if (changed := change(event))]
@@ -64,6 +79,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session.observe(study, told, 0.25)
         session.observe(study, told, 0.25)
         session.contradict(study, told, 0.5)
+        session.read(study, study.info)
+        session.read_trials(study)
         session.fail(study, failed)
         session.retry(study, failed)
         session.retry(study, failed)  # as of another worker that was told of the failure too
@@ -81,6 +98,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         session.exclude(study, 4)
         session.pause(study)
         session.resume(study)
+        session.read(study, study.info)
+        session.read_trials(study)
         finisher, (record,) = finish(client, [plan])
     assert not ledger.surprises
     return Story(plan, record, [*ledger.entries, *finisher.entries])
@@ -248,6 +267,72 @@ def edit_lost(story: Story) -> Story:
     return replace(story, entries=[*story.entries, replace(story.entry("edit"), edited=Float(0, 3))])
 
 
+def refused_but_queued(story: Story) -> Story:
+    return story.with_entry(story.entry("queue"), fate="refused")
+
+
+def queued_twice(story: Story) -> Story:
+    first, last = story.first("queued"), story.record.events[-1]
+    return story.with_events(lambda event: replace(first, seq=last.seq) if event is last else event)
+
+
+def stale(story: Story) -> Story:
+    early, late = story.reads(lists=False)
+    return story.with_entry(late, revision=early.revision, counts=early.counts)
+
+
+def stale_list(story: Story) -> Story:
+    early, late = story.reads(lists=True)
+    return story.with_entry(late, listed=early.listed)
+
+
+def stale_trial(story: Story) -> Story:
+    """One of them; the others, and their number, are as they were."""
+    early, late = story.reads(lists=True)
+    return story.with_entry(late, listed=(late.listed[0], early.listed[1], *late.listed[2:]))
+
+
+def foreseen(story: Story) -> Story:
+    early, late = story.reads(lists=False)
+    return story.with_entry(early, revision=late.revision, counts=late.counts)
+
+
+def foreseen_list(story: Story) -> Story:
+    early, late = story.reads(lists=True)
+    return story.with_entry(early, listed=late.listed)
+
+
+def never_so(story: Story) -> Story:
+    _, late = story.reads(lists=True)
+    return story.with_entry(late, listed=(replace(late.listed[0], attempt=7), *late.listed[1:]))
+
+
+def miscounted(story: Story) -> Story:
+    _, late = story.reads(lists=False)
+    assert late.counts is not None
+    return story.with_entry(late, counts=replace(late.counts, observations=0))
+
+
+def logged_before_it_was_asked_for(story: Story) -> Story:
+    told, last = story.entry("point"), story.entries[-1]
+    return story.with_entry(told, asked=last.answered + 1.0, answered=last.answered + 2.0)
+
+
+def logged_after_later_calls(story: Story) -> Story:
+    told, first = story.last("point"), story.entry("create")
+    return story.with_entry(told, asked=first.answered + 1e-6, answered=first.answered + 2e-6)
+
+
+def lease_cut_short(story: Story) -> Story:
+    """By the clients' clock; the servers say that it has run out."""
+    lost = story.first("expired")
+    attempts = {
+        entry.attempt: entry for entry in story.entries if entry.kind == "suggest" and entry.trial == lost.trial
+    }
+    at_once = attempts[1].answered + 1.0
+    return story.with_entry(attempts[2], asked=at_once, answered=at_once)
+
+
 @pytest.mark.parametrize(
     ("falsify", "named"),
     [
@@ -286,9 +371,29 @@ def edit_lost(story: Story) -> Story:
         (edit_invented, "which nobody asked for"),
         (edit_lost, "an acknowledged edit is lost"),
         (lambda story: story.without("edited"), "it is not version 2 of the space"),
+        (refused_but_queued, "asked for, so that it might be, by: worker-0 queue"),
+        (queued_twice, "asked for, so that it might be, by: worker-0 queue"),
+        (stale, "story: worker-0 read (acknowledged"),
+        (stale_list, "a list of 5 trials, was asked"),
+        (stale_trial, "trial 2 as ('active', 1, None), was asked"),
+        (foreseen, "s after the answer to worker-0 read"),
+        (foreseen_list, "s after the answer to worker-0 read"),
+        (never_so, "was never so"),
+        (miscounted, "the counts at revision"),
+        (logged_before_it_was_asked_for, "story: worker-0 point observation"),
+        (logged_after_later_calls, "s after the answer to worker-0 point"),
+        (lease_cut_short, "a trial was handed out within the lease of another worker"),
     ],
 )
 def test_a_falsified_record_is_named(story: Story, falsify: Callable[[Story], Story], named: str) -> None:
     violations = falsify(story).violations()
     assert any(named in violation for violation in violations), violations
     assert all(violation.startswith(f"{story.plan.id}: ") for violation in violations)
+
+
+def test_a_late_copy_of_a_refused_call_may_queue_its_point_once_a_trial_was_stopped(story: Story) -> None:
+    """A stopped trial gives a part of the budget back, and a refusal is not kept under its key."""
+    queued, stopped = story.entry("queue"), story.entry("report")
+    assert stopped.started < story.first("stopped").created_at
+    early = {"started": stopped.started, "ended": stopped.ended, "asked": stopped.asked, "answered": stopped.answered}
+    assert story.with_entry(queued, fate="refused", trial=None, revision=None, **early).violations() == []

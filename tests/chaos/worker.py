@@ -80,6 +80,7 @@ class Worker:
             self._pause: 0.2,
             self._edit: 2,
             self._look: 4,
+            self._list: 1,
         }
         actions, weights = list(mix), list(mix.values())
         # Without an outbox, so that nothing is sent that is not in the worker's own record.
@@ -210,11 +211,16 @@ class Worker:
             point = plan.point(self._dice)
             looks: list[Callable[[], object]] = [
                 study.info,
+                study.info,
                 study.recommendation,
                 study.model,
                 lambda: study.predict([point]),
             ]
             self._session.read(study, self._dice.choice(looks))
+
+    def _list(self) -> None:
+        if chosen := self._choose():
+            self._session.read_trials(chosen[1])
 
     def _choose(self) -> tuple[Plan, Study] | None:
         """One of the studies at work, created if need be; None if that could not be done."""

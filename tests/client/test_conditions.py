@@ -54,7 +54,7 @@ def test_results_come_back_from_a_table_and_from_optuna(client: Client, tmp_path
     results = [(dict(each.parameters), each.value) for each in study.observations()]
     again = client.create_study("again", SPACE, direction="minimize")
     report = again.import_results(tmp_path / "results.csv")
-    assert report.misfits == ()
+    assert report.errors == ()
     assert [(dict(each.parameters), each.value) for each in again.observations()] == results
     theirs = to_optuna(study)
     assert [trial.params for trial in theirs.get_trials(states=(optuna.trial.TrialState.COMPLETE,))] == [
@@ -67,5 +67,5 @@ def test_results_come_back_from_a_table_and_from_optuna(client: Client, tmp_path
     params = {"optimizer": "adam", "momentum": 0.5}
     ranges = {"optimizer": CategoricalDistribution(["sgd", "adam"]), "momentum": FloatDistribution(0, 1)}
     extra.add_trial(optuna.trial.create_trial(params=params, distributions=ranges, value=1.0))
-    misfits = again.import_results(extra, dry_run=True).misfits
-    assert {each.field: each.problem.partition(",")[0] for each in misfits} == {"size": "is missing; fill it in"}
+    errors = again.import_results(extra, dry_run=True).errors
+    assert {each.field: each.problem.partition(",")[0] for each in errors} == {"size": "is missing; fill it in"}

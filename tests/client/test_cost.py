@@ -65,8 +65,11 @@ def test_results_of_ones_own_bring_their_cost_and_a_spent_budget_says_how_to_go_
 
 
 def test_results_of_ones_own_have_no_value_where_there_are_several_objectives(client: Client) -> None:
-    objectives = [{"metric": "error", "direction": "minimize"}, {"metric": "nodes", "direction": "minimize"}]
-    client.create_study("s", {"x": Float(0, 1)}, objectives=objectives)
+    client.create_study(
+        "s",
+        {"x": Float(0, 1)},
+        objectives=[{"metric": "error", "direction": "minimize"}, {"metric": "nodes", "direction": "minimize"}],
+    )
     result = ("--metric", "error=0.1", "--metric", "nodes=200", "--metric-std-error", "error=0.01")
     adabkb("add", "s", "x=0.5", *result, "--url", client.url)
     assert "error=0.1 nodes=200.0 at x=0.5" in adabkb("observations", "s", "--url", client.url)

@@ -15,11 +15,13 @@ def test_the_guides_code_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: py
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     assert len(blocks) >= 8
     names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
-    client = names["client"]
-    assert isinstance(client, adabkb_client.Client)
-    client.close()
+    try:
+        for block in blocks:
+            exec(block, names)
+    finally:
+        client = names["client"]
+        assert isinstance(client, adabkb_client.Client)
+        client.close()
 
 
 def test_the_guide_names_every_method_of_a_study_that_it_speaks_of() -> None:

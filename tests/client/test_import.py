@@ -113,7 +113,7 @@ def test_the_same_results_are_read_from_every_kind_of_source(study: Study, tmp_p
         (0.5, 3, 16, True, True, "iris", 1.5, None),
         (0.5, 3, 16, None, True, "iris", 1.5, None),
     ]
-    assert (report.rows, report.stored, report.unused, report.misfits) == (4, 4, ("note",), ())
+    assert (report.rows, report.stored, report.unused, report.errors) == (4, 4, ("note",), ())
     assert study.info().counts.trials == 0, "it costs no budget"
 
 
@@ -188,15 +188,15 @@ def test_a_dry_run_lists_what_does_not_fit_and_what_would_be_stored(study: Study
         "  line 2: x=0.5 n=3 width=16 kind='relu' deep=True data='iris': 1.5 ± 0.5",
     ]
     assert stored(study) == []
-    assert study.import_results(file).misfits == report.misfits
+    assert study.import_results(file).errors == report.errors
     assert len(stored(study)) == 1, "what does not fit stops no other row"
 
 
-def test_lines_that_are_no_results_are_misfits(line: Study, tmp_path: Path) -> None:
+def test_lines_that_are_no_results_are_errors(line: Study, tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"parameters": {"x": 0.5}, "value": 1}\n\n{"x"\n[1]\n{"value": 2}\n')
     report = line.import_results(file)
-    assert [(misfit.row, misfit.field) for misfit in report.misfits] == [(3, "row"), (4, "row"), (5, "x")]
+    assert [(error.row, error.field) for error in report.errors] == [(3, "row"), (4, "row"), (5, "x")]
     assert report.stored == 1
 
 
@@ -245,7 +245,7 @@ def test_a_study_of_optuna_is_imported(create: Callable[..., Study]) -> None:
     study = create(x=Float(0, 1))
     report = study.import_results(theirs)
     assert (report.stored, report.left_out) == (2, {"pruned": 1, "infeasible": 1})
-    assert [(misfit.row, misfit.field) for misfit in report.misfits] == [(3, "value")]
+    assert [(error.row, error.field) for error in report.errors] == [(3, "value")]
     assert {row.value for row in study.observations()} == {theirs.trials[0].value, theirs.trials[4].value}
     assert create(x=Float(0, 1)).import_results(theirs.trials_dataframe()).stored == 3, "its frame knows no constraints"
     opposite = optuna.create_study(direction="minimize")
@@ -261,7 +261,7 @@ def test_delimiters_and_a_byte_order_mark_are_recognised(line: Study, tmp_path: 
     file.write_bytes('x;value;note\r\n0.5;1;"a\r\nb"\r\n\r\n0,5;1;\r\n'.encode("utf-8-sig"))
     report = line.import_results(file)
     assert report.stored == 1
-    assert [misfit.row for misfit in report.misfits] == [5], "the line at which the row begins"
+    assert [error.row for error in report.errors] == [5], "the line at which the row begins"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -121,9 +121,8 @@ def test_a_script_that_is_killed_leaves_its_results_and_no_server(database: Path
 
     assert asyncio.run(found()) == f"local-study.db-{LocalServer(database).name[-16:]}"
     wait_for_the_end_of_the_server(database)
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT value FROM observations").fetchall() == [(1.0,), (2.0,)]
-    connection.close()
 
 
 def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

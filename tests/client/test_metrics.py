@@ -26,7 +26,7 @@ def evaluate(x: float) -> dict[str, Any]:
 
 def test_a_run_keeps_to_the_bound_and_a_recommendation_says_how_surely(study: Study) -> None:
     study.run(evaluate, n_trials=12, progress=False)
-    best, info = study.best, study.info()
+    best, info = study.best(), study.info()
     assert best is not None
     assert (best.feasible, best.violations) == (True, {})
     assert 0.7 < best.value <= 1.0
@@ -54,7 +54,7 @@ def test_results_are_told_corrected_and_imported_with_metrics(client: Client, st
     file = tmp_path / "results.csv"
     file.write_text("x,value,cost,metrics.size,std_errors.cost\n1,4,0.25,2,0.5\n1.5,5,,2,\n")
     report = study.import_results(file, progress=False)
-    assert (report.stored, [misfit.field for misfit in report.misfits]) == (1, ["cost"])
+    assert (report.stored, [error.field for error in report.errors]) == (1, ["cost"])
     assert study.import_results(file, progress=False).repeated == 1
     file.write_text(study.export("csv"))
     other = client.create_study("t", {"x": Float(0, 2)}, direction="maximize", **METRICS)

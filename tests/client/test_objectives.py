@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from adabkb_client import AsyncClient, Client, Float, Invalid, Study
+from adabkb_client import AsyncClient, Client, Float, Invalid, Study, StudyObjective
 from tests.cli.shell import adabkb
 
-OBJECTIVES: list[dict[str, Any]] = [
+OBJECTIVES: list[StudyObjective] = [
     {"metric": "near", "direction": "minimize", "reference": 4},
     {"metric": "far", "direction": "minimize"},
 ]
@@ -32,7 +32,7 @@ def evaluate(x: float) -> dict[str, Any]:
 def test_a_run_finds_a_front_and_every_answer_does_without_a_value(study: Study) -> None:
     report = study.run(evaluate, n_trials=8, progress=False)
     found, info = study.front(), study.info()
-    assert (study.best, info.direction, report.recommendation.front) == (None, None, found.model)
+    assert (study.best(), info.direction, report.recommendation.front) == (None, None, found.model)
     assert info.objectives == ({**OBJECTIVES[0], "reference": 4.0}, OBJECTIVES[1])
     assert found.reference["near"] == 4.0
     assert found.hypervolume == found.history[-1].hypervolume
@@ -62,7 +62,7 @@ def test_they_are_imported_corrected_and_refused_with_a_value(client: Client, st
     file = tmp_path / "results.csv"
     file.write_text("x,near,metrics.far,std_errors.near\n1,1,1,0.5\n1.5,,2,\n")
     report = study.import_results(file, progress=False)
-    assert (report.stored, [misfit.field for misfit in report.misfits]) == (1, ["near"])
+    assert (report.stored, [error.field for error in report.errors]) == (1, ["near"])
     assert study.import_results(file, progress=False).repeated == 1
     file.write_text(study.export("csv"))
     other = client.create_study("t", {"x": Float(0, 2)}, objectives=OBJECTIVES)

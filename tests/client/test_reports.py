@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from adabkb_client import AsyncClient, AsyncLeasedTrial, Client, Conflict, Float, Invalid, LeasedTrial, Study
+from adabkb_client import AshaRule, AsyncClient, AsyncLeasedTrial, Client, Conflict, Float, Invalid, LeasedTrial, Study
 from tests.client import objectives
 from tests.client.faults import Proxy
 
-ASHA = {"rule": "asha", "max_steps": 9, "eta": 3}
+ASHA: AshaRule = {"rule": "asha", "max_steps": 9, "eta": 3}
 
 
 @pytest.fixture

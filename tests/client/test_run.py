@@ -41,7 +41,7 @@ def test_four_workers_use_exactly_the_budget_on_different_points(study: Study) -
     assert (report.completed, report.failed, report.reason) == (BUDGET, 0, "budget")
     assert len(points) == BUDGET
     assert len(set(points[:4])) == 4
-    assert report.recommendation.observed == study.best
+    assert report.recommendation.observed == study.best()
     with pytest.raises(StudyComplete):
         study.suggest()
 

@@ -75,8 +75,9 @@ def test_choices_of_every_type_are_given_back_to_the_server_as_they_came(client:
         {"depth": None, "widths": (64, 64), "seed": 7},
         {"depth": None, "widths": (64,), "seed": 7},
     ]
-    assert study.best is not None
-    assert study.best.parameters == {**point, "seed": 7}
+    best = study.best()
+    assert best is not None
+    assert best.parameters == {**point, "seed": 7}
     assert study.queue({**point, "depth": "full"}).parameters == {"depth": "full", "widths": (64, 64), "seed": 7}
     found = study.recommendation().observed
     assert found is not None
@@ -160,8 +161,9 @@ def test_results_read_back_as_they_were_reported(study: Study) -> None:
     assert (run.trial, run.attempt, run.value, run.std_error) == (trial.number, 1, 0.5, 0.25)
     assert run.parameters == {"x": 0.125, "y": 3}
     assert (free.trial, free.value, free.parameters) == (None, -1.0, {"x": 1, "y": 2})
-    assert study.best is not None
-    assert study.best.value == 0.5
+    best = study.best()
+    assert best is not None
+    assert best.value == 0.5
 
 
 def test_the_same_result_again_changes_nothing_and_another_is_a_conflict(study: Study) -> None:
@@ -249,7 +251,7 @@ def test_what_the_model_says(study: Study) -> None:
         study.observe(trial, -((trial.parameters["x"] - 0.3) ** 2))
     after = study.recommendation()
     assert after.model is not None
-    assert after.observed == study.best
+    assert after.observed == study.best()
     assert study.info().gap == after.gap
     prediction = study.predict([after.model.parameters, {"x": 0, "y": 1}])[0]
     assert prediction.mean == pytest.approx(after.model.mean)
@@ -267,10 +269,13 @@ def test_a_wrong_result_can_be_corrected_or_excluded(study: Study) -> None:
     corrected = study.correct(high.seq, 3.0).observation
     assert corrected is not None
     assert corrected.value == 3.0
-    assert study.best is not None
-    assert study.best.value == 3.0
+    best = study.best()
+    assert best is not None
+    assert best.value == 3.0
     study.exclude(high.seq)
-    assert study.best.value == 2.0
+    best = study.best()
+    assert best is not None
+    assert best.value == 2.0
     assert [observation.excluded for observation in study.observations()] == [True, False]
 
 

@@ -30,12 +30,14 @@ from adabkb_client.decoding import decode
 from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """
-    APIError Access AdaBKBError Answer AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Best Bool Categorical Cell
-    Client Conflict ConnectionFailed Counts CurvePoint CurveSummary Deletion Delivery Estimate Event ExpectedValue Fixed
-    Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid
-    KeptResult LeasedTrial Link Misfit NoTrialAvailable NotFound Observation Ordinal Outbox Parameter
-    ParameterImportance PreconditionFailed Prediction Recommendation Reported ResultKept RunReport Slice SliceAxis Study
-    StudyComplete StudyInfo StudySummary Trial Unauthorized Unavailable UnexpectedAnswer WorkerDied WorkerLost
+    APIError Access AdaBKBError Answer AshaRule AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool
+    Categorical Cell Client Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary Deletion Delivery
+    Estimate Event ExpectedValue Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport
+    Importance ImportedResult Int Invalid KeptResult LeasedTrial Link MedianRule NoTrialAvailable NotFound Observation
+    Ordinal Outbox OutcomeConstraint Parameter ParameterImportance PatienceRule PreconditionFailed Prediction
+    Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
+    StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer WorkerDied
+    WorkerLost
 """
 
 

@@ -20,7 +20,7 @@ def study(client: Client) -> Study:
 
 
 def test_info_and_best_are_one_line(study: Study) -> None:
-    assert repr(study.best) == "<best 4.5 at C=6, gamma=0.75, trial 2>"
+    assert repr(study.best()) == "<best 4.5 at C=6, gamma=0.75, trial 2>"
     assert repr(study.info()) == (
         "<Study 's': running, 2 of 4 trials completed, 1 failed, best 4.5 at C=6, gamma=0.75>"
     )

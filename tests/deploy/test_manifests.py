@@ -61,6 +61,18 @@ def containers(node: Any) -> Iterator[dict[str, Any]]:
             yield from containers(value)
 
 
+def deployments() -> dict[str, Any]:
+    """Servers and model workers, by name."""
+    found = [manifest for manifest in manifests() if manifest["kind"] == "Deployment"]
+    return {manifest["metadata"]["name"]: manifest["spec"] for manifest in found}
+
+
+def pod_labels(name: str) -> dict[str, str]:
+    """Of the pods of a deployment."""
+    labels: dict[str, str] = deployments()[name]["template"]["metadata"]["labels"]
+    return labels
+
+
 def sections(unit: Path) -> configparser.ConfigParser:
     """A unit; of a name that it gives several times, the last value."""
     parser = configparser.ConfigParser(strict=False, interpolation=None)
@@ -101,7 +113,7 @@ def test_every_command_is_one_and_takes_its_arguments() -> None:
     commands.remove([loop])
     [looped] = re.findall(r"adabkb ([\w /-]+?) &&", loop)
     commands.append(shlex.split(looped))
-    assert {command[0] for command in commands} == {"serve", "migrate", "backup", "restore", "--help"}
+    assert {command[0] for command in commands} == {"serve", "work", "migrate", "backup", "restore", "--help"}
     commands.remove(["--help"])
     for command in commands:
         accepts(cli, command)
@@ -142,6 +154,40 @@ def test_compose_has_two_servers_behind_caddy_and_believes_nobody_else() -> None
     assert set(re.findall(r"\{\$(ADABKB_(?:SITE|TLS|ROOT_PATH))", caddyfile)) == services["caddy"]["environment"].keys()
 
 
+def test_compose_has_two_model_workers_that_nobody_connects_to() -> None:
+    """They get the settings of the servers, and all of them the time to answer what they have."""
+    services = compose()["services"]
+    workers = [service for service in services.values() if service.get("command", [""])[0] == "work"]
+    assert len(workers) == 2
+    for worker in workers:
+        assert "ports" not in worker
+        for name in ("image", "environment", "depends_on", "stop_grace_period", "restart"):
+            assert worker[name] == services["server-1"][name]
+
+
+def test_probes_of_a_model_worker_tell_ready_not_ready_and_hanging_apart(tmp_path: Path) -> None:
+    """By the file that its command names. One that is not ready is not restarted, and one that hangs is."""
+    file = tmp_path / "status"
+    [worker] = deployments()["adabkb-worker"]["template"]["spec"]["containers"]
+    [service, _] = [service for service in compose()["services"].values() if service.get("command", [""])[0] == "work"]
+    assert worker["args"] == service["command"] == ["work", "--status-file", "/tmp/status"]
+    probes = [worker[f"{kind}Probe"]["exec"]["command"] for kind in ("startup", "liveness", "readiness")]
+    probes.append(["sh", "-c", service["healthcheck"]["test"][1]])
+
+    def passed() -> list[bool]:
+        commands = [[part.replace("/tmp/status", str(file)) for part in probe] for probe in probes]
+        return [subprocess.run(each, check=False, capture_output=True).returncode == 0 for each in commands]
+
+    assert passed() == [False, False, False, False], "it has not started"
+    file.write_text("not ready: schema: ...\n")
+    assert passed() == [True, True, False, False]
+    file.write_text("ready\n")
+    assert passed() == [True, True, True, True]
+    two_minutes_ago = time.time() - 120
+    os.utime(file, (two_minutes_ago, two_minutes_ago))
+    assert passed() == [False, False, True, False]
+
+
 def _hosts(value: str) -> set[str]:
     """The names that a server answers to; those that the environment gives are left out."""
     return set(listed(re.sub(r"\$\{[^}]*\}", "", value)))
@@ -176,11 +222,12 @@ def test_the_backup_of_compose_keeps_its_files_where_commands_find_them() -> Non
 
 def test_a_pods_memory_holds_what_its_processes_may_take() -> None:
     """Else the pod is killed where a study would have got quasi-random points."""
-    [server] = [each for manifest in manifests() for each in containers(manifest) if each.get("args") == ["serve"]]
-    given = {entry["name"]: entry.get("value") for entry in server["env"]}
-    megabytes = int(given["ADABKB_MODEL_PROCESS_MEGABYTES"]) * load().model_processes
-    limit = int(server["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
-    assert limit >= megabytes + load().bodies_limit // 2**20 + 512
+    for deployment in deployments().values():
+        [server] = deployment["template"]["spec"]["containers"]
+        given = {entry["name"]: entry.get("value") for entry in server["env"]}
+        megabytes = int(given["ADABKB_MODEL_PROCESS_MEGABYTES"]) * load().model_processes
+        limit = int(server["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
+        assert limit >= megabytes + load().bodies_limit // 2**20 + 512
 
 
 def test_pods_get_no_settings_from_the_service_and_the_server_answers_to_its_name() -> None:
@@ -204,17 +251,17 @@ def test_caddy_takes_the_caddyfile_with_the_values_of_compose(tmp_path: Path) ->
 
 
 def test_probes_ask_what_is_open_to_all_and_pods_have_no_rights() -> None:
-    [deployment] = [manifest for manifest in manifests() if manifest["kind"] == "Deployment"]
-    [server] = deployment["spec"]["template"]["spec"]["containers"]
+    [server] = deployments()["adabkb"]["template"]["spec"]["containers"]
     paths = [server[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")]
     assert paths == [PROBED[0], PROBED[0], PROBED[1]], "a server whose database is away is not restarted"
     for manifest in manifests():
         for pod in _pods(manifest):
             assert pod["securityContext"]["runAsNonRoot"]
             assert pod["automountServiceAccountToken"] is False
-    labels = deployment["spec"]["template"]["metadata"]["labels"]
-    selectors = [manifest["spec"]["selector"] for manifest in manifests() if "selector" in manifest.get("spec", {})]
-    assert all(selector.get("matchLabels", selector) == labels for selector in selectors)
+    for manifest in manifests():
+        if "selector" in manifest.get("spec", {}):
+            selector, labels = manifest["spec"]["selector"], pod_labels(manifest["metadata"]["name"])
+            assert selector.get("matchLabels", selector) == labels
 
 
 def test_containers_write_to_their_volumes_only() -> None:
@@ -232,11 +279,15 @@ def test_containers_write_to_their_volumes_only() -> None:
 
 
 def test_a_policy_lets_the_ingress_prometheus_and_workers_in_and_nobody_else() -> None:
-    [policy] = [manifest["spec"] for manifest in manifests() if manifest["kind"] == "NetworkPolicy"]
-    [deployment] = [manifest["spec"] for manifest in manifests() if manifest["kind"] == "Deployment"]
-    assert policy["podSelector"]["matchLabels"] == deployment["template"]["metadata"]["labels"]
-    [rule] = policy["ingress"]
-    [server] = deployment["template"]["spec"]["containers"]
+    found = [manifest for manifest in manifests() if manifest["kind"] == "NetworkPolicy"]
+    policies = {manifest["metadata"]["name"]: manifest["spec"] for manifest in found}
+    assert policies.keys() == deployments().keys()
+    for name, policy in policies.items():
+        assert policy["podSelector"]["matchLabels"] == pod_labels(name)
+        assert policy["policyTypes"] == ["Ingress"]
+    assert policies["adabkb-worker"]["ingress"] == [], "a model worker opens no port"
+    [rule] = policies["adabkb"]["ingress"]
+    [server] = deployments()["adabkb"]["template"]["spec"]["containers"]
     assert [port["port"] for port in rule["ports"]] == [port["name"] for port in server["ports"]]
     assert all(each for each in rule["from"]), "an empty selector would let everybody in"
 
@@ -307,7 +358,7 @@ def test_the_documentation_names_the_postgresql_of_the_tests(postgresql_server: 
     with postgresql_server.connect() as connection:
         version = connection.exec_driver_sql("SHOW server_version_num").scalar_one()
     told = (DEPLOY.parent / "docs" / "operations.md").read_text()
-    assert f"on Python {sys.version_info[0]}.{sys.version_info[1]}, with PostgreSQL {int(version) // 10_000}." in told
+    assert f"the same test suite, with PostgreSQL {int(version) // 10_000}." in told
     image = compose()["services"]["database"]["image"].removeprefix("postgres:")
     assert f"The recipes for containers bring PostgreSQL {image} " in told
 

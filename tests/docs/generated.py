@@ -24,10 +24,12 @@ from benchmarks.output import RESULTS
 from benchmarks.paper import growth as paper_growth
 from benchmarks.paper import report as paper_report
 from benchmarks.paper import store as paper_store
+from benchmarks.quality import ablation as ablation_benchmark
 from benchmarks.quality import gaps as gaps_benchmark
 from benchmarks.quality import report as quality_report
 from benchmarks.quality import stopping as stopping_benchmark
 from benchmarks.quality import store as quality_store
+from benchmarks.service import fleet as fleet_benchmark
 from benchmarks.service import lost as lost_benchmark
 from benchmarks.service import neighbours as neighbours_benchmark
 from benchmarks.service import reads as reads_benchmark
@@ -147,6 +149,12 @@ def gaps() -> str:
     return "\n\n".join(parts)
 
 
+def ablation() -> str:
+    """What each mechanism of ``auto`` gains, from the committed results."""
+    found = json.loads((RESULTS / "ablation.json").read_text())["mechanisms"]
+    return markdown(ablation_benchmark.HEADER, ablation_benchmark.rows(found))
+
+
 def stopping() -> str:
     """What stop rules save and lose, from the committed results."""
     return markdown(stopping_benchmark.HEADER, stopping_benchmark.rows(json.loads(STOPPING.read_text())["rules"]))
@@ -245,6 +253,12 @@ def sizing() -> str:
     return markdown(sizing_benchmark.HEADER, sizing_benchmark.rows(measured))
 
 
+def fleet() -> str:
+    """What 2,000 workers see of a server."""
+    measured = json.loads((RESULTS / "fleet.json").read_text())["measured"]
+    return markdown(fleet_benchmark.HEADER, fleet_benchmark.rows(measured))
+
+
 def lost() -> str:
     """What it costs that one of several servers is lost."""
     measured = json.loads((RESULTS / "lost.json").read_text())["measured"]
@@ -284,8 +298,10 @@ SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     **{f"outcomes-{name}": ("outcomes.md", partial(outcomes, name)) for name in outcomes_report.MEASURED},
     "sizing": ("sizing.md", sizing),
     "laboratories": ("sizing.md", laboratories),
+    "fleet": ("sizing.md", fleet),
     "lost": ("sizing.md", lost),
     "chaos": ("reliability.md", chaos),
+    "ablation": ("algorithm.md", ablation),
     "gaps": ("quality.md", gaps),
     "stopping": ("quality.md", stopping),
     "constants": ("systems.md", constants),

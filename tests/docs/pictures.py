@@ -66,7 +66,7 @@ def tree(client: Client) -> Figure:
             _box(axes, cell)
         points = [seen.parameters for seen in study.observations()]
         axes.plot([p["x"] for p in points], [p["y"] for p in points], ".", color=AMBER, ms=5)
-        best = study.best
+        best = study.best()
         assert best is not None
         axes.plot(best.parameters["x"], best.parameters["y"], "*", color="black", ms=11)
         axes.set(xlim=(0, 1), ylim=(0, 1), title=f"after {results} results", aspect="equal", xticks=[], yticks=[])

@@ -1,4 +1,4 @@
-"""Nothing is mocked, as README says: no test replaces a function, a constant or an object of ours."""
+"""Nothing is mocked, as CONTRIBUTING says: no test replaces a function, a constant or an object of ours."""
 
 from __future__ import annotations
 

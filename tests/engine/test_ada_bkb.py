@@ -152,7 +152,7 @@ def test_pending_points_give_distinct_suggestions_and_do_not_move_the_mean() -> 
 
 
 def test_many_at_once_are_those_of_one_after_the_other() -> None:
-    """``suggestions`` carries the imagined posterior on; asking anew with all pending points gives the same."""
+    """``suggestions`` carries the fantasized posterior on; asking anew with all pending points gives the same."""
     state = run(unit_space(2), Config(beta=0.3), lambda u: float(np.sin(7 * u[0]) + u[1]), 12).state
     pending = np.array([[0.1, 0.9]])
     together = list(islice(ada_bkb.suggestions(state, pending), 12))

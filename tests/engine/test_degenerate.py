@@ -123,6 +123,7 @@ def test_a_tiny_ridge_interpolates(kernel: str) -> None:
     assert objective(recommended(result.state).point) > 1.99
 
 
+@pytest.mark.long
 def test_in_thirty_dimensions_with_three_hundred_levels_the_best_value_improves() -> None:
     config = Config(max_depth=300, norm_bound=0.5, beta=0.01, lengthscale=2.0)
     result = run(unit_space(30), config, lambda u: -float(((u - 0.4) ** 2).sum()), 60)

@@ -178,7 +178,7 @@ def test_the_digits_example_measures_what_the_model_recommends(server: str) -> N
     assert abs(mean - measured) < 0.005  # nine images of 1797; the accuracy is made of steps of one
     assert measured > 0.9
     with Client(server) as client:
-        best = client.study("digits-svm-20").best
+        best = client.study("digits-svm-20").best()
     assert best is not None
     assert best.value > 0.9
 

@@ -238,9 +238,9 @@ def test_what_is_ahead_of_its_rows_is_stored_when_the_pool_is_closed(
         beside = Service(database, clock=clock, inference=pool)
         create(beside, definition())
         rounds(beside, "s", 3)
-        head = beside.ask("s", "figures")[0].head
+        head = beside.ask("s", "figures")[0].study_seq
     with database.reading() as connection:
-        assert studies.get(connection, "s").folded == head
+        assert studies.get(connection, "s").model_seq == head
     assert not replay(Service(database, clock=clock), "s").changed
 
 
@@ -249,7 +249,7 @@ def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: S
     """A study that has taken long before has a thread of its own; the replies come in the order of what they take."""
     for name in ("heavy", "light"):
         create(beside, definition(id=name))
-    points = np.random.default_rng(0).uniform(size=(400_000, 2))
+    points = np.random.default_rng(0).uniform(size=(60_000, 2))
     rounds(beside, "heavy", 3)
     rounds(beside, "light", 1)
     wait_for(lambda: is_stored(beside, "heavy"))  # it has nothing short left to do, which would make it quick again
@@ -258,14 +258,14 @@ def test_a_step_that_takes_long_holds_up_no_other_study_of_its_process(beside: S
     for name, question in (("heavy", ("predicted", (points,))), ("light", ("figures", ()))):
         with beside.database.reading() as connection:
             study = studies.get(connection, name)
-        pool.post(Ask(name, study.incarnation, study.head, *question), partial(put, order, name))
+        pool.post(Ask(name, study.incarnation, study.study_seq, *question), partial(put, order, name))
     assert [order.get(timeout=PATIENCE), order.get(timeout=PATIENCE)] == ["light", "heavy"]
 
 
 def is_stored(service: Service, name: str) -> bool:
     with service.database.reading() as connection:
         study = studies.get(connection, name)
-    return study.folded == study.head
+    return study.model_seq == study.study_seq
 
 
 def put(order: queue.SimpleQueue[str], name: str, _: Reply) -> None:

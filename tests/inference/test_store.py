@@ -26,6 +26,7 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.storage.tables import cells, dictionary
+from adabkb_service.timeouts import UNHURRIED
 from tests.conftest import on_either
 from tests.inference.rounds import rounds
 from tests.operations.conftest import SYSTEMS, ManualClock, definition
@@ -45,7 +46,12 @@ def stored(database: Database) -> tuple[int, dict[str, str], tuple[int, ...], An
     with database.reading() as connection:
         study = studies.get(connection, "s")
         found = rows.read_cells(connection, "s"), rows.read_dictionary(connection, "s")
-    return (study.folded, *found, study.checkpoint)
+    return (study.model_seq, *found, study.checkpoint)
+
+
+def never_idle(database: Database, clock: ManualClock) -> Service:
+    """A service whose models are not stored because the machine was busy with something else for a second."""
+    return Service(database, clock=clock, inference=InProcess(database, idle_seconds=UNHURRIED))
 
 
 def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
@@ -65,17 +71,17 @@ def test_rows_that_another_server_has_stored_since_are_not_replaced_by_older_one
     rounds(running, "s", 4)
     study = row(database)
     one, two = ModelStore(database, 2**20), ModelStore(database, 2**20)
-    older, newer = folded(one, study, study.head - 8), folded(two, study, study.head - 2)
+    older, newer = folded(one, study, study.study_seq - 8), folded(two, study, study.study_seq - 2)
     two.save("s", newer)
     before = stored(database)
-    assert before[0] == study.head - 2
+    assert before[0] == study.study_seq - 2
     one.save("s", older)
     assert stored(database) == before
-    older.fold(one.log_after("s", older.seq, study.head))
+    older.fold(one.log_after("s", older.seq, study.study_seq))
     one.save("s", older)
-    assert stored(database)[0] == study.head
+    assert stored(database)[0] == study.study_seq
     two.save("s", newer)
-    assert stored(database)[0] == study.head
+    assert stored(database)[0] == study.study_seq
     assert list(examine(database)) == []
     assert not replay(running, "s").changed
 
@@ -90,7 +96,7 @@ def test_rows_that_two_servers_store_in_turn_are_those_of_one(
     study = row(database)
     servers = [ModelStore(database, 2**20) for _ in range(2)]
     models = [folded(server, study, 1) for server in servers]
-    for number, head in enumerate(range(4, study.head + 1, 3)):
+    for number, head in enumerate(range(4, study.study_seq + 1, 3)):
         server, model = servers[number % 2], models[number % 2]
         model.fold(server.log_after("s", model.seq, head))
         server.save("s", model)
@@ -103,7 +109,7 @@ def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, runni
     rounds(running, "s", 2)
     models = ModelStore(database, 2**20)
     study = row(database)
-    model = folded(models, study, study.head)
+    model = folded(models, study, study.study_seq)
     with database.writing() as connection:
         connection.execute(sa.text("UPDATE studies SET incarnation = 'another'"))
     before = stored(database)
@@ -113,31 +119,32 @@ def test_a_model_of_a_study_that_is_gone_is_not_stored(database: Database, runni
 
 @on_either("profile", PROFILES)
 def test_rows_may_be_behind_the_log_and_what_they_lack_is_folded_again(
-    database: Database, running: Service, clock: ManualClock, other_sqlite: str, profile: str
+    database: Database, clock: ManualClock, other_sqlite: str, profile: str
 ) -> None:
     """A server that was never stopped, and one that is new for every few requests, hand out the same points."""
     other = Database(other_sqlite)
-    undisturbed = Service(other, clock=clock)
-    for service in (undisturbed, running):
+    undisturbed = never_idle(other, clock)
+    for service in (undisturbed, never_idle(database, clock)):
         create(service, definition(algorithm={"profile": profile}))
     expected, points = rounds(undisturbed, "s", 8), []
     for _ in range(4):
-        points += rounds(Service(database, clock=clock), "s", 2)
+        points += rounds(never_idle(database, clock), "s", 2)
         study = row(database)
-        assert study.folded < study.head
+        assert study.model_seq < study.study_seq
     assert points == expected
     other.close()
 
 
 @on_either("profile", PROFILES)
 def test_replay_tells_rows_that_are_behind_from_rows_that_are_wrong(
-    database: Database, running: Service, profile: str
+    database: Database, clock: ManualClock, profile: str
 ) -> None:
+    running = never_idle(database, clock)
     create(running, definition(algorithm={"profile": profile}))
     rounds(running, "s", 3)
     store_now(running, "s")
     rounds(running, "s", 2)
-    assert row(database).folded < row(database).head
+    assert row(database).model_seq < row(database).study_seq
     assert not replay(running, "s").changed, "behind"
     rounds(running, "s", 2)
     with database.writing() as connection:
@@ -170,7 +177,7 @@ def test_the_size_of_a_model_counts_what_its_state_holds(database: Database, run
     for value in range(30):
         observe(running, "s", Value(value % 7, parameters={"x": value / 15 - 1, "y": 1.0 + value}))
     study = row(database)
-    model = folded(ModelStore(database, 2**30), study, study.head)
+    model = folded(ModelStore(database, 2**30), study, study.study_seq)
     for ahead in (0, 6):
         model.decide(ahead)
         held = sum(array.nbytes for array in arrays_below([model.state, [each.state for each in model.decided]]))
@@ -184,7 +191,7 @@ def test_models_in_memory_take_no_more_than_they_may(database: Database, running
         create(running, definition(id=f"study-{number}"))
         rounds(running, f"study-{number}", 3)
         study = row(database, f"study-{number}")
-        models.append(folded(ModelStore(database, 2**30), study, study.head))
+        models.append(folded(ModelStore(database, 2**30), study, study.study_seq))
     small = ModelStore(database, int(2.5 * size_of(models[0])))
     for number in (0, 1, 0, 2, 3, 0):
         small.keep(f"study-{number}", models[number])
@@ -223,13 +230,13 @@ def test_a_log_that_takes_many_slices_is_folded_where_no_memory_is_left_for_its_
     study = row(database)
     replies: list[Reply] = []
     host_of_nothing = ModelHost(ModelStore(database, 1), lambda _, reply: replies.append(reply), fold_seconds=0.0)
-    host_of_nothing.post(0, Advance("s", study.incarnation, study.head))
-    for _ in range(5 * study.head):
+    host_of_nothing.post(0, Advance("s", study.incarnation, study.study_seq))
+    for _ in range(5 * study.study_seq):
         if not host_of_nothing.step("s"):
             break
     last = replies[-1]
     assert isinstance(last, Advanced)
-    assert (last.model_seq, last.behind) == (study.head, 0)
+    assert (last.model_seq, last.behind) == (study.study_seq, 0)
     assert list(examine(database)) == []
 
 

@@ -41,7 +41,7 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
 
     def apply_late(call: FrameType, step: str) -> None:
         event: EventRow = call.f_locals["event"]
-        if step == "call" and event.kind == "suggested" and event.seq > study.head - 6:
+        if step == "call" and event.kind == "suggested" and event.seq > study.study_seq - 6:
             reached.set()
             assert may_go_on.wait(60.0)
 
@@ -52,7 +52,7 @@ def test_a_model_in_mid_step_is_not_stored_when_the_server_goes(
     serving.start()
     ours.send((1, Advance("s", study.incarnation, 8, log[:8])))
     assert ours.poll(60.0)  # it has the model in memory now
-    ours.send((2, Advance("s", study.incarnation, study.head, log[8:])))
+    ours.send((2, Advance("s", study.incarnation, study.study_seq, log[8:])))
     assert reached.wait(60.0)
     ours.close()
     serving.join(60.0)

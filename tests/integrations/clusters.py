@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,8 +25,9 @@ def dies_once(flag: Path) -> Callable[..., float]:
     """Kill the process of the first evaluation; the value of the others tells where they were evaluated."""
 
     def function(**_: float) -> float:
-        if not flag.exists():
-            flag.write_text(str(os.getpid()))
+        with suppress(FileExistsError), flag.open("x") as file:  # of two at the same moment, only one dies
+            file.write(str(os.getpid()))
+            file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.1)
         return float(os.getpid())

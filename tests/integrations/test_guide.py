@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,19 @@ GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"
 def test_the_guides_code_runs_from_top_to_bottom(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADABKB_URL", server)
     monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("RAY_ADDRESS", "local")  # not the cluster of test_ray, which may run beside this
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
-        exec(block, names)
+    try:
+        for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
+            exec(block, names)
+    finally:
+        # A script leaves them to the end of its process; here a later test would be blamed for their connections.
+        for transport in [found for found in gc.get_objects() if isinstance(found, Transport)]:
+            transport.close()
     assert names["results"].num_errors == 0  # type: ignore[attr-defined]
     assert names["study"].best_value < 0.5  # type: ignore[attr-defined]
     assert names["search"].best_score_ > 0.97  # type: ignore[attr-defined]
-    # A script leaves them to the end of its process; here a later test would be blamed for their connections.
-    for transport in [found for found in gc.get_objects() if isinstance(found, Transport)]:
-        transport.close()
 
 
 def test_the_optuna_example_tunes_the_better_model() -> None:
@@ -56,7 +60,7 @@ def test_the_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Pat
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     output = finish(start("examples/mlflow_digits.py", "6", uri, ADABKB_URL=server))
     assert re.search(r"best of 6 trials: 0\.\d+; mlflow ui --backend-store-uri " + uri, output)
-    with sqlite3.connect(f"{tmp_path}/mlflow.db") as connection:
+    with closing(sqlite3.connect(f"{tmp_path}/mlflow.db")) as connection:
         nested = "SELECT count(*) FROM tags WHERE key = 'mlflow.parentRunId'"
         assert connection.execute(nested).fetchone() == (6,)
 

@@ -46,7 +46,7 @@ def test_the_example_goes_on_with_a_study_and_writes_its_best_trial(
     finish(start("examples/hydra_digits.py", *swept, f"hydra.sweep.dir={tmp_path}", ADABKB_URL=server))
     first, *others = study.trials()
     assert (first.value, len(others)) == (0.01, 3)
-    best = study.best
+    best = study.best()
     assert best
     assert yaml.safe_load((tmp_path / "optimization_results.yaml").read_text()) == {
         "name": "adabkb",

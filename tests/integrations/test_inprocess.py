@@ -83,8 +83,9 @@ def test_a_study_on_a_server_evaluates_the_same_points(
     assert [(trial.state, trial.value, trial.reason) for trial in found.trials] == [
         (trial.state, trial.value, trial.reason) for trial in theirs
     ]
-    assert study.best is not None
-    assert (found.parameters, found.value) == (study.best.parameters, study.best.value)
+    best = study.best()
+    assert best is not None
+    assert (found.parameters, found.value) == (best.parameters, best.value)
 
 
 def line(x: int) -> float:
@@ -156,6 +157,36 @@ def test_every_trial_satisfies_the_constraints() -> None:
     assert min(trial.parameters["n"] for trial in found.trials) >= 2
     assert found.value is not None
     assert found.value < -1.95
+
+
+def test_every_trial_satisfies_constraints_on_choices() -> None:
+    """Which are known by themselves, also if they are tuples; objects are named by the refusal."""
+    space: dict[str, Parameter] = {
+        "x": Float(0, 1),
+        "layers": Categorical([(64,), (64, 64), None]),
+        "size": Ordinal([1, 5, 25]),
+        "kind": Categorical(["a", "b"]),
+        "on": Bool(),
+        "lab": Fixed("Genoa"),
+    }
+    constraints = [
+        "layers in [(64,), None] or x < 0.5",
+        "not (kind == 'a' and size > 5) and (on or size == 1)",
+        "lab == 'Genoa' or x < 0",
+    ]
+
+    def loss(x: float, layers: tuple[int, ...] | None, size: int, kind: str, on: bool, lab: str) -> float:
+        assert layers in [(64,), None] or x < 0.5
+        assert not (kind == "a" and size > 5)
+        assert on or size == 1
+        return -x - len(layers or ()) - size * (kind == "a") - 0.1 * on - len(lab)
+
+    found = minimize(loss, space, 25, seed=1, constraints=constraints, max_failures=1, progress=False)
+    assert found.parameters is not None
+    assert {name: found.parameters[name] for name in ("size", "kind", "on")} == {"size": 5, "kind": "a", "on": True}
+    functions: list[Any] = [np.sin, np.cos]
+    with pytest.raises(ValueError, match=r"'f' is not a parameter .*; the choices of f are objects"):
+        minimize(np.hypot, {"f": Categorical(functions), "x": Float(0, 1)}, 3, constraints=["f == 'sin'"])
 
 
 def without_defaults(k: str, n: int, x: float) -> float:

@@ -66,7 +66,8 @@ def test_an_experiment_evaluates_the_trials_of_a_study_and_resumes_those_that_fa
     bounds = {"x": Float(0, 1), "optimizer/lr": Float(1e-4, 1, log=True)}
     study = client.create_study("tuned", bounds, direction="minimize")
     study.queue({"x": 0.95, "optimizer/lr": 0.1})
-    config = tune.TuneConfig(search_alg=AdaBKBSearch("tuned", url=server), metric="loss", mode="min", num_samples=3)
+    searched = AdaBKBSearch("tuned", url=server)
+    config = tune.TuneConfig(search_alg=searched, metric="loss", mode="min", num_samples=3, reuse_actors=True)
     space = {**SPACE, "mended": str(tmp_path / "mended")}
     run = tune.RunConfig(name="e", storage_path=str(tmp_path), verbose=0)
     results = tune.Tuner(objective, param_space=space, tune_config=config, run_config=run).fit()

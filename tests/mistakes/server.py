@@ -84,7 +84,7 @@ class MistakeServer:
         """The rows of the database that a request can change. What the models make of them is written when there is
         time, and answers are kept: a client may ask before it refuses."""
         queries = {
-            "studies": "SELECT id, head, state, paused, budget, definition FROM studies ORDER BY id",
+            "studies": "SELECT id, study_seq, state, paused, budget, definition FROM studies ORDER BY id",
             **{table: f"SELECT * FROM {table} ORDER BY rowid" for table in ("trials", "observations", "events")},
         }
         return {table: self.database.execute(query).fetchall() for table, query in queries.items()}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from adabkb_service.api.problems import describe
-from adabkb_service.contract.answers import Corrected, Held, Observed, ObservedBatch, Study, Suggested, Trial
+from adabkb_service.contract.answers import Corrected, Observed, ObservedBatch, Study, Suggested, Trial, TrialAnswer
 from adabkb_service.contract.reports import Reported, ReportsBody
 from adabkb_service.contract.requests import (
     BatchBody,
@@ -108,7 +108,7 @@ def heartbeat(
     attempt: int | None = None,
     lease_seconds: float | None = None,
     key: Key | None = None,
-) -> Outcome[Held]:
+) -> Outcome[TrialAnswer]:
     body = HeartbeatBody.model_construct(attempt=attempt, lease_seconds=lease_seconds)
     return running.do(lease.heartbeat(study_id, number, body, key))
 
@@ -128,19 +128,19 @@ def report(
 
 def release(
     running: Service, study_id: str, number: int, *, attempt: int | None = None, key: Key | None = None
-) -> Outcome[Held]:
+) -> Outcome[TrialAnswer]:
     return running.do(lease.release(study_id, number, ReleaseBody.model_construct(attempt=attempt), key))
 
 
 def annotate(
     running: Service, study_id: str, number: int, attributes: Mapping[str, Any], key: Key | None = None
-) -> Outcome[Held]:
+) -> Outcome[TrialAnswer]:
     return running.do(annotation.annotate(study_id, number, dict(attributes), key))
 
 
 def retry(
     running: Service, study_id: str, number: int, *, reason: str | None = None, key: Key | None = None
-) -> Outcome[Held]:
+) -> Outcome[TrialAnswer]:
     return running.do(lease.retry(study_id, number, RetryBody.model_construct(reason=reason), key))
 
 

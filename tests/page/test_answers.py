@@ -77,9 +77,9 @@ def test_a_trial_of_a_long_study_is_explained_by_a_second_request(other_sqlite: 
         short = api.get("/studies/digits/trials/2", headers=BROWSER).text
         database = Database(other_sqlite)
         with database.writing() as connection:
-            head = studies.get(connection, "digits").head
+            head = studies.get(connection, "digits").study_seq
             copies(connection, event(0, "digits"), 5_001, seq=lambda number: number + head)
-            connection.exec_driver_sql("UPDATE studies SET head = head + 5001")
+            connection.exec_driver_sql("UPDATE studies SET study_seq = study_seq + 5001")
         database.close()
     with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
         first = api.get("/studies/digits/trials/2", headers=BROWSER).text

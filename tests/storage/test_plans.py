@@ -48,7 +48,7 @@ class Query:
 QUERIES = {
     "study": Query(lambda connection: studies.get(connection, "s"), 1),
     "study, its version": Query(lambda connection: studies.is_current(connection, study("s")), 1),
-    "study, locked": Query(lambda connection: studies.lock_folded(connection, "s", INCARNATION), 1),
+    "study, locked": Query(lambda connection: studies.lock_model_seq(connection, "s", INCARNATION), 1),
     "study, written in vain": Query(
         lambda connection: studies.commit_if_unchanged(connection, study("s", version=7), budget=5), 0
     ),

@@ -26,7 +26,7 @@ class Ledger:
     paused: bool = False
     failures: int = 0
     """In a row."""
-    head: int = 0
+    study_seq: int = 0
     parameters: list[dict[str, Any]] | None = None
     """Of the edited space; None if it was not edited."""
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class Ledger:
 
     def apply(self, event: EventRow) -> None:
         """Take the next event in."""
-        if event.seq != self.head + 1:
-            self.faults.append(f"event {event.seq} follows event {self.head}")
-        self.head = event.seq
+        if event.seq != self.study_seq + 1:
+            self.faults.append(f"event {event.seq} follows event {self.study_seq}")
+        self.study_seq = event.seq
         try:
             getattr(self, f"_{event.kind}", self._ignore)(event)
         except (KeyError, AttributeError, TypeError, ValueError) as error:

@@ -35,10 +35,13 @@ def draft(database: Database, running: Service, study: str, clock: ManualClock) 
     opened.close()
 
 
+OF_THE_SNAPSHOT = {"_connection", "_open", "has_read_more"}
+
+
 def contents(draft: Draft) -> dict[str, Any]:
     """All that a draft would write, and what requests read of it."""
     # By their names, private ones too: so nothing that a draft will hold one day is left out of the comparison.
-    own = {name: value for name, value in vars(draft).items() if name not in ("_connection", "_open")}
+    own = {name: value for name, value in vars(draft).items() if name not in OF_THE_SNAPSHOT}
     copied = {name: value.copy() if isinstance(value, dict | list) else value for name, value in own.items()}
     return {**copied, "waiting": draft.waiting(10), "overdue": draft.overdue(), "best": draft.best_observation()}
 
@@ -93,11 +96,11 @@ def test_without_an_error_all_is_kept(draft: Draft) -> None:
 
 def test_only_what_was_not_taken_back_is_written(draft: Draft, running: Service, database: Database) -> None:
     one_thing(draft)
-    head = draft.study.head
+    head = draft.study.study_seq
     with draft.undone():
         everything(draft)
     after = draft.commit()
-    assert (after.study.head, get(running, "s").revision) == (head, head)
+    assert (after.study.study_seq, get(running, "s").revision) == (head, head)
     log = read.list_events(running, "s", 0, 100).items
     assert [event.kind for event in log][-1] == "observed"
     assert [row.value for row in read.list_observations(running, "s", 0, 10).items] == [1.0, 0.5]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +17,14 @@ import sqlalchemy as sa
 
 from adabkb_service.contract.answers import StudySummary
 from adabkb_service.contract.parameters import FloatParameter
-from adabkb_service.errors import Busy, IdempotencyKeyReused, RequestInProgress, TrialNotFound, Unavailable
+from adabkb_service.errors import (
+    Busy,
+    IdempotencyKeyReused,
+    RequestInProgress,
+    TrialFinished,
+    TrialNotFound,
+    Unavailable,
+)
 from adabkb_service.operations import manage, read, trash
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import suggest as suggestion
@@ -24,10 +33,10 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.owner import MOST_WAITING
+from adabkb_service.study.owner import FIGURES_SECONDS, MOST_WAITING, Owner
 from adabkb_service.study.request import Key, Outcome, Points, Request
 from tests.operations.conftest import ManualClock, definition
-from tests.operations.verbs import Ask, Value, get, observe, queue, suggest
+from tests.operations.verbs import Ask, Failure, Value, correct, get, observe, queue, suggest
 
 POINT = {"x": 0.5, "y": 1.0}
 
@@ -202,6 +211,24 @@ def test_a_key_that_is_stored_with_another_request_is_refused_alone(warm: Servic
     assert list(examine(database)) == []
 
 
+@pytest.mark.parametrize("fingerprint", ["ask", "another request"])
+def test_a_key_is_answered_from_the_store_by_the_request_that_finds_the_study_complete(
+    running: Service, clock: ManualClock, fingerprint: str
+) -> None:
+    """It has no trial to hand out, and so no answer to store, but it logs that a lease ran out and the study ended."""
+    manage.create(running, definition(max_attempts=1, budget=1))
+    first = running.do(asking(key="k"))
+    clock.advance(61)
+    again = running.submit(suggestion.suggest("s", Ask(), Key("s", "k", fingerprint)))
+    running.scheduler.work_until(again.done)
+    if fingerprint == "ask":
+        assert (again.result().replayed, again.result().json) == (True, first.json)
+    else:
+        assert isinstance(again.exception(), IdempotencyKeyReused)
+    assert suggest(running, "s", Ask()).view.study.state == "complete"
+    assert list(examine(running.database)) == []
+
+
 def test_a_group_that_another_server_overtakes_is_done_again_for_all_of_it(
     warm: Service, database: Database, clock: ManualClock
 ) -> None:
@@ -230,6 +257,42 @@ def test_beyond_so_many_requests_the_next_is_told_to_try_again(warm: Service) ->
     warm.scheduler.work_until(lambda: all(future.done() for future in waiting))
     warm.do(telling(0.0, key="k"))
     assert get(warm, "s").counts.observations == MOST_WAITING + 2
+
+
+def test_an_answer_is_of_one_moment_although_another_server_writes_while_it_is_made(
+    warm: Service, database: Database, clock: ManualClock
+) -> None:
+    """It is made by a server that reads the study before that write, and the observation after it."""
+    corrections = iter([9.0])
+
+    def let_other_write(_: Draft) -> None:
+        for value in corrections:
+            correct(warm, "s", 1, {"value": value})
+
+    told_again = replace(observation.observe("s", Value(1.0, 1)), first=let_other_write)
+    answer = Service(database, clock=clock).do(told_again).view
+    assert answer.observation is not None
+    assert answer.study.best is not None
+    assert (answer.observation.value, answer.study.best.value) == (9.0, 9.0)
+
+
+def take_no_writes(connection: Any, *_: object) -> None:
+    connection.execute("PRAGMA query_only=ON")
+
+
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
+def test_a_server_that_cannot_write_answers_with_what_another_server_has_written(
+    warm: Service, database: Database, clock: ManualClock
+) -> None:
+    """Also when the figures of its model are due to be stored, which fails."""
+    assert get(warm, "s").counts.observations == 1
+    time.sleep(FIGURES_SECONDS)
+    observe(Service(database, clock=clock), "s", Value(2.0, 2))
+    sa.event.listen(database.engine, "checkout", take_no_writes)
+    assert get(warm, "s").counts.observations == 2
+    refused = warm.submit(observation.observe("s", Failure(2)))
+    warm.scheduler.work_until(refused.done)
+    assert isinstance(refused.exception(), TrialFinished)
 
 
 DYING = """
@@ -305,3 +368,27 @@ def test_points_of_a_deleted_study_are_not_handed_out_in_a_new_one_of_its_name(r
     told = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
     _, suggested = views(together(running, told, asking()))
     assert 100.0 <= suggested.trials[0].parameters["x"] <= 101.0
+
+
+@pytest.mark.parametrize("gone", ["deleted", "stored by another server"])
+def test_an_owner_has_nothing_left_to_do_once_its_figures_are_of_no_use(
+    running: Service, database: Database, clock: ManualClock, gone: str
+) -> None:
+    """So it can be dropped from memory."""
+    manage.create(running, definition())
+    owner, elsewhere = Owner("s", running), Service(database, clock=clock)
+    told = owner.submit(telling(1.0))
+    owner.take_turn()
+    assert told.done()
+    owner.take_turn()  # which takes the reply of the model in
+    assert not owner.is_idle
+    if gone == "deleted":
+        trash.delete(elsewhere, "s", purge=True)
+    else:
+        observe(elsewhere, "s", Value(2.0, parameters=POINT))
+        get(elsewhere, "s")
+    time.sleep(FIGURES_SECONDS)
+    for _ in range(3):
+        owner.take_turn()
+        time.sleep(FIGURES_SECONDS)
+    assert owner.is_idle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -176,6 +177,33 @@ def test_a_turn_that_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> N
     wait_for(lambda: len(served) == 3)
     scheduler.close()
     assert caplog.text.count("study broken: a batch failed") == 2
+
+
+class Refusing(logging.Handler):
+    """Has no memory for a line of the log."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        raise MemoryError(record.msg)
+
+
+def test_an_error_that_cannot_be_logged_ends_no_thread_and_the_study_is_served_again() -> None:
+    served: list[str] = []
+
+    def serve(study_id: str) -> None:
+        served.append(study_id)
+        if len(served) == 1:
+            raise MemoryError
+
+    logger, handler = logging.getLogger(Scheduler.__module__), Refusing()
+    logger.addHandler(handler)
+    scheduler = Scheduler(serve, 1)
+    scheduler.open()
+    scheduler.ready("s")
+    wait_for(lambda: served == ["s", "s"])
+    scheduler.ready("s")
+    wait_for(lambda: len(served) == 3)
+    scheduler.close()
+    logger.removeHandler(handler)
 
 
 def test_to_close_it_ends_its_threads_and_lets_a_turn_come_to_its_end() -> None:

@@ -42,7 +42,7 @@ from tests.operations.verbs import (
 )
 from tests.study import ledger
 
-OF_THE_MODEL = {"state", "folded", "model", "checkpoint", "engine_revision"}
+OF_THE_MODEL = {"state", "model_seq", "model", "checkpoint", "engine_revision"}
 OF_THE_ROW = {"incarnation", "version"}
 """Columns of a study that its log does not tell."""
 
@@ -74,7 +74,7 @@ def compare_with_oracle(logged: ReplayState, oracle: ledger.Ledger) -> None:
     assert study.results_since_best == results_since_best(oracle)
     assert {state: getattr(study, state) for state in oracle.states()} == oracle.states()
     assert (study.observations, study.failures) == (len(oracle.observations), oracle.failures)
-    assert (study.head, study.paused, study.seed) == (oracle.head, oracle.paused, oracle.seed)
+    assert (study.study_seq, study.paused, study.seed) == (oracle.study_seq, oracle.paused, oracle.seed)
     assert {name: getattr(study, name) for name in oracle.limits} == oracle.limits
     assert logged.awaited() == oracle.awaited()
     assert {place: row.value for place, row in logged.reports.items()} == oracle.reports

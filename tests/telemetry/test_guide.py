@@ -58,10 +58,7 @@ def test_prometheus_is_told_where_to_ask() -> None:
     environment = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())["x-server"]["environment"]
     [config] = compose["static_configs"]
     assert {target.removesuffix(":8000") for target in config["targets"]} <= {*environment["ADABKB_HOSTS"].split(",")}
-    [deployment] = (
-        each
-        for each in yaml.safe_load_all((DEPLOY / "kubernetes" / "adabkb.yaml").read_text())
-        if each["kind"] == "Deployment"
-    )
+    objects = yaml.safe_load_all((DEPLOY / "kubernetes" / "adabkb.yaml").read_text())
+    [deployment] = (each for each in objects if (each["kind"], each["metadata"]["name"]) == ("Deployment", "adabkb"))
     [relabel] = kubernetes["relabel_configs"]
     assert relabel["regex"] == deployment["spec"]["template"]["metadata"]["labels"]["app"]

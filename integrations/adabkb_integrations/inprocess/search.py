@@ -37,8 +37,8 @@ class Options(TypedDict, total=False):
     noise_std: SupportsFloat | None
     """Standard deviation of one value, in the objective's units. None, the default: it is learned."""
     constraints: Sequence[str]
-    """Comparisons that every point satisfies, such as ``["x + y <= 1"]``: on parameters of the kinds Float and Int, in
-    the grammar of a study's."""
+    """What every point satisfies, such as ``["x + y <= 1", "not (kind == 'a' and x > 0.5)"]``, in the grammar of a
+    study's. Choices in constraints are texts, numbers, booleans, None or lists of these."""
     prior: Mapping[str, Belief] | None
     """Where the optimum is thought to be, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log scale,
     ``{"around": 128, "width": 64}`` on a linear one, ``{"weights": {"adam": 3}}`` of choices. The search begins there;

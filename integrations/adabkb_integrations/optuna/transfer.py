@@ -9,13 +9,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Unpack
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from adabkb_client import Bool, Categorical, Client, Fixed, Float, Int, Observation, Parameter, Study, Trial
+from adabkb_client import (
+    Bool,
+    Categorical,
+    Client,
+    Fixed,
+    Float,
+    Int,
+    Observation,
+    Parameter,
+    Study,
+    StudySettings,
+    Trial,
+)
 from adabkb_client.models import Direction
 
 log = logging.getLogger("adabkb_client")
@@ -26,7 +38,7 @@ TOLERANCE = Decimal("1e-6")
 """Of a step, by which a range may be too short for its last value."""
 
 
-def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Any) -> Study:
+def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **settings: Unpack[StudySettings]) -> Study:
     """Create a study of a server from one of Optuna, with its complete trials as results that cost no budget.
 
     Repeat it at will: the study is opened if it is there, and a result is stored once. Trials that failed, were pruned
@@ -37,7 +49,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
         optuna_study: with one objective, and the same parameters of the same ranges in each complete trial.
         client: of the server.
         study_id: the name on the server.
-        settings: ``budget``, ``noise_std`` and others of ``Client.create_study``.
+        settings: those of ``Client.create_study``.
 
     Returns:
         The study on the server.
@@ -57,7 +69,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
     direction: Direction = "minimize" if optuna_study.direction == optuna.study.StudyDirection.MINIMIZE else "maximize"
     study = client.create_study(study_id, parameters, direction=direction, **settings)
     report = study.import_results(optuna_study)
-    log.log(logging.WARNING if report.misfits else logging.INFO, "%r", report)
+    log.log(logging.WARNING if report.errors else logging.INFO, "%r", report)
     return study
 
 

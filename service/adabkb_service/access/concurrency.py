@@ -1,28 +1,32 @@
-"""How much each user has at the same time: requests, event streams, waits. So no user takes all that a server has."""
+"""How much a server, and each user, has at the same time: requests, event streams, requests that wait for a trial. So
+no user takes all that a server has."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.errors import TooManyAtOnce
+from adabkb_service.errors import Busy, TooManyAtOnce
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Something of which a user has only so many at the same time."""
+    """Something of which there are only so many at the same time."""
 
     name: str
-    setting: str
-    """That limits it."""
+    user_setting: str
+    """That limits it for each user."""
+    setting: str | None = None
+    """That limits it for the server."""
 
 
-REQUESTS = Kind("requests", "user_requests")
-STREAMS = Kind("event streams", "user_streams")
-WAITS = Kind("requests that wait for a trial", "user_waits")
+REQUESTS = Kind("requests", "user_requests")  # the server limits connections
+STREAMS = Kind("event streams", "user_streams", "streams")
+WAITS = Kind("requests that wait for a trial", "user_waits", "waits")
+KINDS = (REQUESTS, STREAMS, WAITS)
 
 
 class Concurrency:
@@ -32,29 +36,39 @@ class Concurrency:
         most: by setting.
     """
 
-    def __init__(self, most: dict[str, int]) -> None:
+    def __init__(self, most: Mapping[str, int]) -> None:
         self._most = most
         self._held: Counter[tuple[Kind, str]] = Counter()
 
     def is_full(self, kind: Kind, caller: Caller) -> bool:
-        """Whether a user has as many as possible. Without tokens nothing is limited."""
-        return caller.user is not None and self._held[kind, caller.user] >= self._most[kind.setting]
+        """Whether the server, or the user, has as many as possible."""
+        try:
+            self.check(kind, caller)
+        except (Busy, TooManyAtOnce):
+            return True
+        return False
 
     def check(self, kind: Kind, caller: Caller) -> None:
-        """Refuse one more, if the user has as many as possible.
+        """Refuse one more, if there are as many as possible. Without tokens users are not told apart.
 
         Raises:
-            TooManyAtOnce: they have.
+            TooManyAtOnce: the user has.
+            Busy: the server has.
         """
-        if self.is_full(kind, caller):
-            raise TooManyAtOnce(caller.user or "", kind.name, self._most[kind.setting], kind.setting)
+        if caller.user is not None and self._held[kind, caller.user] >= self._most[kind.user_setting]:
+            raise TooManyAtOnce(caller.user, kind.name, self._most[kind.user_setting], kind.user_setting)
+        if kind.setting is None:
+            return
+        most = self._most[kind.setting]
+        if sum(count for (held, _), count in self._held.items() if held == kind) >= most:
+            raise Busy(f"The server has {most:,} {kind.name}, which is as many as it may have; try again later.")
 
     @contextmanager
     def hold(self, kind: Kind, caller: Caller) -> Iterator[None]:
         """Count one more as long as the block goes on.
 
         Raises:
-            TooManyAtOnce: see ``check``.
+            TooManyAtOnce, Busy: see ``check``.
         """
         self.check(kind, caller)
         key = kind, caller.user or ""

@@ -82,8 +82,15 @@ class Gate:
 
     def remembered(self, token: str, need: Need, study_id: str | None) -> Caller | None:
         """The caller with a token, if it was allowed the same a moment ago."""
+        return self._remembered(digest(token), need, study_id)
+
+    def remembered_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller | None:
+        """The same for a token that another server has checked."""
+        return self._remembered(token_id, need, study_id)
+
+    def _remembered(self, key: str, need: Need, study_id: str | None) -> Caller | None:
         with self._guard:
-            caller = self._allowed.get((digest(token), need, study_id))
+            caller = self._allowed.get((key, need, study_id))
             if caller is not None and caller.token is not None:
                 self._used.add(caller.token)
         return caller
@@ -104,16 +111,36 @@ class Gate:
         """
         try:
             with self._database.reading() as connection:
-                caller = self._caller(connection, token)
-                _check(connection, caller, need, study_id)
-                if need != "read":
-                    self.meter.read_storage(connection, caller)
+                return self._admitted(connection, _found(connection, token), digest(token or ""), need, study_id)
         except Unauthorized as refusal:
             self.refusals.note(address, refusal.reason, None if token is None else id_of(token))
             raise
+
+    def admit_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller:
+        """The caller with a token that another server has checked, by what the database says now.
+
+        Args:
+            token_id: of the token.
+            need, study_id: see ``admit``.
+
+        Raises:
+            Unauthorized, Forbidden, StudyNotFound: see ``admit``.
+        """
+        with self._database.reading() as connection:
+            row = tokens.find(connection, token_id)
+            if row is None:
+                raise _unknown()
+            return self._admitted(connection, row, token_id, need, study_id)
+
+    def _admitted(self, connection: Connection, row: TokenRow, key: str, need: Need, study_id: str | None) -> Caller:
+        """The caller with a token, remembered by a key."""
+        caller = self._caller(connection, row)
+        _check(connection, caller, need, study_id)
+        if need != "read":
+            self.meter.read_storage(connection, caller)
         with self._guard:
-            self._allowed[digest(token or ""), need, study_id] = caller
-            self._used.add(caller.token or "")
+            self._allowed[key, need, study_id] = caller
+            self._used.add(row.id)
         return caller
 
     def rights_changed(self) -> None:
@@ -130,19 +157,32 @@ class Gate:
         if used or refused:
             self._database.write(lambda connection: _store(connection, used, refused, self._clock()))
 
-    def _caller(self, connection: Connection, token: str | None) -> Caller:
-        if token is None:
-            raise Unauthorized("The request has no token.", "missing")
-        token_id = id_of(token)
-        row = None if token_id is None else tokens.find(connection, token_id)
-        if row is None or not is_same(row.digest, token):
-            raise Unauthorized("There is no such token.", "unknown")
+    def _caller(self, connection: Connection, row: TokenRow) -> Caller:
         now = self._clock()
         caller = _standing(row, now)
         paying = _paying(connection, row, now)
         quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self._defaults)
         payer = paying.id if paying.quotas else f"user {row.user}"
         return replace(caller, quotas=None if quotas.are_none else quotas, payer=payer)
+
+
+def _found(connection: Connection, token: str | None) -> TokenRow:
+    """The row of a token, which is right in all of its digits.
+
+    Raises:
+        Unauthorized: there is none.
+    """
+    if token is None:
+        raise Unauthorized("The request has no token.", "missing")
+    token_id = id_of(token)
+    row = None if token_id is None else tokens.find(connection, token_id)
+    if row is None or not is_same(row.digest, token):
+        raise _unknown()
+    return row
+
+
+def _unknown() -> Unauthorized:
+    return Unauthorized("There is no such token.", "unknown")
 
 
 def _standing(row: TokenRow, now: datetime) -> Caller:

@@ -23,6 +23,7 @@ from adabkb_service.access.caller import ANYBODY, SCOPE_FOR, Caller, Need
 from adabkb_service.access.concurrency import REQUESTS
 from adabkb_service.access.gate import Gate
 from adabkb_service.access.meter import Meter, Spend
+from adabkb_service.api.forwarding import Forwarding, is_forwarded
 from adabkb_service.api.middleware import sender
 from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.parameters import STUDY_ID
@@ -35,7 +36,7 @@ SCHEME = "token"
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
-_NEED, _STUDY, _MODEL, _NO_LINKS = "__need__", "__study__", "__model__", "__no_links__"
+_NEED, _STUDY, _MODEL, _NO_LINKS, _FOLLOWER = "__need__", "__study__", "__model__", "__no_links__", "__follower__"
 
 
 def needs(need: Need, study: str | None = "study_id", *, model: bool = False) -> Callable[[Endpoint], Endpoint]:
@@ -60,6 +61,12 @@ def not_for_links(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
+def by_follower(endpoint: Endpoint) -> Endpoint:
+    """Declare that the server which follows the study performs it: see ``forwarding``."""
+    vars(endpoint)[_FOLLOWER] = True
+    return endpoint
+
+
 def needs_nothing(endpoint: Endpoint) -> Endpoint:
     """Declare that anybody may use an endpoint."""
     vars(endpoint)[_NEED] = None
@@ -80,6 +87,7 @@ class GuardedRoute(APIRoute):
         self._study: str | None = vars(endpoint).get(_STUDY)
         self._is_for_links = not vars(endpoint).get(_NO_LINKS, False)
         self._lets_model_work: bool = vars(endpoint).get(_MODEL, False)
+        self._is_by_follower: bool = vars(endpoint).get(_FOLLOWER, False)
         if self.need is not None:
             security = {"security": [{SCHEME: [SCOPE_FOR[self.need]]}]}
             options["openapi_extra"] = {**(options.get("openapi_extra") or {}), **security}
@@ -94,11 +102,22 @@ class GuardedRoute(APIRoute):
             return
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
         caller = await self.admit(scope)
+        if is_forwarded(scope):  # the server that forwards it counts it
+            if caller is not None and caller.quotas is not None and self._lets_model_work:
+                gate.meter.let_model_work(caller, scope["path_params"].get(self._study, ""))
+            await super().handle(scope, receive, send)
+            return
         with scope["app"].state.concurrency.hold(REQUESTS, caller or ANYBODY):
             if caller is not None and caller.quotas is not None:
                 send = self._metered(gate.meter, caller, scope, send)
             if self._changes_rights:
                 send = _after_change(gate, send, scope["app"].state.admission)
+            forwarding: Forwarding | None = scope["app"].state.forwarding
+            if self._is_by_follower and forwarding is not None:
+                again = await forwarding.forward(scope["path_params"][self._study], scope, receive, send)
+                if again is None:
+                    return
+                receive = again
             await super().handle(scope, receive, send)
 
     async def admit(self, scope: Scope) -> Caller | None:
@@ -111,22 +130,26 @@ class GuardedRoute(APIRoute):
             Unauthorized, Forbidden, StudyNotFound: see ``Gate.admit``.
         """
         gate: Gate = scope["app"].state.gate
-        if self.need is not None and not gate.is_open:
+        is_open = scope["state"]["admitted_token"] is None if is_forwarded(scope) else gate.is_open
+        if self.need is not None and not is_open:
             caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
             note(user=caller.user)
             return caller
         return None
 
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
-        token = token_of(scope)
-        study_id = scope["path_params"].get(self._study)
+        study_id, threads = scope["path_params"].get(self._study), scope["app"].state.admission
         if study_id is not None and re.fullmatch(STUDY_ID, study_id) is None:
             study_id = None  # no study has such an id; the endpoint says so to whoever has a token
+        if (token_id := scope["state"].get("admitted_token")) is not None:
+            caller = gate.remembered_by_id(token_id, need, study_id)
+            if caller is None:
+                caller = await run_sync(gate.admit_by_id, token_id, need, study_id, limiter=threads)
+            return caller
+        token = token_of(scope)
         caller = None if token is None else gate.remembered(token, need, study_id)
         if caller is None:
-            caller = await run_sync(
-                gate.admit, token, need, study_id, sender(scope), limiter=scope["app"].state.admission
-            )
+            caller = await run_sync(gate.admit, token, need, study_id, sender(scope), limiter=threads)
         if caller.is_link and not self._is_for_links:
             raise Forbidden("A link reads its study, and nothing else.", SCOPE_FOR[need])
         return caller

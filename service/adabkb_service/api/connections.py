@@ -69,6 +69,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has come; another one may have to leave."""
+        try:
+            self._begin(transport)
+        except BaseException:
+            transport.abort()  # asyncio leaves it open, without anything that would end it
+            raise
+
+    def _begin(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.waits_since = self.loop.time()
         if len(self.connections) > self._limits.connections and not self._close_another():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import chain
@@ -12,14 +14,14 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from adabkb_service.access.caller import Caller
+from adabkb_service.access.concurrency import STREAMS, Concurrency
 from adabkb_service.api.admission import CallerDep, needs, readmit
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
 from adabkb_service.api.model_reads import ReadingDep, rendered
 from adabkb_service.api.problems import responses
-from adabkb_service.api.streams import POLL_SECONDS, Streams
 from adabkb_service.contract import history
-from adabkb_service.contract.requests import Listing
+from adabkb_service.contract.requests import Page
 from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
 from adabkb_service.operations import export, read, sharing
 from adabkb_service.operations.service import Service
@@ -29,6 +31,9 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=St
 Format = Literal["jsonl", "csv", "curves"]
 
 PING_SECONDS = 15.0
+"""Without an event after which a stream says that it goes on."""
+READMIT_SECONDS = 0.5
+"""After which a stream asks whether its sender may still read."""
 STREAM = "text/event-stream"
 BOM = "\ufeff"
 
@@ -36,7 +41,7 @@ BOM = "\ufeff"
 @router.get(
     "/events",
     operation_id="listEvents",
-    response_model=Listing[history.Event],
+    response_model=Page[history.Event],
     responses={200: {"content": {STREAM: {"schema": {"type": "string"}}}}, **responses(404, 422)},
 )
 @needs("read")
@@ -51,16 +56,16 @@ def list_events(
     """The log in order. With ``Accept: text/event-stream``, as a stream that goes on with what happens."""
     after = page.after if last_event_id is None else last_event_id
     if STREAM in request.headers.get("accept", ""):
-        streams: Streams = request.app.state.streams
-        streams.check(caller)
-        first = _section(service, study_id, after, page.limit)
-        stream = _stream(streams, service, study_id, request, caller, first, page.limit)
+        concurrency: Concurrency = request.app.state.concurrency
+        concurrency.check(STREAMS, caller)
+        first = _page(service, study_id, after, page.limit)
+        stream = _stream(concurrency, service, study_id, request, caller, first, page.limit)
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     found = read.list_events(service, study_id, after, page.limit)
-    return rendered(Listing(items=found.items, next_cursor=encoded_number(found.after)))
+    return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
 
 
-class _Section(NamedTuple):
+class _Page(NamedTuple):
     """Events of a stream that are sent at a time."""
 
     text: str
@@ -70,7 +75,7 @@ class _Section(NamedTuple):
     """Whether there are more already."""
 
 
-def _section(service: Service, study_id: str, after: int, limit: int) -> _Section:
+def _page(service: Service, study_id: str, after: int, limit: int) -> _Page:
     """What comes after a seq. The event loop has no part in it: many streams may begin at once.
 
     Raises:
@@ -80,45 +85,52 @@ def _section(service: Service, study_id: str, after: int, limit: int) -> _Sectio
     text = "".join(
         f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n" for event in found.items
     )
-    return _Section(text, found.items[-1].seq if found.items else after, found.after is not None)
+    return _Page(text, found.items[-1].seq if found.items else after, found.after is not None)
 
 
 async def _stream(
-    streams: Streams,
+    concurrency: Concurrency,
     service: Service,
     study_id: str,
     request: Request,
     caller: Caller,
-    found: _Section,
+    found: _Page,
     limit: int,
 ) -> AsyncIterator[str]:
     """Server-sent events until the client leaves or may not read any more, the study is deleted or the server stops.
     The id is the seq.
 
     Args:
-        streams: those of the server.
+        concurrency: counts the streams.
         service, study_id: whose log it is.
         request: whose token is to stay good.
         caller: who sent it.
         found: the first events.
         limit: events that are read at a time.
     """
-    with suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce), streams.one(study_id, caller):
+    with (
+        suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce),
+        concurrency.hold(STREAMS, caller),
+        service.changes.waiting(study_id) as changed,
+    ):
         yield "retry: 1000\n\n"
-        silent = 0.0
+        sent_at = time.monotonic()
         while not service.stopping.is_set():
             if found.text:
                 yield found.text
-            silent = 0.0 if found.text else silent + POLL_SECONDS
-            if silent >= PING_SECONDS:
-                silent = 0.0
+                sent_at = time.monotonic()
+            elif time.monotonic() - sent_at >= PING_SECONDS:
                 yield ": still here\n\n"  # so that a peer that is gone is noticed, and proxies do not cut the stream
-            is_more = found.is_followed or await streams.head(study_id) > found.last
+                sent_at = time.monotonic()
+            if not found.is_followed:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), READMIT_SECONDS)
             await readmit(request)
-            if is_more:
-                found = await run_sync(_section, service, study_id, found.last, limit)
+            if found.is_followed or changed.is_set():
+                changed.clear()
+                found = await run_sync(_page, service, study_id, found.last, limit)
             else:
-                found = _Section("", found.last, is_followed=False)
+                found = _Page("", found.last, is_followed=False)
 
 
 @router.get(

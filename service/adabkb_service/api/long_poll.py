@@ -16,8 +16,9 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.access.concurrency import WAITS, Concurrency
 from adabkb_service.api.admission import readmit
 from adabkb_service.api.disconnect import gone
+from adabkb_service.api.forwarding import decline
 from adabkb_service.contract.answers import Suggested
-from adabkb_service.operations.waiters import Waiters
+from adabkb_service.study.changes import Changes
 from adabkb_service.study.request import Outcome
 
 MOST_SECONDS = 60
@@ -44,30 +45,34 @@ WaitDep = Annotated[int, Depends(_wait)]
 
 
 async def long_poll(
-    waiters: Waiters, study_id: str, request: Request, caller: Caller, ask: Ask, seconds: int
+    changes: Changes, study_id: str, request: Request, caller: Caller, ask: Ask, seconds: int
 ) -> tuple[Outcome[Suggested], bool]:
     """The outcome of asking for trials until there is one, there will be none, or so many seconds are over; and whether
     the server was ready to wait for it: it is not where too many requests wait already, of all users or of this one.
 
     Raises:
         AdaBKBError: a request is refused, perhaps after a while.
+        Declined: this server stops, and another one forwarded the request.
     """
     outcome, deadline = await ask(), time.monotonic() + seconds
+    if seconds and changes.is_closing and _may_help(outcome):
+        decline(request)
     concurrency: Concurrency = request.app.state.concurrency
-    if not seconds or not waiters.is_open or concurrency.is_full(WAITS, caller):
+    if not seconds or changes.is_closing or concurrency.is_full(WAITS, caller):
         return outcome, False
     if not _may_help(outcome):
         return outcome, True
     leaving = asyncio.ensure_future(gone(request))  # who has left must not be given a trial
     try:
-        with concurrency.hold(WAITS, caller), waiters.slot(study_id) as notified:
+        with concurrency.hold(WAITS, caller), changes.waiting(study_id, in_turn=True) as notified:
             while True:  # once more at first: something may have changed before the slot was there
                 outcome = await _asked(ask, notified)
                 if not _may_help(outcome):
                     return outcome, True
                 if not await _is_notified(notified, leaving, deadline - time.monotonic()):
                     return _asking_again_helps(outcome), True
-                if waiters.is_closing:
+                if changes.is_closing:
+                    decline(request)
                     return outcome, False
                 await readmit(request)
     finally:

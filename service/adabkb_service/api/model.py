@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from adabkb_service.api.admission import needs
+from adabkb_service.api.admission import by_follower, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, PageRequest, StudyId, encoded, reply
 from adabkb_service.api.model_reads import ReadingDep
@@ -16,7 +16,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract import analysis as found
 from adabkb_service.contract import front as fronts
 from adabkb_service.contract import model as views
-from adabkb_service.contract.requests import Listing, PredictBody
+from adabkb_service.contract.requests import Page, PredictBody
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import analysis, front, predict
@@ -47,6 +47,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
     responses=responses(404, 422),
 )
 @needs("read", model=True)
+@by_follower
 async def get_recommendation(
     study_id: StudyId, reading: ReadingDep, feasible_probability: FeasibleProbability = None
 ) -> Response:
@@ -56,6 +57,7 @@ async def get_recommendation(
 
 @router.get("/front", operation_id="getFront", response_model=fronts.Front, responses=responses(404, 422))
 @needs("read", model=True)
+@by_follower
 async def get_front(
     study_id: StudyId, reading: ReadingDep, feasible_probability: FeasibleProbability = None
 ) -> Response:
@@ -70,6 +72,7 @@ async def get_front(
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("read", model=True)
+@by_follower
 async def predict_points(study_id: StudyId, body: PredictBody, reading: ReadingDep, key: KeyDep) -> Response:
     """The posterior at some points. The study does not change; with a key, a repeated call gets the same answer."""
     return await reading(_predicted, study_id, body.points, key)
@@ -81,6 +84,7 @@ def _predicted(service: Service, study_id: str, points: list[dict[str, Any]], ke
 
 @router.get("/importance", operation_id="getImportance", response_model=found.Importance, responses=responses(404, 422))
 @needs("read", model=True)
+@by_follower
 async def get_importance(study_id: StudyId, reading: ReadingDep, metric: OfMetric = None) -> Response:
     """Which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
     return await reading(analysis.importance, study_id, metric)
@@ -88,6 +92,7 @@ async def get_importance(study_id: StudyId, reading: ReadingDep, metric: OfMetri
 
 @router.get("/slice", operation_id="getSlice", response_model=found.Slice, responses=responses(404, 422))
 @needs("read", model=True)
+@by_follower
 async def get_slice(
     study_id: StudyId,
     reading: ReadingDep,
@@ -117,6 +122,7 @@ async def get_slice(
 
 @router.get("/model", operation_id="getModel", response_model=views.Model, responses=responses(404, 422))
 @needs("read", model=True)
+@by_follower
 async def get_model(study_id: StudyId, reading: ReadingDep) -> Response:
     """The model in numbers."""
     return await reading(predict.model, study_id)
@@ -125,10 +131,11 @@ async def get_model(study_id: StudyId, reading: ReadingDep) -> Response:
 @router.get(
     "/partition",
     operation_id="listPartition",
-    response_model=Listing[found.PartitionCell],
+    response_model=Page[found.PartitionCell],
     responses=responses(404, 422),
 )
 @needs("read", model=True)
+@by_follower
 async def list_partition(
     study_id: StudyId,
     reading: ReadingDep,
@@ -142,40 +149,42 @@ async def list_partition(
 
 def _partition(
     service: Service, study_id: str, page: PageRequest, status: CellStatus | None, metric: str | None
-) -> Listing[found.PartitionCell]:
+) -> Page[found.PartitionCell]:
     cells, last = analysis.partition(service, study_id, page.after, page.limit, status, metric)
-    return Listing(items=cells, next_cursor=None if last is None else encoded(last))
+    return Page(items=cells, next_cursor=None if last is None else encoded(last))
 
 
-@router.get("/tree", operation_id="listCells", response_model=Listing[views.Cell], responses=responses(404, 422))
+@router.get("/tree", operation_id="listCells", response_model=Page[views.Cell], responses=responses(404, 422))
 @needs("read")
+@by_follower
 async def list_cells(study_id: StudyId, reading: ReadingDep, page: PageDep) -> Response:
     """Cells of the partition tree in order of creation."""
     return await reading(_tree, study_id, page)
 
 
-def _tree(service: Service, study_id: str, page: PageRequest) -> Listing[views.Cell]:
+def _tree(service: Service, study_id: str, page: PageRequest) -> Page[views.Cell]:
     cells, last = predict.tree(service, study_id, page.after, page.limit)
-    return Listing(items=cells, next_cursor=None if last is None else encoded(last))
+    return Page(items=cells, next_cursor=None if last is None else encoded(last))
 
 
 @router.get(
     "/dictionary",
     operation_id="listDictionary",
-    response_model=Listing[views.DictionaryPoint],
+    response_model=Page[views.DictionaryPoint],
     responses=responses(404, 422),
 )
 @needs("read")
+@by_follower
 async def list_dictionary(study_id: StudyId, reading: ReadingDep, page: PageDep) -> Response:
     """Points of the dictionary in order of first observation."""
     return await reading(_dictionary, study_id, page)
 
 
-def _dictionary(service: Service, study_id: str, page: PageRequest) -> Listing[views.DictionaryPoint]:
+def _dictionary(service: Service, study_id: str, page: PageRequest) -> Page[views.DictionaryPoint]:
     # Ordinals begin at 0, so the first page starts after -1.
     after = -1 if page.cursor is None else page.after
     points = predict.dictionary(service, study_id, after, page.limit)
-    return Listing(items=points, next_cursor=page.cursor_after(len(points), points[-1].ordinal if points else 0))
+    return Page(items=points, next_cursor=page.cursor_after(len(points), points[-1].ordinal if points else 0))
 
 
 def _object(text: str) -> dict[str, Any]:

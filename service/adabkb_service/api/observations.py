@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from adabkb_service.api.admission import SpendDep, needs
+from adabkb_service.api.admission import SpendDep, by_follower, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
 from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.problems import describe, responses
 from adabkb_service.contract import answers as views
-from adabkb_service.contract.requests import BatchBody, CorrectionBody, Listing, ObserveBody
+from adabkb_service.contract.requests import BatchBody, CorrectionBody, ObserveBody, Page
 from adabkb_service.operations import read
 from adabkb_service.operations.correct import correct
 from adabkb_service.operations.observe import observe, observe_batch
@@ -28,6 +28,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def observe_result(
     study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -44,6 +45,7 @@ async def observe_result(
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("work", model=True)
+@by_follower
 async def observe_results(
     study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -55,14 +57,14 @@ async def observe_results(
 @router.get(
     "/observations",
     operation_id="listObservations",
-    response_model=Listing[views.Observation],
+    response_model=Page[views.Observation],
     responses=responses(404, 422),
 )
 @needs("read")
 def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> Response:
     """Observations in order."""
     found = read.list_observations(service, study_id, page.after, page.limit)
-    return rendered(Listing(items=found.items, next_cursor=encoded_number(found.after)))
+    return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
 
 
 @router.patch(
@@ -72,6 +74,7 @@ def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> 
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def correct_observation(
     study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep
 ) -> Response:
@@ -86,6 +89,7 @@ async def correct_observation(
     responses=responses(404, 422),
 )
 @needs("work")
+@by_follower
 async def exclude_observation(
     study_id: StudyId,
     seq: Number,

@@ -11,7 +11,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import Field
+from pydantic import Field, ValidationError
+from pydantic_core import PydanticSerializationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
@@ -32,6 +33,8 @@ UNKNOWN = "extra_forbidden"
 NO_THREAD = "can't start new thread"
 """What Python's ``RuntimeError`` says where the system refuses a thread."""
 SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
+PYDANTIC = (ValidationError, PydanticSerializationError)
+"""Raised for answers that are not as they should be, and in place of whatever a function of a field raises."""
 
 
 class Problem(Answer):
@@ -176,13 +179,20 @@ async def _on_shortage(request: Request, error: Exception) -> JSONResponse:
     what = _missing(error)
     if what is None:
         raise error
-    logger.warning("the server's machine has %s: %s %s is refused for now", what, request.method, _path(request))
-    return problem(request, TABLE[errors.Unavailable], f"The server's machine has {what}; try again later.")
+    return _short_of(what, request)
 
 
 async def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
+    what = _missing(error)
+    if what is not None:
+        return _short_of(what, request)
     detail = f"An unexpected error; the server's log has it under the request id ({type(error).__name__})."
     return problem(request, HTTP[500], detail)
+
+
+def _short_of(what: str, request: Request) -> JSONResponse:
+    logger.warning("the server's machine has %s: %s %s is refused for now", what, request.method, _path(request))
+    return problem(request, TABLE[errors.Unavailable], f"The server's machine has {what}; try again later.")
 
 
 def _telling(faults: Sequence[errors.FieldError]) -> list[errors.FieldError]:
@@ -230,12 +240,14 @@ def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
     return errors.json_pointer(*steps)
 
 
-def _missing(error: Exception) -> str | None:
-    """What the machine is short of for now; None if the error says something else."""
-    if isinstance(error, MemoryError):
-        return "no memory left"
-    if isinstance(error, RuntimeError) and str(error) == NO_THREAD:
-        return "no thread left"
-    if isinstance(error, OSError) and error.errno in SHORTAGES:
-        return f"not enough resources ({error.strerror})"
+def _missing(error: BaseException | None) -> str | None:
+    """What the machine is short of for now, by the error or one of its causes; None if they say something else."""
+    while error is not None:
+        if isinstance(error, MemoryError) or (isinstance(error, PYDANTIC) and MemoryError.__name__ in str(error)):
+            return "no memory left"
+        if isinstance(error, RuntimeError) and str(error) == NO_THREAD:
+            return "no thread left"
+        if isinstance(error, OSError) and error.errno in SHORTAGES:
+            return f"not enough resources ({error.strerror})"
+        error = error.__cause__
     return None

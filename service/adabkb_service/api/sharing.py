@@ -12,7 +12,7 @@ from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encode
 from adabkb_service.api.problems import responses
 from adabkb_service.api.tokens import SECRET, TokenId
 from adabkb_service.contract.access import Access, AccessBody, LinkBody, NewToken, Token
-from adabkb_service.contract.requests import Listing
+from adabkb_service.contract.requests import Page
 from adabkb_service.operations import sharing, tokens
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["access"], route_class=StrictRoute)
@@ -49,10 +49,10 @@ def create_link(
 
 @router.get("/links", operation_id="listLinks", responses=responses(404, 422))
 @needs("own")
-def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Listing[Token]:
+def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Page[Token]:
     """The links to a study, newest first, without their secrets; also those that are of no use any more."""
     found, last = tokens.page(service, page.after_study, page.limit, link=study_id)
-    return Listing(items=found, next_cursor=encoded_time(last))
+    return Page(items=found, next_cursor=encoded_time(last))
 
 
 @router.delete("/links/{token_id}", operation_id="revokeLink", status_code=204, responses=responses(404, 422))

@@ -8,7 +8,7 @@ from typing import Annotated
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from adabkb_service.api.admission import CallerDep, SpendDep, needs
+from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
@@ -17,7 +17,7 @@ from adabkb_service.api.long_poll import WaitDep, long_poll
 from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
-from adabkb_service.contract.requests import Listing, PatchStudyBody, SuggestBody
+from adabkb_service.contract.requests import Page, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations import manage, trash
 from adabkb_service.operations.suggest import suggest
@@ -43,18 +43,19 @@ async def create_study(
     return reply(outcome, etag=outcome.view.revision)
 
 
-@router.get("", operation_id="listStudies", response_model=Listing[views.Study], responses=responses(422))
+@router.get("", operation_id="listStudies", response_model=Page[views.Study], responses=responses(422))
 @needs("read")
 def list_studies(service: ServiceDep, page: PageDep, caller: CallerDep) -> Response:
     """Studies, newest first: one's own, and those shared with one."""
     found = manage.page(service, page.after_study, page.limit, caller)
-    return rendered(Listing(items=found.items, next_cursor=encoded_time(found.after)))
+    return rendered(Page(items=found.items, next_cursor=encoded_time(found.after)))
 
 
 @router.get(
     "/{study_id}", operation_id="getStudy", response_model=views.Study, responses=UNCHANGED | responses(404, 422)
 )
 @needs("read")
+@by_follower
 async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> Response:
     """A study; its ETag begins with its revision, which is all that If-Match compares."""
     outcome = await done(service, manage.get(study_id))
@@ -68,6 +69,7 @@ async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> 
     responses=responses(400, 404, 412, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def change_study(
     study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -97,6 +99,7 @@ def delete_study(
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work", model=True)
+@by_follower
 async def suggest_trials(
     study_id: StudyId,
     request: Request,
@@ -114,7 +117,7 @@ async def suggest_trials(
         with service.metrics.suggest_seconds.time():
             return await done(service, suggest(study_id, body, key), spend)
 
-    outcome, waited = await long_poll(service.waiters, study_id, request, caller, ask, wait)
+    outcome, waited = await long_poll(service.changes, study_id, request, caller, ask, wait)
     response = reply(outcome)
     if waited:
         response.headers["Preference-Applied"] = f"wait={wait}"

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, GuardedRoute, needs, needs_nothing, not_for_links
 from adabkb_service.api.deps import ServiceDep
+from adabkb_service.api.forwarding import Forwarding, is_forwarded
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
 from adabkb_service.operations.readiness import check
+from adabkb_service.operations.service import Service
 from adabkb_service.operations.study_collector import StudyCollector
 from adabkb_service.storage import migration
+from adabkb_service.telemetry.merged import Merged
 
 router = APIRouter(tags=["system"], route_class=GuardedRoute)
 
@@ -50,11 +55,22 @@ def get_version() -> Version:
 )
 @needs("read")
 @not_for_links
-def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
-    """Prometheus metrics; with the setting study_metrics also of the studies that one may read."""
-    text = generate_latest(service.metrics.registry)
+async def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
+    """Prometheus metrics, also those of model workers; with the setting study_metrics also of the studies that one may
+    read."""
+    forwarding: Forwarding | None = request.app.state.forwarding
+    if is_forwarded(request.scope):
+        text = await run_sync(generate_latest, service.metrics.registry)
+    else:
+        workers = {} if forwarding is None else await forwarding.ask_model_workers(request.scope)
+        text = await run_sync(_metrics, request, service, caller, workers)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+def _metrics(request: Request, service: Service, caller: Caller, workers: Mapping[str, str]) -> bytes:
+    text = generate_latest(Merged(service.metrics.registry, workers))
     if request.app.state.study_metrics:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(StudyCollector(service.database, caller))
         text += generate_latest(registry)
-    return Response(text, media_type=CONTENT_TYPE_LATEST)
+    return text

@@ -12,7 +12,7 @@ from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, encoded_time
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.access import AuditEntry, NewToken, Self, Token, TokenBody, TokenChangeBody
-from adabkb_service.contract.requests import Listing
+from adabkb_service.contract.requests import Page
 from adabkb_service.errors import TokenNotFound
 from adabkb_service.operations import audit, tokens
 
@@ -40,10 +40,10 @@ def create_token(body: TokenBody, service: ServiceDep, caller: CallerDep, key: K
 
 @router.get("/tokens", operation_id="listTokens", responses=responses(422))
 @needs("admin")
-def list_tokens(service: ServiceDep, page: PageDep) -> Listing[Token]:
+def list_tokens(service: ServiceDep, page: PageDep) -> Page[Token]:
     """Tokens, newest first, without their secrets; also those that are of no use any more."""
     found, last = tokens.page(service, page.after_study, page.limit)
-    return Listing(items=found, next_cursor=encoded_time(last))
+    return Page(items=found, next_cursor=encoded_time(last))
 
 
 @router.get("/tokens/self", operation_id="getOwnToken", responses=responses())
@@ -69,7 +69,7 @@ def revoke_token(token_id: TokenId, service: ServiceDep, caller: CallerDep) -> N
 
 @router.get("/audit", operation_id="listAudit", responses=responses(422))
 @needs("admin")
-def list_audit(service: ServiceDep, page: PageDep) -> Listing[AuditEntry]:
+def list_audit(service: ServiceDep, page: PageDep) -> Page[AuditEntry]:
     """Who did what to tokens, to whole studies and to their sharing, and who was refused; newest first."""
     entries = audit.page(service, page.after, page.limit)
-    return Listing(items=entries, next_cursor=page.cursor_after(len(entries), entries[-1].number if entries else 0))
+    return Page(items=entries, next_cursor=page.cursor_after(len(entries), entries[-1].number if entries else 0))

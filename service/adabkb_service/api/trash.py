@@ -13,7 +13,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion, RestoreBody
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER
-from adabkb_service.contract.requests import Listing
+from adabkb_service.contract.requests import Page
 from adabkb_service.operations import trash
 
 router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
@@ -22,10 +22,10 @@ router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
 @router.get("/trash", operation_id="listTrash", responses=responses(422))
 @needs("read")
 @not_for_links
-def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Listing[Deletion]:
+def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Page[Deletion]:
     """One's deleted studies, those deleted last first."""
     items = trash.page(service, caller, page.after, page.limit)
-    return Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].deletion if items else 0))
+    return Page(items=items, next_cursor=page.cursor_after(len(items), items[-1].deletion if items else 0))
 
 
 @router.post(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
-from adabkb_service.api.admission import SpendDep, needs
+from adabkb_service.api.admission import SpendDep, by_follower, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
@@ -16,7 +16,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.contract.reports import ReportBody, Reported
-from adabkb_service.contract.requests import AnnotationBody, HeartbeatBody, Listing, QueueBody, ReleaseBody, RetryBody
+from adabkb_service.contract.requests import AnnotationBody, HeartbeatBody, Page, QueueBody, ReleaseBody, RetryBody
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations import lease, read
 from adabkb_service.operations.annotate import annotate
@@ -36,6 +36,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def queue_trial(
     study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -43,9 +44,7 @@ async def queue_trial(
     return reply(await done(service, queue(study_id, body, key), spend))
 
 
-@router.get(
-    "", operation_id="listTrials", response_model=Listing[views.Trial], responses=UNCHANGED | responses(404, 422)
-)
+@router.get("", operation_id="listTrials", response_model=Page[views.Trial], responses=UNCHANGED | responses(404, 422))
 @needs("read")
 def list_trials(
     study_id: StudyId,
@@ -61,7 +60,7 @@ def list_trials(
     """Trials by number."""
     wanted = [_named(each) for each in attribute or ()]
     found = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
-    return conditional(Listing(items=found.items, next_cursor=encoded_number(found.after)), known)
+    return conditional(Page(items=found.items, next_cursor=encoded_number(found.after)), known)
 
 
 @router.get("/{number}", operation_id="getTrial", response_model=views.Trial, responses=UNCHANGED | responses(404, 422))
@@ -81,10 +80,11 @@ async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) 
 @router.patch(
     "/{number}",
     operation_id="annotateTrial",
-    response_model=views.Held,
+    response_model=views.TrialAnswer,
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def annotate_trial(
     study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
 ) -> Response:
@@ -95,10 +95,11 @@ async def annotate_trial(
 @router.post(
     "/{number}/heartbeat",
     operation_id="heartbeat",
-    response_model=views.Held,
+    response_model=views.TrialAnswer,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def heartbeat(
     study_id: StudyId,
     number: Number,
@@ -117,6 +118,7 @@ async def heartbeat(
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def report_values(
     study_id: StudyId, number: Number, body: ReportBody, service: ServiceDep, key: KeyDep
 ) -> Response:
@@ -127,7 +129,7 @@ async def report_values(
 @router.get(
     "/{number}/reports",
     operation_id="listReports",
-    response_model=Listing[CurvePoint],
+    response_model=Page[CurvePoint],
     responses=responses(404, 422),
 )
 @needs("read")
@@ -140,16 +142,17 @@ def list_reports(
 ) -> Response:
     """The curve of a trial: what an attempt has reported, by step."""
     items = read.list_reports(service, study_id, number, attempt=attempt, first=page.after, limit=page.limit)
-    return rendered(Listing(items=items, next_cursor=page.cursor_after(len(items), items[-1].step + 1 if items else 0)))
+    return rendered(Page(items=items, next_cursor=page.cursor_after(len(items), items[-1].step + 1 if items else 0)))
 
 
 @router.post(
     "/{number}/release",
     operation_id="release",
-    response_model=views.Held,
+    response_model=views.TrialAnswer,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def release(
     study_id: StudyId,
     number: Number,
@@ -164,10 +167,11 @@ async def release(
 @router.post(
     "/{number}/retry",
     operation_id="retryTrial",
-    response_model=views.Held,
+    response_model=views.TrialAnswer,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
+@by_follower
 async def retry_trial(
     study_id: StudyId,
     number: Number,

@@ -21,6 +21,7 @@ from adabkb_client.local import LocalServer
 from adabkb_client.plain import encoded
 from adabkb_client.protocol import REMEDY, Json, Param
 from adabkb_client.transport import Transport
+from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import Failure, fail
 from adabkb_service.cli.refusals import option_names, refuse
 
@@ -61,7 +62,7 @@ def _studies(context: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
-StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False, autocompletion=_studies)]
+StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False, autocompletion=_studies), STUDY]
 
 
 def calling(command: Callable[..., None]) -> Callable[..., None]:

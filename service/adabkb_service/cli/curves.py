@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.identifiers import TrialNumber
 from adabkb_service.cli.output import AsJson, show
-from adabkb_service.cli.trials import Attempt, LeaseSeconds, TrialNumber, body_of
+from adabkb_service.cli.trials import Attempt, LeaseSeconds, body_of
 
 STOPPED = 3
 """Exit code of a report to a trial that is stopped."""

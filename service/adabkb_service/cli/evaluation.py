@@ -227,9 +227,9 @@ class Programs:
             NoResult: it has metrics that the study does not have, or lacks some.
         """
         result = Result(**found) if isinstance(found, dict) else Result(found)
-        misfit = None if self.expected is None else self.expected.misfit(result)
-        if misfit is not None:
-            raise program.NoResult(f"the result {json.dumps(found)} {misfit}")
+        mistake = None if self.expected is None else self.expected.mistake_of(result)
+        if mistake is not None:
+            raise program.NoResult(f"the result {json.dumps(found)} {mistake}")
         return found
 
     def _explained(self, trial: LeasedTrial, reason: Exception) -> str:

@@ -58,7 +58,7 @@ def import_results(
     except OSError as error:
         fail(f"cannot read {file}: {error.strerror or error}")
     show({**asdict(report), "stored": report.stored}, repr(report), as_json=as_json)
-    if report.misfits:
+    if report.errors:
         raise typer.Exit(1)
 
 

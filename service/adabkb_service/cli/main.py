@@ -13,10 +13,12 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
+from adabkb_service.cli.identifiers import checking
 from adabkb_service.cli.output import fail, speaking
 
 SERVER: dict[str, str | dict[str, str]] = {
     "serve": "server.serve",
+    "work": "worker.work",
     "migrate": "maintenance.migrate",
     "backup": "maintenance.backup",
     "restore": "maintenance.restore",
@@ -71,6 +73,7 @@ CLIENT: dict[str, str | dict[str, str]] = {
     "update": "studies.update",
     "export": "studies.export",
     "whoami": "sharing.whoami",
+    "mcp": "agents.mcp",
     "study": {
         "create": "studies.create_study",
         "list": "studies.list_studies",
@@ -91,7 +94,7 @@ CLIENT: dict[str, str | dict[str, str]] = {
 }
 """The other commands, likewise."""
 
-ALONE = ("outbox.list_kept", "outbox.drop", "run.run")
+ALONE = ("agents.mcp", "outbox.list_kept", "outbox.drop", "run.run")
 """Functions of clients that do not take the server as their first argument."""
 
 GROUPS = {
@@ -154,7 +157,7 @@ def _made(name: str, where: str | Mapping[str, str], found: Callable[[str], Call
         rich_markup_mode=None,
     )
     for each, function in where.items():
-        group.command(each)(speaking(found(function)))
+        group.command(each)(speaking(checking(found(function))))
     return typer.main.get_command(group)
 
 
@@ -186,7 +189,7 @@ def _imported(module: str) -> Any:
 
 def _alone(name: str, command: Callable[..., None], settings: dict[str, Any] | None = None) -> Any:
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name, context_settings=settings)(speaking(command))
+    alone.command(name, context_settings=settings)(speaking(checking(command)))
     return typer.main.get_command(alone)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from adabkb_service.cli.database import DatabaseUrl, opened, reported, settings
+from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.operations.doctor import examine, measure
 from adabkb_service.operations.importing import import_study
@@ -31,7 +32,7 @@ def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
 
 
 def doctor(
-    study: Annotated[str | None, typer.Argument(help="only this study", show_default=False)] = None,
+    study: Annotated[str | None, typer.Argument(help="only this study", show_default=False), STUDY] = None,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:

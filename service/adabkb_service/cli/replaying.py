@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 from threadpoolctl import threadpool_limits
 
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
+from adabkb_service.cli.identifiers import StudyId
 from adabkb_service.cli.output import AsJson, show
+from adabkb_service.engine.libraries import libraries
 from adabkb_service.operations.replay import replay as replay_study
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
-
-StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False)]
 
 
 def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False) -> None:
@@ -33,6 +32,10 @@ def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False
         lines.append(f"Of {done.suggestions} suggestions these now come out different: trials {trials}.")
     else:
         lines.append(f"All {done.suggestions} suggestions come out the same, bit for bit.")
+    if done.libraries:
+        before = ", ".join(f"{name} {version}" for name, version in done.libraries.items())
+        here = ", ".join(f"{name} {libraries()[name]}" for name in done.libraries)
+        lines.append(f"The stored model was computed with {before}; here it is {here}. Others may round otherwise.")
     show(asdict(done), "\n".join(lines), as_json=as_json)
     if done.diverged:
         raise typer.Exit(1)

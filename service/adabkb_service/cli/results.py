@@ -11,10 +11,10 @@ import typer
 
 from adabkb_client.errors import ConnectionFailed
 from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.identifiers import Seq
 from adabkb_service.cli.output import AsJson, measured, point, show, summary
 from adabkb_service.cli.values import MetricErrors, MetricValues, parse_metrics, parse_point
 
-Seq = Annotated[int, typer.Argument(help="the observation's sequence number (adabkb observations)", show_default=False)]
 DATA = "data:"
 REASONS = {
     "nothing_feasible": "No result keeps all outcome constraints; these points come closest.",

@@ -57,9 +57,7 @@ class Server(uvicorn.Server):
         """Start, then print one line."""
         await super().startup(sockets)
         if self.started and sockets:
-            # What is imported by now stays: the garbage collector need not look through it during a request.
-            gc.collect()
-            gc.freeze()
+            keep_imported()
             host, port = sockets[0].getsockname()[:2]
             typer.echo(f"adabkb: listening on http://{f'[{host}]' if ':' in host else host}:{port}")
             if self._while_used is not None:
@@ -116,6 +114,12 @@ def serve(
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         Server(uvicorns, app.state.service.stopping, while_used).run(sockets=[listener])
+
+
+def keep_imported() -> None:
+    """Let the garbage collector not look through what is imported by now, which stays, during a request."""
+    gc.collect()
+    gc.freeze()
 
 
 def _listener(settings: Settings) -> socket.socket:

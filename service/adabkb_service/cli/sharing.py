@@ -9,6 +9,7 @@ from urllib.parse import quote
 import typer
 
 from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.identifiers import LINK
 from adabkb_service.cli.output import AsJson, show, table
 
 EVERYBODY = "*"
@@ -78,7 +79,7 @@ def list_links(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 def unlink(
     server: Server,
     study: StudyId,
-    link: Annotated[str, typer.Argument(help="its id, see adabkb study links", show_default=False)],
+    link: Annotated[str, typer.Argument(help="its id, see adabkb study links", show_default=False), LINK],
     as_json: AsJson = False,
 ) -> None:
     """Revoke a link."""

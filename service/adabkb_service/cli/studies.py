@@ -10,6 +10,7 @@ import typer
 
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
+from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, show, summary
 from adabkb_service.cli.values import parse, parse_point
 
@@ -27,6 +28,7 @@ def create_study(
         typer.Option(
             metavar="STUDY", help="an older study whose results it begins from; may be repeated", show_default=False
         ),
+        STUDY,
     ] = None,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,

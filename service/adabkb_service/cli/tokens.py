@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from adabkb_service.access.caller import Caller
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
+from adabkb_service.cli.identifiers import STUDIES, TokenId
 from adabkb_service.cli.output import AsJson, fail, show, table
 from adabkb_service.contract.access import AuditEntry, QuotasBody, Token, TokenBody
 from adabkb_service.contract.wording import sentence
@@ -40,6 +41,7 @@ def create(
         typer.Option(
             metavar="ID|BEGINNING*", help="only for these studies; may be repeated; by default all", show_default=False
         ),
+        STUDIES,
     ] = None,
     days: Annotated[
         float | None,
@@ -88,7 +90,7 @@ def list_tokens(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
 
 
 def revoke(
-    token: Annotated[str, typer.Argument(help="its id, see adabkb token list", show_default=False)],
+    token: TokenId,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -99,7 +101,7 @@ def revoke(
 
 
 def change_quotas(
-    token: Annotated[str, typer.Argument(help="its id, see adabkb token list", show_default=False)],
+    token: TokenId,
     quota: Annotated[list[str], typer.Argument(metavar="NAME=NUMBER...", help=NAMES, show_default=False)],
     database: DatabaseUrl = None,
     as_json: AsJson = False,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.identifiers import DELETION
 from adabkb_service.cli.output import AsJson, fail, show, summary, table
 
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
@@ -48,7 +49,11 @@ def restore_study(
     server: Server,
     study: StudyId,
     deletion: Annotated[
-        int | None, typer.Option(help="which one of several, see adabkb study trash; the last if not given")
+        int | None,
+        typer.Option(
+            metavar="<int>", help="which one of several, see adabkb study trash; the last if not given", parser=str
+        ),
+        DELETION,
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +64,9 @@ def restore_study(
 
 def purge_study(
     server: Server,
-    deletion: Annotated[int, typer.Argument(help="its number, see adabkb study trash", show_default=False)],
+    deletion: Annotated[
+        int, typer.Argument(help="its number, see adabkb study trash", show_default=False, parser=str), DELETION
+    ],
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

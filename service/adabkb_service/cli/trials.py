@@ -11,6 +11,7 @@ import typer
 from adabkb_client.errors import Invalid
 from adabkb_client.trial_calls import BATCH
 from adabkb_service.cli.calling import Server, StudyId, path
+from adabkb_service.cli.identifiers import TRIAL, TrialNumber
 from adabkb_service.cli.lines import read_items
 from adabkb_service.cli.output import AsJson, fail, measured, point, show, summary
 from adabkb_service.cli.refusals import no_trial, refuse
@@ -26,7 +27,6 @@ from adabkb_service.cli.values import (
     parse_result,
 )
 
-TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False)]
 Attempt = Annotated[int | None, typer.Option(help="the attempt that is meant; the current one if not given")]
 StdError = Annotated[float | None, typer.Option(help="standard error of the result", show_default=False)]
 LeaseSeconds = Annotated[
@@ -193,7 +193,7 @@ def retry(
     server: Server,
     study: StudyId,
     trials: Annotated[
-        list[int] | None, typer.Argument(help="numbers of trials; all failed ones if none are given")
+        list[int] | None, typer.Argument(help="numbers of trials; all failed ones if none are given", parser=str), TRIAL
     ] = None,
     reason: Annotated[str | None, typer.Option(help="what has changed, for the log", show_default=False)] = None,
     as_json: AsJson = False,

@@ -264,7 +264,7 @@ class Observed(Answer):
     study: StudySummary
 
 
-class Held(Answer):
+class TrialAnswer(Answer):
     """The answer to a change of a trial that is no result."""
 
     trial: Trial

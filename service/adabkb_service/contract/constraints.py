@@ -10,21 +10,26 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.constraints.grammar import LONGEST
-from adabkb_service.engine.feasibility import misfits
+from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Fixed
 
 MOST_CONSTRAINTS = 20
 ConstraintText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
 
 
-def check_constraints(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> None:
-    """Check that constraints are of the grammar and about numbers of the space. ``StudyDefinition.exclusions`` says
-    whether they leave points of it, which takes longer.
+def check_constraints(texts: Sequence[str], parameters: Iterable[Axis | Fixed], *, has_all_values: bool = True) -> None:
+    """Check that constraints are of the grammar and fit the parameters. ``StudyDefinition.exclusions`` says whether
+    they leave points of the space, which takes longer.
+
+    Args:
+        texts: of the constraints.
+        parameters: of the space.
+        has_all_values: whether the space has to have all values that they name.
 
     Raises:
         ValidationError: they do not; one error per constraint that is at fault.
     """
-    if found := misfits(texts, parameters):
+    if found := incompatible(texts, parameters, has_all_values=has_all_values):
         raise ValidationError.from_exception_data(
             "constraints",
             [

@@ -24,7 +24,7 @@ FORMAT = 1
 class ModelLine(BaseModel):
     """The stored part of the model, except its cells and its dictionary."""
 
-    folded: int
+    model_seq: int
     figures: dict[str, Any] | None
     error: str | None
     engine_revision: int
@@ -120,7 +120,7 @@ class _Figures(_Finite):
     scale: float | None
     clipped: Count
     learned: _Learned | _Batch | None
-    position: Count
+    rests_on: Count
     stopped: bool
     exhausted: bool
 
@@ -134,7 +134,7 @@ class SoundTrialLine(views.Trial):
 class SoundModelLine(ModelLine):
     """Valid figures of a model."""
 
-    folded: Count
+    model_seq: Count
     engine_revision: Annotated[int, Field(ge=1, le=ENGINE_REVISION)]
 
     @field_validator("figures")

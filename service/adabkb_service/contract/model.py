@@ -113,7 +113,13 @@ class Model(ModelSummary):
     observations: int
     offset: Annotated[float, Field(description="result = offset + scale * model output (auto: before the warp)")]
     scale: float
-    clipped: Annotated[int, Field(description="how often rounding forced a factorisation from scratch")]
+    clipped: Annotated[
+        int,
+        Field(
+            description="how often rounding forced a factorisation from scratch (auto: how many factorisations of the "
+            "current posterior needed more noise than results have)"
+        ),
+    ]
     learned: Annotated[Learned | Batch | None, Field(description="null where all constants are given")] = None
 
 

@@ -72,7 +72,7 @@ Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]
 Item = TypeVar("Item", bound=BaseModel)
 
 
-class Listing(Answer, Generic[Item]):
+class Page(Answer, Generic[Item]):
     """A page of a list."""
 
     items: list[Item]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from threading import Lock
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from cachetools import LRUCache
 from pydantic import Field
@@ -22,6 +22,8 @@ USUAL_SIZE = 2**16
 
 class StoredDefinition(StudyDefinition):
     """A definition whose space may have been edited since the study was created."""
+
+    may_be_edited: ClassVar[bool] = True
 
     space_version: Annotated[int, Field(ge=1)] = 1
     """1 as created; each edit is the next one."""

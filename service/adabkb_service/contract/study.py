@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import not_
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     Field,
@@ -80,6 +80,9 @@ CANNOT_MEASURE = "cannot go with early_stopping yet, as reports have a value alo
 class StudyDefinition(Body):
     """A study as its creator describes it."""
 
+    may_be_edited: ClassVar[bool] = False
+    """Whether the space may have been edited since: it may lack values that its constraints name."""
+
     id: Annotated[StudyId, Field(description="drawn by the server if absent")] | None = None
     objectives: Annotated[
         Objectives,
@@ -93,7 +96,10 @@ class StudyDefinition(Body):
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
     constraints: Annotated[
         list[ConstraintText],
-        Field(max_length=MOST_CONSTRAINTS, description="comparisons that every point satisfies, such as a + b <= 1"),
+        Field(
+            max_length=MOST_CONSTRAINTS,
+            description="what every point satisfies, such as a + b <= 1 or not (kind == 'x' and n > 2)",
+        ),
         SPARING,
     ] = Field(default_factory=list)
     budget: Budget | None = None
@@ -190,7 +196,8 @@ class StudyDefinition(Body):
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
             if any(parameter.when for parameter in parameters):
                 raise PydanticCustomError("constraints", CANNOT_COMBINE)
-            check_constraints(constraints, [parameter.axis() for parameter in parameters])
+            axes = [parameter.axis() for parameter in parameters]
+            check_constraints(constraints, axes, has_all_values=not cls.may_be_edited)
         return constraints
 
     @field_validator("stop")

@@ -38,7 +38,7 @@ class Report:
     scale: float
     """user's output = offset + scale * model output (``auto``: of the model output before the warp)."""
     clipped: int
-    """How often rounding forced a factorisation from scratch."""
+    """How often rounding forced a factorisation from scratch, or one with more noise."""
     gap_share: float | None = None
     """``auto``: the gap as a share of the range of the results."""
 

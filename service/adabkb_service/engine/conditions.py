@@ -178,7 +178,7 @@ class Activity:
         """Of all ancestors together."""
         return sum(len(self._groups(axis, None)) for axis in self.dependents)
 
-    def settled(self, positions: Array) -> Array:
+    def with_inactive_at_rest(self, positions: Array) -> Array:
         """Positions (k, d) with the inactive axes at rest."""
         return np.where(self.active(positions), positions, self.rest) if self.conditional else positions
 

@@ -38,14 +38,19 @@ class Cover(NamedTuple):
 
 
 def cover(
-    low: Array, high: Array, smallest: Array, compared: Callable[[Array, Array], tuple[Bools, Bools]], size: int
+    low: Array,
+    high: Array,
+    cuts: Callable[[Array, Array], tuple[Array, Array]],
+    compared: Callable[[Array, Array], tuple[Bools, Bools]],
+    size: int,
 ) -> Cover:
     """The cover of a box.
 
     Args:
         low: (d,) its lower corner.
         high: (d,) its upper corner.
-        smallest: (d,) widths along which boxes are not bisected any more.
+        cuts: of corners of boxes, (k, d) each, gives (k, d) where to cut along each axis, and (k, d) widths: the widest
+            is cut, and none of width 0.
         compared: of corners of boxes, (k, d) each, gives (k,) whether they may have feasible points, where False is a
             proof, and (k,) whether all their points are feasible.
         size: of the constraints: what ``compared`` costs for a box.
@@ -57,14 +62,12 @@ def cover(
         work += size * (len(lows) + OVERHEAD)
         keep, surely = compared(lows, highs)
         lows, highs, surely = lows[keep], highs[keep], surely[keep]
-        widths = np.where(highs - lows > smallest, highs - lows, 0.0)
+        places, widths = cuts(lows, highs)
         divided = np.flatnonzero((widths.max(axis=1, initial=0.0) > 0.0) & ~surely)
         if not len(divided) or len(lows) + len(divided) > BOXES:
             break
         axes = widths[divided].argmax(axis=1)
         upper_lows, lower_highs = lows[divided], highs.copy()
-        middles = (lows[divided, axes] + highs[divided, axes]) / 2.0
-        upper_lows[np.arange(len(divided)), axes] = middles
-        lower_highs[divided, axes] = middles
+        upper_lows[np.arange(len(divided)), axes] = lower_highs[divided, axes] = places[divided, axes]
         lows, highs = np.concatenate([lows, upper_lows]), np.concatenate([lower_highs, highs[divided]])
     return Cover(lows, highs, work)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import itemgetter
 
 from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import Fault
 from adabkb_service.engine.feasible import TRIED, Feasible
 from adabkb_service.engine.magnitudes import is_numeric
+from adabkb_service.engine.memberships import misfit, without_numbers
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.engine.wording import brief, listed, nearest
@@ -26,13 +28,21 @@ def faults(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int
     that exclude all points together is at fault; without any one of them there are feasible points.
     """
     known = tuple(parameters)
-    return misfits(texts, known) or exclusions(Space(known, tuple(map(Constraint, texts))))
+    return incompatible(texts, known) or exclusions(Space(known, tuple(map(Constraint, texts))))
 
 
-def misfits(texts: Sequence[str], parameters: Iterable[Axis | Fixed]) -> dict[int, str]:
-    """What is wrong with each constraint by itself, by their numbers."""
+def incompatible(
+    texts: Sequence[str], parameters: Iterable[Axis | Fixed], *, has_all_values: bool = True
+) -> dict[int, str]:
+    """What is wrong with each constraint by itself, by their numbers.
+
+    Args:
+        texts: of the constraints.
+        parameters: of the space.
+        has_all_values: whether the space has to have all values that they name. An edited one may have them no more.
+    """
     by_name = {each.name: each for each in parameters}
-    found = ((index, _fault(Constraint(text), by_name)) for index, text in enumerate(texts))
+    found = ((index, _fault(Constraint(text), by_name, has_all_values)) for index, text in enumerate(texts))
     return {index: fault for index, fault in found if fault}
 
 
@@ -75,14 +85,21 @@ def _only(feasible: Feasible, indices: list[int]) -> Feasible:
     return replace(feasible, space=replace(feasible.space, constraints=constraints))
 
 
-def _fault(constraint: Constraint, known: Mapping[str, Axis | Fixed]) -> str | None:
+def _fault(constraint: Constraint, known: Mapping[str, Axis | Fixed], has_all_values: bool) -> str | None:
     """What is wrong with a constraint by itself."""
     try:
-        for name, column in constraint.names.items():
+        for name, column in sorted(constraint.numbers.items(), key=itemgetter(1)):
             if name not in known:
-                raise Fault(column, _unknown(name, known))
+                raise Fault(column, _unknown(name, known, is_quoted=constraint.text[column - 1] in "\"'"))
             if not is_numeric(known[name]):
-                raise Fault(column, f"{brief(name)!r} has values that are no numbers")
+                raise Fault(column, without_numbers(known[name]))
+        for each in constraint.memberships:
+            if each.name not in known:
+                swapped = next((value for value in each.values if isinstance(value, str) and value in known), None)
+                raise Fault(constraint.column(each.offset), _unknown(each.name, known, swapped))
+            if found := misfit(known[each.name], each, has_all_values=has_all_values):
+                offset, sentence = found
+                raise Fault(constraint.column(offset), sentence)
     except Fault as fault:
         return str(fault)
     if all(isinstance(known[name], Fixed) for name in constraint.names):
@@ -90,11 +107,34 @@ def _fault(constraint: Constraint, known: Mapping[str, Axis | Fixed]) -> str | N
     return None
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
+def _unknown(name: str, known: Iterable[str], swapped: str | None = None, *, is_quoted: bool = False) -> str:
+    """What is wrong with a name.
+
+    Args:
+        name: of no parameter.
+        known: the names of all parameters.
+        swapped: a parameter that is in the place of a value.
+        is_quoted: whether the name is in quotes, where only numbers can be.
+    """
     names = sorted(known)
     near = nearest(name, names)
-    meant = "" if near is None else f"; did you mean {near}?"
+    if swapped is not None:
+        meant = f"; write the parameter {brief(swapped)!r} first, and a text in quotes"
+    elif near is not None:
+        meant = f"; did you mean {near}?"
+    elif is_quoted and _is_number(name):
+        meant = "; leave out the quotes of a number"
+    else:
+        meant = "; in quotes is the name of a parameter here, and texts are compared by ==" if is_quoted else ""
     return f"{brief(name)!r} is not a parameter{meant} (known: {listed(map(brief, names), len(names))})"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _excluding(indices: Sequence[int], *, proved: bool) -> str:

@@ -16,11 +16,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.axes import FloatAxis, Value
+from adabkb_service.engine.axes import ChoiceAxis, DiscreteAxis, FloatAxis, Value
 from adabkb_service.engine.candidates import product
-from adabkb_service.engine.constraints.intervals import Interval
+from adabkb_service.engine.columns import AxisColumn, AxisExtent, axis_of_one
+from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.cover import NARROWEST, Cover, cover
-from adabkb_service.engine.magnitudes import hull, is_numeric, magnitudes, settled
+from adabkb_service.engine.magnitudes import beginning, bins_between, moved_to_values
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.space import Fixed, Space
 
@@ -68,25 +69,26 @@ class Feasible:
 
     def mask(self, positions: Array) -> Bools:
         """(k,) which positions (k, d) satisfy the constraints, up to rounding."""
-        values = self._values(positions)
+        columns = self._columns(positions)
         found = np.ones(len(positions), dtype=np.bool_)
         for constraint in self.space.constraints:
-            found &= constraint.hold_at(values)
+            found &= constraint.hold_at(columns)
         return found
 
     def slack(self, positions: Array) -> Array:
-        """(k, m) by how much positions (k, d) satisfy each of the m constraints; negative where they do not."""
-        values = self._values(positions)
-        return np.column_stack(
-            [np.broadcast_to(constraint.slack(values), len(positions)) for constraint in self.space.constraints]
-        )
+        """(k, m) by how much positions (k, d) satisfy each of the m constraints that compare numbers; negative where
+        they do not, infinite where choices decide."""
+        columns, found = self._columns(positions), np.empty((len(positions), len(self._of_numbers)))
+        for column, constraint in enumerate(self._of_numbers):
+            found[:, column] = constraint.slack(columns)
+        return found
 
     def may_hold(self, lows: Array, highs: Array) -> Bools:
         """(k,) whether boxes with these corners, (k, d) each, may have feasible points; False is a proof."""
-        ranges = self._ranges(lows, highs)
+        extents = self._extents(lows, highs)
         found = np.ones(len(lows), dtype=np.bool_)
         for constraint in self.space.constraints:
-            found &= constraint.may_hold(ranges)
+            found &= constraint.may_hold(extents)
         return found
 
     def exact(self, position: Array) -> Array:
@@ -110,9 +112,10 @@ class Feasible:
 
     @cached_property
     def scales(self) -> Array:
-        """(m,) the usual magnitude of each constraint's slack."""
-        found = np.abs(self.slack(self.anchors)).max(axis=0)
-        return np.where((found > 0.0) & np.isfinite(found), found, 1.0)
+        """(m,) the usual magnitude of each slack, where it is finite."""
+        found = np.abs(self.slack(self.anchors))
+        largest = np.where(np.isfinite(found), found, 0.0).max(axis=0)
+        return np.where(largest > 0.0, largest, 1.0)
 
     @cached_property
     def is_listed(self) -> bool:
@@ -141,15 +144,8 @@ class Feasible:
     @cached_property
     def cover(self) -> Cover:
         """Boxes that hold all feasible points."""
-        named = {name for constraint in self.space.constraints for name in constraint.names}
-        smallest = np.array(
-            [
-                (NARROWEST if axis.count is None else 1.0 / axis.count) if axis.name in named else math.inf
-                for axis in self.space.axes
-            ]
-        )
         low, high = np.where(self.free, 0.0, self.coordinates), np.where(self.free, 1.0, self.coordinates)
-        return cover(low, high, smallest, self._compared, self.size)
+        return cover(low, high, self._cuts, self._compared, self.size)
 
     @cached_property
     def anchors(self) -> Array:
@@ -160,7 +156,7 @@ class Feasible:
         found, exactly = self._drawn
         if not len(lows) or len(found) == ANCHORS:
             return found
-        corners = self._candidates(self._settled(np.concatenate([(lows + highs) / 2.0, lows, highs])))
+        corners = self._candidates(self._at_values(np.concatenate([(lows + highs) / 2.0, lows, highs])))
         found = np.concatenate([found, self._admitted(corners[: self._most_exactly - exactly])])[:ANCHORS]
         if not len(found):
             return found
@@ -215,11 +211,11 @@ class Feasible:
         for _ in range(rounds):
             lengths = low[:, None] + width[:, None] * (np.arange(SECTIONS) + 1.0) / SECTIONS
             tried = (inside[:, None] + lengths[:, :, None] * way[:, None]).reshape(-1, way.shape[1])
-            holds = self.mask(self._settled(tried)).reshape(lengths.shape)
+            holds = self.mask(self._at_values(tried)).reshape(lengths.shape)
             count = np.where(holds.all(axis=1), SECTIONS, holds.argmin(axis=1))
             low += width * count / SECTIONS
             width = np.where(count == SECTIONS, 0.0, width / SECTIONS)
-        return self._settled(inside + low[:, None] * way)
+        return self._at_values(inside + low[:, None] * way)
 
     def _candidates(self, positions: Array) -> Array:
         """Those of positions (k, d) that are feasible up to rounding; enough of them."""
@@ -238,7 +234,7 @@ class Feasible:
         sizes = np.log(np.where(highs > lows, highs - lows, 1.0)).sum(axis=1)
         shares = np.cumsum(np.exp(sizes - sizes.max()))
         which = np.minimum(np.searchsorted(shares, draws[:, d] * shares[-1]), len(lows) - 1)
-        return self._settled(lows[which] + (highs[which] - lows[which]) * draws[:, :d])
+        return self._at_values(lows[which] + (highs[which] - lows[which]) * draws[:, :d])
 
     def _walked(self, positions: Array, draw: tuple[int, int]) -> Array:
         """Hit-and-run walks from feasible positions (k, d): along a random line, to a random position of the cube, or
@@ -257,7 +253,7 @@ class Feasible:
             waiting = np.ones(k, dtype=np.bool_)
             for attempt in range(SHRINKS):
                 length = low + (high - low) * step[:, 2 * d + attempt]
-                trial = self._settled(np.clip(positions + length[:, None] * line, 0.0, 1.0))
+                trial = self._at_values(np.clip(positions + length[:, None] * line, 0.0, 1.0))
                 holds = waiting & self.mask(trial)
                 after[holds] = trial[holds]
                 waiting &= ~holds
@@ -267,40 +263,69 @@ class Feasible:
             positions = after
         return positions
 
-    def _settled(self, positions: Array) -> Array:
+    def _at_values(self, positions: Array) -> Array:
         """Positions (k, d) moved to values of the listed axes and into the slice."""
-        columns = [settled(axis, column) for axis, column in zip(self.space.axes, positions.T, strict=True)]
+        columns = [moved_to_values(axis, column) for axis, column in zip(self.space.axes, positions.T, strict=True)]
         found: Array = np.where(self.free, np.column_stack(columns), self.coordinates)
         return found
 
+    def _cuts(self, lows: Array, highs: Array) -> tuple[Array, Array]:
+        """(k, d) where to cut boxes along each axis, and (k, d) their widths, 0 where they are not to be cut."""
+        places, widths = (lows + highs) / 2.0, highs - lows
+        widths = np.where(widths > self._smallest, widths, 0.0)
+        for axis, k in self._compared_with_values:
+            first, last = bins_between(axis, lows[:, k], highs[:, k])
+            places[:, k] = beginning(axis, (first + last + 1) // 2)
+            widths[first == last, k] = 0.0
+        return places, widths
+
+    @cached_property
+    def _smallest(self) -> Array:
+        """(d,) widths up to which boxes are not cut."""
+        found = np.full(self.space.dimension, np.inf)
+        for k in self._named.values():
+            count = self.space.axes[k].count
+            found[k] = NARROWEST if count is None else 1.0 / count
+        for _, k in self._compared_with_values:
+            found[k] = 0.0
+        return found
+
+    @cached_property
+    def _compared_with_values(self) -> list[tuple[DiscreteAxis, int]]:
+        """The axes that constraints compare with values, and their numbers. They are cut between values."""
+        names = {each.name for constraint in self.space.constraints for each in constraint.memberships}
+        axes = ((axis, k) for k, axis in enumerate(self.space.axes) if axis.name in names)
+        return [(axis, k) for axis, k in axes if not isinstance(axis, FloatAxis)]
+
     def _compared(self, lows: Array, highs: Array) -> tuple[Bools, Bools]:
         """(k,) each: whether boxes may have feasible points, where False is a proof; and whether all theirs are."""
-        ranges = self._ranges(lows, highs)
+        extents = self._extents(lows, highs)
         may, surely = np.ones((2, len(lows)), dtype=np.bool_)
         for constraint in self.space.constraints:
-            one_may, one_surely = constraint.compared(ranges)
+            one_may, one_surely = constraint.compared(extents)
             may &= one_may
             surely &= one_surely
         return may, surely
 
-    def _values(self, positions: Array) -> dict[str, Array]:
+    def _columns(self, positions: Array) -> dict[str, AxisColumn]:
         """The named parameters at positions (k, d), by name."""
-        return {
-            **self._constants,
-            **{name: magnitudes(self.space.axes[k], positions[:, k]) for name, k in self._named.items()},
-        }
+        varying = {name: AxisColumn(self.space.axes[k], positions[:, k]) for name, k in self._named.items()}
+        return {**{axis.name: AxisColumn(axis, np.zeros(1)) for axis in self._constants}, **varying}
 
-    def _ranges(self, lows: Array, highs: Array) -> dict[str, Interval]:
+    def _extents(self, lows: Array, highs: Array) -> dict[str, AxisExtent]:
         """The named parameters over boxes, by name."""
-        return {
-            **{name: (value, value) for name, value in self._constants.items()},
-            **{name: hull(self.space.axes[k], lows[:, k], highs[:, k]) for name, k in self._named.items()},
-        }
+        varying = {name: AxisExtent(self.space.axes[k], lows[:, k], highs[:, k]) for name, k in self._named.items()}
+        return {**{axis.name: AxisExtent(axis, np.zeros(1), np.zeros(1)) for axis in self._constants}, **varying}
 
     @cached_property
     def size(self) -> int:
         """The number of values and operations in the constraints."""
         return sum(constraint.size for constraint in self.space.constraints)
+
+    @cached_property
+    def _of_numbers(self) -> list[Constraint]:
+        """The constraints that compare numbers. The others hold or not, and nothing says by how much."""
+        return [constraint for constraint in self.space.constraints if constraint.numbers]
 
     @cached_property
     def _named(self) -> dict[str, int]:
@@ -309,7 +334,6 @@ class Feasible:
         return {axis.name: k for k, axis in enumerate(self.space.axes) if axis.name in named}
 
     @cached_property
-    def _constants(self) -> dict[str, Array]:
-        """The parameters of one value that are numbers."""
-        fixed = (each for each in self.space.parameters if isinstance(each, Fixed) and is_numeric(each))
-        return {each.name: np.array([float(each.value)]) for each in fixed}  # type: ignore[arg-type]
+    def _constants(self) -> list[ChoiceAxis]:
+        """The parameters of one value, as axes."""
+        return [axis_of_one(each) for each in self.space.parameters if isinstance(each, Fixed)]

@@ -17,6 +17,7 @@ from adabkb_service.engine.space import Fixed
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+QUARTER = 0.25
 LISTED = 4096
 """Values of a discrete axis up to which they are listed."""
 
@@ -39,12 +40,12 @@ def magnitudes(axis: Axis, positions: Array) -> Array:
         raw = low * (1.0 - positions) + high * positions
         value: Array = np.clip(np.exp(raw) if axis.scale == "log" else raw, axis.low, axis.high)
         return value
-    bins = _bins(axis, positions)
+    indices = bins(axis, positions)
     if axis.count <= LISTED:
-        found: Array = _numbers(axis)[bins]
+        found: Array = _numbers(axis)[indices]
         return found
     assert isinstance(axis, IntAxis | StepAxis), "choices are listed"
-    spaced: Array = np.minimum(axis.low + bins * float(axis.step), axis.high)
+    spaced: Array = np.minimum(axis.low + indices * float(axis.step), axis.high)
     return spaced
 
 
@@ -53,27 +54,52 @@ def hull(axis: Axis, lows: Array, highs: Array) -> tuple[Array, Array]:
     if not isinstance(axis, ChoiceAxis):
         return magnitudes(axis, lows), magnitudes(axis, highs)
     numbers = _numbers(axis)
-    parts = [numbers[i : j + 1] for i, j in zip(_bins(axis, lows), _bins(axis, highs), strict=True)]
+    parts = [numbers[i : j + 1] for i, j in zip(bins(axis, lows), bins(axis, highs), strict=True)]
     return np.array([part.min() for part in parts]), np.array([part.max() for part in parts])
 
 
-def settled(axis: Axis, positions: Array) -> Array:
+def moved_to_values(axis: Axis, positions: Array) -> Array:
     """Positions (k,) moved to those of the values in whose bins they are, if the axis is listed."""
     if isinstance(axis, FloatAxis) or axis.count > LISTED:
         return positions
-    found: Array = _positions(axis)[_bins(axis, positions)]
+    found: Array = _positions(axis)[bins(axis, positions)]
     return found
 
 
-def _bins(axis: DiscreteAxis, positions: Array) -> Ints:
-    """As ``bin`` of the axis."""
-    if isinstance(axis, IntAxis):
-        low, high = axis.raw_bounds
-        raw = low * (1.0 - positions) + high * positions
-        found = np.floor(((np.exp(raw) if axis.scale == "log" else raw) - axis.low) / axis.step + 0.5)
-    else:
-        found = np.floor(positions * axis.count)
-    return np.clip(found, 0, axis.count - 1).astype(np.int64)
+def bins(axis: DiscreteAxis, positions: Array) -> Ints:
+    """(k,) as ``bin`` of the axis, at positions (k,)."""
+    return _clipped(axis, np.floor(_widths(axis, positions)))
+
+
+def bins_between(axis: DiscreteAxis, lows: Array, highs: Array) -> tuple[Ints, Ints]:
+    """(k,) each: the first and the last bin whose values may be in intervals of positions, (k,) and (k,). Values lie in
+    the middles of their bins, so less than a ``QUARTER`` of a bin has none; an interval has one bin at least."""
+    first = _clipped(axis, np.floor(_widths(axis, lows) + QUARTER))
+    return first, np.maximum(first, _clipped(axis, np.ceil(_widths(axis, highs) - QUARTER) - 1.0))
+
+
+def beginning(axis: DiscreteAxis, indices: Ints) -> Array:
+    """(k,) positions at which bins (k,) begin."""
+    if not isinstance(axis, IntAxis):
+        return indices / axis.count
+    low, high = axis.raw_bounds
+    edges = np.maximum(axis.low + (indices - 0.5) * axis.step, np.exp(low) if axis.scale == "log" else low)
+    found: Array = ((np.log(edges) if axis.scale == "log" else edges) - low) / (high - low)
+    return found
+
+
+def _widths(axis: DiscreteAxis, positions: Array) -> Array:
+    """(k,) how many bins lie below positions (k,)."""
+    if not isinstance(axis, IntAxis):
+        return positions * axis.count
+    low, high = axis.raw_bounds
+    raw = low * (1.0 - positions) + high * positions
+    found: Array = ((np.exp(raw) if axis.scale == "log" else raw) - axis.low) / axis.step + 0.5
+    return found
+
+
+def _clipped(axis: DiscreteAxis, indices: Array) -> Ints:
+    return np.clip(indices, 0, axis.count - 1).astype(np.int64)
 
 
 @lru_cache(256)

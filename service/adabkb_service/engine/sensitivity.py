@@ -64,7 +64,7 @@ def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | N
     for axis in range(axes):
         AB[axis, :, :, axis] = B[:, :, axis]
     positions = np.concatenate([A[None], B[None], AB]).reshape(-1, axes)
-    values = mean(space.settled(positions))
+    values = mean(space.with_inactive_at_rest(positions))
     size = float(np.abs(values).max())
     values = (values / (size or 1.0)).reshape(-1, shifts, points)
     std = float(values[:2].std())

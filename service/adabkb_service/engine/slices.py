@@ -76,7 +76,7 @@ class Slice:
 
     def put(self, positions: Array) -> Array:
         """Positions (k, d) moved into the slice along the fixed axes."""
-        return self.space.settled(np.where(self.free, positions, self._coordinates))
+        return self.space.with_inactive_at_rest(np.where(self.free, positions, self._coordinates))
 
     def exact(self, position: Array) -> Array:
         """The point (d,) that a position stands for: its fixed coordinates are those of the values as they are given,

@@ -115,13 +115,13 @@ class Space:
         """The constraints, by their numbers, that a valid point with all its parameters does not satisfy."""
         return [index for index, each in enumerate(self.constraints) if not each.holds(parameters)]
 
-    def settled(self, positions: Array) -> Array:
+    def with_inactive_at_rest(self, positions: Array) -> Array:
         """Positions (k, d) with the inactive axes at rest."""
-        return self.activity.settled(positions)
+        return self.activity.with_inactive_at_rest(positions)
 
     def snap(self, positions: Array) -> Array:
         """Round positions (k, d) to those of points of the space: ``encode(decode(u))`` for each row u."""
-        return self.settled(self.rounded(positions))
+        return self.with_inactive_at_rest(self.rounded(positions))
 
     def is_active(self, name: str, parameters: Mapping[str, Any]) -> bool:
         """Whether a parameter is active at a valid point."""
@@ -136,8 +136,8 @@ class Space:
             if indices[ancestor] not in allowed:
                 axis = self.activity.by_name[ancestor]
                 moved[order.index(ancestor)] = axis.encode(axis.value(min(allowed)))
-        settled: Array = self.settled(moved[None])[0]
-        return settled
+        found: Array = self.with_inactive_at_rest(moved[None])[0]
+        return found
 
     def problems(self, parameters: Mapping[str, Any], *, partial: bool = False) -> dict[str, str]:
         """What is wrong with a point: parameter name -> message; empty for a valid point. A

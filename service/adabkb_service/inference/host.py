@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 FOLD_SECONDS = 0.1
 """Of folding, before other studies take a step and the server is told how far the model has come."""
 IDLE_SECONDS = 1.0
-"""Without a message, after which a model that is ahead of its stored rows is stored."""
+"""Without a message, after which a model that is ahead of its stored rows is stored; the default of a host."""
 POSTPONED_SECONDS = 0.1
 """After an error of the database, before the server is asked to send a message again."""
 
@@ -64,6 +64,7 @@ class ModelHost:
         reads: Reads | None = None,
         fold_seconds: float = FOLD_SECONDS,
         save_events: int = SAVE_EVENTS,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """Nothing waits yet.
 
@@ -74,8 +75,9 @@ class ModelHost:
             reads: answers long questions; without it, they are answered in their steps.
             fold_seconds: of folding in one step, at most.
             save_events: that the stored rows may be behind.
+            idle_seconds: without a message, after which a model that is ahead of its stored rows is stored.
         """
-        self._fold_seconds, self._save_events = fold_seconds, save_events
+        self._fold_seconds, self._save_events, self._idle_seconds = fold_seconds, save_events, idle_seconds
         self._decision_seconds = decision_seconds
         self._reads = reads
         self.store = store
@@ -315,13 +317,13 @@ class ModelHost:
                 model.prepare()
                 return True
             behind = model.seq - model.saved_seq
-            if behind >= self._save_events or (behind and time.monotonic() - model.used_at > IDLE_SECONDS):
+            if behind >= self._save_events or (behind and time.monotonic() - model.used_at > self._idle_seconds):
                 self.store.save(study_id, model)
         return False
 
     def idle(self) -> list[str]:
         """Studies whose models are ahead of their stored rows, and were not used for a while."""
-        moment = time.monotonic() - IDLE_SECONDS
+        moment = time.monotonic() - self._idle_seconds
         return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
 
     def save_all(self, but: Collection[str] = ()) -> None:
@@ -346,19 +348,19 @@ def _includes(following: Work, message: Work) -> bool:
 
 
 def _behind(model: Model, events: int) -> Advanced:
-    return Advanced(model.incarnation, model.seq, model.position, behind=events, seconds=model.fold_seconds)
+    return Advanced(model.incarnation, model.seq, model.rests_on, behind=events, seconds=model.fold_seconds)
 
 
 def _advanced(model: Model, error: str | None = None) -> Advanced:
     figures = None
-    if model.has_folded and (model.position or model.decided):
+    if model.has_folded and (model.rests_on or model.decided):
         figures = model.figures()
     points = [decision.proposal for decision in model.decided]
     is_all = model.has_decided_on_all()
     return Advanced(
         model.incarnation,
         model.seq,
-        model.position,
+        model.rests_on,
         points,
         is_all,
         figures,

@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 
-from adabkb_service.inference.host import FOLD_SECONDS, ModelHost
+from adabkb_service.inference.host import FOLD_SECONDS, IDLE_SECONDS, ModelHost
 from adabkb_service.inference.messages import Load, Message, Reply
 from adabkb_service.inference.pool import CACHE_BYTES, Charge, Receive, ignore_usage
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
@@ -25,8 +25,9 @@ class InProcess:
         decision_seconds: float = UNHURRIED,
         fold_seconds: float = FOLD_SECONDS,
         save_events: int = SAVE_EVENTS,
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """See ``ModelHost`` for the last three arguments."""
+        """See ``ModelHost`` for the last four arguments."""
         self._charge = charge
         self._receivers: dict[int, Receive] = {}
         self._numbers = itertools.count()
@@ -36,6 +37,7 @@ class InProcess:
             decision_seconds,
             fold_seconds=fold_seconds,
             save_events=save_events,
+            idle_seconds=idle_seconds,
         )
         self._lock = threading.RLock()
 

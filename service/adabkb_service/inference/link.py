@@ -94,8 +94,8 @@ class ModelLink:
             self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
             self.figures, self.error, self.can_follow, self._waiting_since = None, None, True, None
             self.prefetched = Prefetched([], -1)
-        if study.head != self.study_seq:  # another server has written events
-            self.study_seq, self.rests_on, self._told, self._untold = study.head, None, 0, []
+        if study.study_seq != self.study_seq:  # another server has written events
+            self.study_seq, self.rests_on, self._told, self._untold = study.study_seq, None, 0, []
 
     def reset(self) -> None:
         """What was said to the model and heard from it may be lost: it is told anew."""

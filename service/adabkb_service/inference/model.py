@@ -36,7 +36,7 @@ class Model:
     incarnation: str
     seq: int
     """The last event folded."""
-    position: int
+    rests_on: int
     """The last one of them that affects the model."""
     state: Any
     dataset: Dataset
@@ -204,7 +204,7 @@ class Model:
     def figures(self) -> dict[str, Any]:
         """The state in numbers: finite, in the objective's units and sign.
 
-        ``position`` is the event that they are as of.
+        ``rests_on`` is the event that they are as of.
         """
         report = asdict(self.policy.report(self.state))
         report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 is 0.0
@@ -213,7 +213,7 @@ class Model:
         handed_out, failed = self.dataset.handed_out(), self.dataset.failed_points()
         return {
             **numbers,
-            "position": self.position,
+            "rests_on": self.rests_on,
             "stopped": self.policy.stopped(self.state),
             "exhausted": self.policy.exhausted(self.state, handed_out, None, failed),
         }
@@ -224,7 +224,7 @@ class Model:
             self._edit(event)
         self.seq = event.seq
         if event.affects_model:
-            self.position, self.has_folded = event.seq, True
+            self.rests_on, self.has_folded = event.seq, True
 
     def _edit(self, event: EventRow) -> None:
         """The definition and the dataset after an edit of the space."""

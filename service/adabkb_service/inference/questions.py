@@ -141,7 +141,7 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
     positions = [along(space.axes[axis], points) for axis in axes]
     values = [[space.axes[axis].decode(u) for u in line] for axis, line in zip(axes, positions, strict=True)]
     results = model.policy.report(model.state).observations
-    predictions = model.predict(space.settled(grid(base, axes, positions)))
+    predictions = model.predict(space.with_inactive_at_rest(grid(base, axes, positions)))
     return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
 
 

@@ -43,21 +43,21 @@ def start(study: StudyRow, created: EventRow | None = None) -> Model:
 
 
 def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dictionary: tuple[int, ...]) -> Model:
-    """The model as of ``studies.folded``, from its rows.
+    """The model as of ``studies.model_seq``, from its rows.
 
     Args:
         study: the row.
-        log: its events up to ``folded``, but at least the first.
-        cells, dictionary: the rows, as of ``folded``.
+        log: its events up to ``model_seq``, but at least the first.
+        cells, dictionary: the rows, as of ``model_seq``.
     """
     model = start(study, log[0])
-    model.accept(log[: study.folded])
+    model.accept(log[: study.model_seq])
     model.cells = cells
     space, config = model.dataset.space, _config(model.definition, log[0])
     record = model.dataset.record()
     model.state = model.policy.restore(space, config, study.seed, record, cells, dictionary, study.checkpoint)
-    model.saved_seq, model.saved_dictionary = study.folded, frozenset(dictionary)
-    model.has_folded = study.model is None or study.model["position"] != model.position
+    model.saved_seq, model.saved_dictionary = study.model_seq, frozenset(dictionary)
+    model.has_folded = study.model is None or study.model["rests_on"] != model.rests_on
     model.prepared = False
     return model
 

@@ -81,7 +81,7 @@ class ModelStore:
             study = studies.find(connection, study_id)
             if study is None or study.incarnation != incarnation:
                 return None
-            log = events.page(connection, study_id, 0, max(study.folded, 1))
+            log = events.page(connection, study_id, 0, max(study.model_seq, 1))
             cells = rows.read_cells(connection, study_id)
             return restore(study, log, cells, rows.read_dictionary(connection, study_id))
 
@@ -99,16 +99,16 @@ class ModelStore:
         """
         dictionary, checkpoint = model.dictionary, model.learned
         with self._database.writing() as connection:
-            folded = studies.lock_folded(connection, study_id, model.incarnation)
-            if folded is None or folded > model.seq:
+            stored_seq = studies.lock_model_seq(connection, study_id, model.incarnation)
+            if stored_seq is None or stored_seq > model.seq:
                 return
             if model.is_new_tree:
                 rows.clear(connection, study_id)
                 model.saved_dictionary = frozenset()
-            elif folded != model.saved_seq or model.saved_dictionary is None:
+            elif stored_seq != model.saved_seq or model.saved_dictionary is None:
                 model.saved_dictionary = frozenset(rows.read_dictionary(connection, study_id))
             write(connection, study_id, model.unsaved, model.saved_dictionary, dictionary)
-            studies.save_model(connection, study_id, model.incarnation, folded=model.seq, checkpoint=checkpoint)
+            studies.save_model(connection, study_id, model.incarnation, model_seq=model.seq, checkpoint=checkpoint)
         model.unsaved, model.saved_dictionary, model.saved_seq = {}, dictionary, model.seq
         model.is_new_tree = False
 

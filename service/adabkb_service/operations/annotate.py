@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from adabkb_service.contract import attributes
-from adabkb_service.contract.answers import Held
+from adabkb_service.contract.answers import TrialAnswer
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
-def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | None = None) -> Request[Held]:
+def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | None = None) -> Request[TrialAnswer]:
     """Change attributes of a trial, whatever state it is in.
 
     Args:
@@ -27,10 +27,10 @@ def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | Non
         StudyNotFound, TrialNotFound: there is no such thing.
         Invalid: the trial would have more attributes, or larger ones, than it may.
     """
-    return Request(study_id, Held, partial(_annotate, number, changes), key)
+    return Request(study_id, TrialAnswer, partial(_annotate, number, changes), key)
 
 
-def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> Outcome[Held]:
+def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     before = draft.trial(number).attributes
     after = attributes.merged(before, changes)
     if fault := attributes.fault(after):
@@ -40,7 +40,7 @@ def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> 
     if _text(after) != _text(before):  # as values, 1 and true are equal
         draft.record("annotated", {"attributes": changes}, number)
     lifecycle.update_state(draft)
-    return Outcome(Held(trial=render.trial(draft.trial(number)), study=lifecycle.summary(draft.study)))
+    return Outcome(TrialAnswer(trial=render.trial(draft.trial(number)), study=lifecycle.summary(draft.study)))
 
 
 def _text(values: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -11,8 +11,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from adabkb_service.inference.pool import Inference
-from adabkb_service.operations.waiters import Waiters
 from adabkb_service.storage.database import Database
+from adabkb_service.study.changes import Changes
 from adabkb_service.study.scheduler import Scheduler
 
 
@@ -22,7 +22,9 @@ class Running(Protocol):
     database: Database
     inference: Inference
     scheduler: Scheduler
-    waiters: Waiters
+    changes: Changes
+    servers: Callable[[], int]
+    model_workers: Callable[[], int]
 
     @property
     def unfinished(self) -> int:
@@ -43,12 +45,24 @@ class ServiceCollector(Collector):
         """As prometheus_client calls it."""
         running, load = self._running, self._running.inference.load
         yield _gauge("requests_waiting", "Requests to studies in progress.", running.unfinished)
-        yield _gauge("suggestions_waiting", "Requests that Prefer: wait= lets wait for a trial.", running.waiters.count)
+        yield _gauge(
+            "suggestions_waiting", "Requests that Prefer: wait= lets wait for a trial.", running.changes.in_turn
+        )
         yield _gauge("studies_in_line", "Studies that wait for a thread.", running.scheduler.in_line)
         yield _gauge("database_connections", "Connections that are in use.", running.database.connections)
         yield _gauge("writers_waiting", "Writes that wait for others (SQLite).", running.database.waiting_writers)
         yield _gauge("model_messages_waiting", "Messages that models have not replied to.", load.waiting)
         yield _gauge("model_cache_bytes", "Memory of the models, in all model processes together.", load.cache_bytes)
+        yield _gauge(
+            "servers",
+            "Servers on a PostgreSQL that are alive and forward requests to each other; 0 without contact to them.",
+            running.servers(),
+        )
+        yield _gauge(
+            "model_workers",
+            "Model workers (adabkb work) on a PostgreSQL that are alive; 0 without contact to them.",
+            running.model_workers(),
+        )
         yield from _processes(load.pids)
 
 

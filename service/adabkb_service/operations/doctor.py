@@ -104,9 +104,9 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
         *_points(logged),
     ]:
         yield Finding(study.id, what, RESTORE)
-    edits = [event.seq for event in log if event.kind == "edited" and event.seq <= study.folded]
+    edits = [event.seq for event in log if event.kind == "edited" and event.seq <= study.model_seq]
     tree_since = max(edits, default=0)  # an edit of the space begins a new tree
-    decided = {event.trial for event in log if event.kind == "suggested" and tree_since < event.seq <= study.folded}
+    decided = {event.trial for event in log if event.kind == "suggested" and tree_since < event.seq <= study.model_seq}
     points = len(results) + sum(row.estimate is not None for row in their_trials)
     for what in _model(connection, study, [row for row in their_trials if row.number in decided], points):
         yield Finding(study.id, what, REPLAY)
@@ -116,7 +116,7 @@ COUNTS = (*get_args(TrialState), "observations", "failures")
 TOLD = (
     *(
         *COUNTS,
-        "head",
+        "study_seq",
         "definition",
         "seed",
         "paused",
@@ -228,15 +228,15 @@ def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], res
         decided: trials whose decision the stored model includes.
         results: how many there are.
     """
-    if study.folded > study.head:
-        yield f"the model is at event {study.folded}, beyond the log's end at {study.head}"
+    if study.model_seq > study.study_seq:
+        yield f"the model is at event {study.model_seq}, beyond the log's end at {study.study_seq}"
     cells = rows.read_cells(connection, study.id)
     for _, what in broken_tree(cells):
         yield what
     for trial in decided if study.engine_revision == ENGINE_REVISION else ():  # others cut other cells
         if trial.cell is not None and trial.cell not in cells:
             yield f"trial {trial.number} is of cell {trial.cell}, which is not there"
-    if study.folded <= 1 and cells != NEW_TREE:
+    if study.model_seq <= 1 and cells != NEW_TREE:
         yield "there are cells, but nothing was folded"
     for ordinal in rows.read_dictionary(connection, study.id):
         if ordinal >= results:

@@ -111,7 +111,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
         shown("event", render.event(event))
     figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
     model = ModelLine(
-        folded=study.folded, figures=figures, error=study.model_error, engine_revision=study.engine_revision
+        model_seq=study.model_seq, figures=figures, error=study.model_error, engine_revision=study.engine_revision
     )
     shown("model", model)
     for key, status in rows.read_cells(connection, study.id).items():

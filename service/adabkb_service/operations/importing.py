@@ -199,7 +199,7 @@ def _study(shown: views.Study, model: ModelLine, told: ReplayState) -> StudyRow:
         told.study,
         created_at=shown.created_at,
         updated_at=shown.updated_at,
-        folded=model.folded,
+        model_seq=model.model_seq,
         model=figures or None,
         model_error=model.error,
         checkpoint=checkpoint,
@@ -287,15 +287,15 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
     for number, row in found["dictionary"]:
         if row.ordinal >= study.observations + study.stopped:
             _refuse(number, f"the dictionary has point {row.ordinal} of {study.observations + study.stopped}")
-    if study.model is not None and study.model["position"] > log[-1].seq:
+    if study.model is not None and study.model["rests_on"] > log[-1].seq:
         _refuse(at, f"the figures are as of event {study.model['position']} of {log[-1].seq}")
-    learned, dimension = study.checkpoint or {}, _space(log, study.folded).dimension
+    learned, dimension = study.checkpoint or {}, _space(log, study.model_seq).dimension
     if len(learned.get("lengthscales", range(dimension))) != dimension:
         _refuse(at, "the model needs one lengthscale per parameter")
     if (part := learned.get("additive")) and len(part["shares"]) != dimension:
         _refuse(at, "the additive part of the model needs one share per parameter")
     try:
-        model = restore(study, log[: max(study.folded, 1)], cells, tuple(_ordinals(found)))
+        model = restore(study, log[: max(study.model_seq, 1)], cells, tuple(_ordinals(found)))
         model.figures()
     except Exception as error:  # the engine may raise anything
         _refuse(
@@ -308,10 +308,10 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
             _refuse(cell_lines[key], f"{key} is no cell of this study: {_told(error)}", error)
 
 
-def _space(log: list[EventRow], folded: int) -> Space:
+def _space(log: list[EventRow], model_seq: int) -> Space:
     """The space as of an event."""
     definition = log[0].payload["definition"]
-    for event in log[:folded]:
+    for event in log[:model_seq]:
         if event.kind == "edited":
             definition = edited(definition, event.payload)
     return definition_of(definition).space()

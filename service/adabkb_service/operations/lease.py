@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from adabkb_service.contract.answers import Held
+from adabkb_service.contract.answers import TrialAnswer
 from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody
 from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished, shown
 from adabkb_service.storage.rows import TrialRow
@@ -15,20 +15,20 @@ from adabkb_service.study.edited_space import WITHDRAWN, is_outside
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
-def heartbeat(study_id: str, number: int, body: HeartbeatBody, key: Key | None = None) -> Request[Held]:
+def heartbeat(study_id: str, number: int, body: HeartbeatBody, key: Key | None = None) -> Request[TrialAnswer]:
     """Renew the lease of the current attempt, also of one that ran out unless the trial was leased again.
 
     Raises:
         StudyNotFound, TrialNotFound: there is no such thing.
         LeaseLost: the attempt does not hold the trial any more, or has run for longer than it may.
     """
-    return Request(study_id, Held, partial(_renew, number, body), key)
+    return Request(study_id, TrialAnswer, partial(_renew, number, body), key)
 
 
-def _renew(number: int, body: HeartbeatBody, draft: Draft, _: Points) -> Outcome[Held]:
+def _renew(number: int, body: HeartbeatBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     trial = draft.trial(number)
     check_current(trial, body.attempt)
-    return _held(draft, renew(draft, trial, body.lease_seconds))
+    return _answer(draft, renew(draft, trial, body.lease_seconds))
 
 
 def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRow:
@@ -51,7 +51,7 @@ def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRo
     return draft.lease(trial.number, seconds, until)
 
 
-def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = None) -> Request[Held]:
+def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = None) -> Request[TrialAnswer]:
     """Give a trial back unfinished: it is handed out again before any new point.
 
     Raises:
@@ -59,20 +59,20 @@ def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = Non
         LeaseLost: the attempt does not hold the trial any more.
         TrialFinished: there is nothing to give back.
     """
-    return Request(study_id, Held, partial(_give_back, number, body), key)
+    return Request(study_id, TrialAnswer, partial(_give_back, number, body), key)
 
 
-def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome[Held]:
+def _give_back(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     trial = draft.trial(number)
     if trial.state in ("completed", "failed", "stopped"):
         raise TrialFinished(f"Trial {number} is {trial.state}.")
     check_current(trial, body.attempt)
     if trial.state in ("active", "expired"):
         draft.record("released", {"attempt": trial.attempt, "worker": trial.worker}, number)
-    return _held(draft, draft.trial(number))
+    return _answer(draft, draft.trial(number))
 
 
-def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[Held]:
+def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -> Request[TrialAnswer]:
     """Let a failed trial be handed out again, before any new point; nothing changes if it is to be evaluated anyway.
 
     Raises:
@@ -80,10 +80,10 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
         TrialFinished: it has a result, or is outside of the study's space, which was edited.
         StudyComplete: the study has converged, and hands out no trial any more.
     """
-    return Request(study_id, Held, partial(_try_again, number, body), key, invalidates_decisions=True)
+    return Request(study_id, TrialAnswer, partial(_try_again, number, body), key, invalidates_decisions=True)
 
 
-def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Held]:
+def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[TrialAnswer]:
     trial = draft.trial(number)
     if trial.state == "completed":
         told = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
@@ -97,7 +97,7 @@ def _try_again(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome
         raise TrialFinished(f"Trial {number} is {WITHDRAWN}: it cannot be retried unless an edit lets it in again.")
     if trial.state == "failed":
         draft.record("retried", {"attempt": trial.attempt, "reason": body.reason}, number)
-    return _held(draft, draft.trial(number))
+    return _answer(draft, draft.trial(number))
 
 
 def check_current(trial: TrialRow, attempt: int | None) -> None:
@@ -112,6 +112,6 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
         )
 
 
-def _held(draft: Draft, trial: TrialRow) -> Outcome[Held]:
+def _answer(draft: Draft, trial: TrialRow) -> Outcome[TrialAnswer]:
     lifecycle.update_state(draft)
-    return Outcome(Held(trial=render.trial(trial), study=lifecycle.summary(draft.study)))
+    return Outcome(TrialAnswer(trial=render.trial(trial), study=lifecycle.summary(draft.study)))

@@ -93,7 +93,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
     with service.database.writing() as connection:
         if known := recall(connection, key, answers.Study):
             return known
-        if (study.id in studies.heads(connection, [study.id])) != (existing is not None):
+        if (study.id in studies.last_events(connection, [study.id])) != (existing is not None):
             raise Contention(f"Study {study.id!r} was created or deleted at this moment; try again.")
         if existing is None:
             if definition.id is not None and caller.user is not None:
@@ -293,7 +293,7 @@ def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
     Raises:
         PreconditionFailed: it is at another one.
     """
-    if revisions is not None and study.head not in revisions:
+    if revisions is not None and study.study_seq not in revisions:
         raise PreconditionFailed(
-            f"Study {study.id!r} is at revision {study.head} by now, not at one that the request names."
+            f"Study {study.id!r} is at revision {study.study_seq} by now, not at one that the request names."
         )

@@ -105,12 +105,6 @@ def list_reports(
     return [render.curve_point(row) for row in found]
 
 
-def heads(service: Service, study_ids: Collection[str]) -> dict[str, int]:
-    """The last event of each of these studies that exists."""
-    with service.database.reading() as connection:
-        return studies.heads(connection, study_ids)
-
-
 def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event, int]:
     """The log in order, after one seq."""
     with service.database.reading() as connection:

@@ -27,7 +27,7 @@ Found = list[tuple[int, float]]
 class _Known:
     """The records as of some event."""
 
-    head: int
+    study_seq: int
     results: int
     """How many there were."""
     found: Found
@@ -48,16 +48,16 @@ class Records:
         """The records of a study, in the transaction that its row was read in."""
         with self._guard:
             known = self._known.get(study.incarnation, _NOTHING)
-        if known.head == study.head:
+        if known.study_seq == study.study_seq:
             return known.found
-        is_later = known is not _NOTHING and known.head < study.head
-        if not is_later or events.has_changed_results(connection, study.id, known.head):
+        is_later = known is not _NOTHING and known.study_seq < study.study_seq
+        if not is_later or events.has_changed_results(connection, study.id, known.study_seq):
             known = _NOTHING
         found = known.found
         if known.results < study.observations:
             found = found + _later(connection, studies.get(connection, study.id), known)
         with self._guard:
-            self._known[study.incarnation] = _Known(study.head, study.observations, found)
+            self._known[study.incarnation] = _Known(study.study_seq, study.observations, found)
         return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adabkb_service.contract.answers import StudySummary
+from adabkb_service.engine.libraries import libraries
 from adabkb_service.errors import Busy, FieldError, Invalid
 from adabkb_service.inference.dataset import is_decision
 from adabkb_service.inference.model import Model
@@ -41,6 +42,8 @@ class Replayed:
     """Decisions of the engine in the log, each compared with what comes out of it now, bit for bit."""
     diverged: list[int]
     """Trials where another point does."""
+    libraries: dict[str, str]
+    """Those that the stored model was computed with, where they are not those of this process."""
 
 
 def replay(service: Service, study_id: str) -> Replayed:
@@ -59,15 +62,15 @@ def replay(service: Service, study_id: str) -> Replayed:
     _check_revision(study)
     model, as_of_folded = _folded(study, log)
     with service.database.writing() as connection:
-        studies.lock_folded(connection, study_id, study.incarnation)
+        studies.lock_model_seq(connection, study_id, study.incarnation)
         if not studies.is_current(connection, study):
             raise Busy(f"Study {study_id!r} changed meanwhile; try again.")
         rows.clear(connection, study_id)
         write(connection, study_id, model.cells, frozenset(), model.dictionary)
-        studies.save_model(connection, study_id, study.incarnation, folded=model.seq, checkpoint=model.learned)
+        studies.save_model(connection, study_id, study.incarnation, model_seq=model.seq, checkpoint=model.learned)
         after = _stored(connection, study_id)
     service.forget(study_id)
-    take_over = partial(_take_over, model.figures() if model.position else None)
+    take_over = partial(_take_over, model.figures() if model.rests_on else None)
     service.do(Request(study_id, StudySummary, take_over, stores_figures=True))
     return Replayed(
         study_id,
@@ -77,6 +80,7 @@ def replay(service: Service, study_id: str) -> Replayed:
         changed=before != as_of_folded,
         suggestions=sum(is_decision(event) for event in log),
         diverged=model.diverged,
+        libraries=_other_libraries(study),
     )
 
 
@@ -95,13 +99,18 @@ def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
     """The model after the whole log, and its rows as of the event that the stored ones include."""
     model = start(study, log[0])
     try:
-        model.fold(log[: study.folded])
+        model.fold(log[: study.model_seq])
         as_of_folded = list(model.cells.items()), tuple(sorted(model.dictionary))
-        model.fold(log[study.folded :])
+        model.fold(log[study.model_seq :])
     except ArithmeticError as error:
         detail = f"event {model.seq + 1} cannot be folded ({error}); correct or exclude its observation"
         raise Invalid([FieldError("", detail, "model_failed")]) from error
     return model, as_of_folded
+
+
+def _other_libraries(study: StudyRow) -> dict[str, str]:
+    known, here = (study.checkpoint or {}).get("libraries", {}), libraries()
+    return {name: version for name, version in known.items() if here.get(name) != version}
 
 
 def _take_over(figures: dict[str, Any] | None, draft: Draft, _: Points) -> Outcome[StudySummary]:

@@ -10,7 +10,7 @@ import asyncio
 import math
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -22,9 +22,10 @@ from adabkb_service.inference.messages import Answered, CannotFollow, Reply
 from adabkb_service.inference.pool import Inference, in_this_process
 from adabkb_service.operations.collectors import ServiceCollector
 from adabkb_service.operations.reader import READER
-from adabkb_service.operations.waiters import Waiters
+from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study.changes import Changes
 from adabkb_service.study.clock import Clock, utc_now
 from adabkb_service.study.owner import Asking, Owner
 from adabkb_service.study.request import Answer, Outcome, Request
@@ -44,8 +45,7 @@ class Service:
         clock: Clock = utc_now,
         inference: Inference | None = None,
         threads: int = 0,
-        waits: int = 400,
-        look_seconds: float = 1.0,
+        look_seconds: float = 0.5,
         owners: int = 1000,
         timeouts: Timeouts | None = None,
     ) -> None:
@@ -56,8 +56,7 @@ class Service:
             clock: the time.
             inference: where models are; in this process by default.
             threads: that work on studies; without, the callers that wait do the work.
-            waits: requests that wait for a trial, at most.
-            look_seconds: after which such a request looks for what another server may have freed.
+            look_seconds: between two looks at what other servers have committed, while somebody waits for it.
             owners: studies that are kept between two requests, at most; an owner takes some kilobytes.
             timeouts: how long requests wait; by default, as long as it takes.
         """
@@ -67,13 +66,17 @@ class Service:
         self.metrics = Metrics()
         self.traces: Traces | None = None
         self.inference = inference or in_this_process(database)
+        self.servers: Callable[[], int] = lambda: 1
+        """How many servers forward requests to each other, this one included."""
+        self.model_workers: Callable[[], int] = lambda: 0
+        """How many model workers perform requests that servers forward."""
         self.stopping = threading.Event()
         """Set when the server is about to stop: what goes on without end ends then."""
         self.sweep_late_at: float | None = None
         """From when on the next round of the sweeper is late, by ``time.monotonic``; None where there is no sweeper."""
         self.unswept: LRUCache[str, float] = LRUCache(owners)
         """Studies whose leases could not expire -> when to try again, by ``time.monotonic``."""
-        self.waiters = Waiters(self.stopping, waits, look_seconds)
+        self.changes = Changes(self._last_events, self.stopping, look_seconds)
         self.scheduler = Scheduler(self._serve, threads)
         self._closed: Counter[str] = Counter()
         self._owners: OrderedDict[str, Owner] = OrderedDict()
@@ -177,11 +180,11 @@ class Service:
         """The study was deleted, or its rows were replaced."""
         with self._guard:
             self._owner(study_id).forget()
-        self.notify(study_id)
+        self.changes.notify(study_id, None, may_free=True)
 
-    def notify(self, study_id: str) -> None:
-        """See ``Dependencies``."""
-        self.waiters.notify(study_id)
+    def _last_events(self, study_ids: Collection[str]) -> dict[str, int]:
+        with self.database.reading() as connection:
+            return studies.last_events(connection, study_ids)
 
     def open(self) -> None:
         """Start the threads."""

@@ -8,18 +8,18 @@ The owner of the study (``study/owner.py``) performs this request with all other
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
    study is paused or complete.
 3. If the model has already decided on that many points, they are taken, unless an event that affects the model
-   (``EventRow.affects_model``: a result, for instance) was committed since, other than handing out the points before
-   them in the same series. Usually they can be taken: the model decides on the next points as soon as it has folded a
-   result. Otherwise the request is parked until the model replies: it occupies no thread, and other requests are
-   performed meanwhile.
+   (``EventRow.affects_model``: a result, for instance) was committed since. To hand out the first of these points is
+   such an event, but one that the others were decided on for. Usually the points can be taken: the model decides on
+   the next ones as soon as it has folded a result. Otherwise the request is parked until the model replies: it
+   occupies no thread, and other requests are performed meanwhile.
 4. ``_hand_out`` turns the points into events, and the transition function (``study/transitions.py``) into rows.
 5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
    or the key is stored already, nothing is written, the study is read again, and steps 1 to 5 are repeated; a request
-   whose key is stored then gets the stored answer. Expirations of step 1 may be committed earlier, if the request has
-   to wait for the model. The answer is sent after the commit.
+   whose key is stored then gets the stored answer. What step 1 has changed may be committed earlier, if the request
+   has to wait for the model. The answer is sent after the commit.
 
-While the server is starting, requests wait until it has loaded the engine. Otherwise the points that are missing are
-drawn quasi-randomly five seconds after the request arrived, or at once if no useful reply of the model is expected soon
+The points that are missing are drawn quasi-randomly five seconds after the request arrived (after the start of a
+server: after its engine was loaded), or at once if no useful reply of the model is expected soon
 (``ModelLink.is_worth_waiting_for``). The answer says ``degraded`` then, and whenever the study records that its model
 failed.
 
@@ -63,12 +63,15 @@ CANNOT_FIX = (
 
 
 def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request[Suggested]:
-    """Hand out up to ``body.count`` trials: waiting ones first, then new ones.
+    """A request to hand out up to ``body.count`` trials: waiting ones first, then new ones.
 
-    Raises:
+    Its outcome may be one of these errors:
         StudyNotFound: there is no such study.
         Invalid: a value that is to be fixed is not one of the parameter, or the study's system cannot hold any.
-        Busy: other servers kept committing first, for five seconds.
+        Busy: too many requests wait for the study, this one has for ten seconds, or other servers kept committing
+            first, for five.
+        Unavailable: the engine is still being loaded.
+        RequestInProgress: a request with the same key is being performed.
         IdempotencyKeyReused: the key came before with another request.
     """
     return Request(
@@ -82,7 +85,8 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
 
 def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
-    """Let trials whose leases have run out wait again, and fail those outside an edited space among the first ones."""
+    """Let trials whose leases have run out wait again. Of the trials that may be handed out, fail those that an edit of
+    the space has left outside."""
     leases.expire_overdue(draft)
     fail_out_of_space_trials(draft, None if body.fixed else body.count)
 
@@ -119,7 +123,7 @@ def _hand_out(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Sugges
     rows += [_add(draft, point, body) for point in points]
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
-    # An answer without trials changes nothing, so it is not stored under the key.
+    # An answer without trials may be another one when the request comes again, so it is not stored under its key.
     return Outcome(_answer(draft.study, rows, body, is_degraded=is_degraded), is_kept=bool(rows))
 
 

@@ -60,7 +60,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
     told = as_best(before.study, best)
     gain = None if expected is None or told is None else _gain(definition.sign, expected, told)
     return history.Decision(
-        revision=before.study.head,
+        revision=before.study.study_seq,
         origin=event.payload["origin"],
         results=results,
         pending=pending,

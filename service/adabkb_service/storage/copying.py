@@ -9,8 +9,9 @@ from pathlib import Path
 from sqlalchemy import Connection, func, insert, inspect, select
 
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.tables import audit, cells, metadata, trash
+from adabkb_service.storage.tables import audit, cells, metadata, servers, trash
 
+COPIED = [table for table in metadata.sorted_tables if table is not servers]
 NUMBERED = (cells, trash, audit)
 ROWS = 1000
 """Number of rows that are read and written at a time."""
@@ -29,7 +30,7 @@ def copy(source: Database, target: Database) -> dict[str, int]:
     """
     copied: dict[str, int] = {}
     with source.reading() as old, target.writing() as new:
-        for table in metadata.sorted_tables:
+        for table in COPIED:
             copied[table.name] = 0
             with old.execute(select(table), execution_options={"yield_per": ROWS}) as found:
                 for part in found.mappings().partitions():
@@ -50,7 +51,7 @@ def row_counts(database: Database) -> dict[str, int]:
     """The number of rows of each table that has any; nothing of a database without tables."""
     with database.reading() as connection:
         there = inspect(connection).get_table_names()
-        tables = [table for table in metadata.sorted_tables if table.name in there]
+        tables = [table for table in COPIED if table.name in there]
         counts = {
             table.name: connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
         }

@@ -52,7 +52,7 @@ class ListedStudy:
 
     id: str
     incarnation: str
-    head: int
+    study_seq: int
     state: StudyState
     tags: dict[str, str]
     budget: int | None

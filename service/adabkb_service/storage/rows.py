@@ -40,7 +40,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 10
+ENGINE_REVISION = 11
 """Stored with a new study: the number of the engine's rules (``engine/auto/checkpoint.py``). The log of a study with
 another number would replay to other suggestions."""
 
@@ -60,8 +60,8 @@ class StudyRow:
     lease_seconds: float
     max_attempts: int
     tags: dict[str, str]
-    head: int
-    folded: int
+    study_seq: int
+    model_seq: int
     model: dict[str, Any] | None
     model_error: str | None
     created_at: datetime
@@ -98,8 +98,8 @@ class StudyRow:
             seed=seed,
             state="running",
             paused=False,
-            head=0,
-            folded=0,
+            study_seq=0,
+            model_seq=0,
             model=None,
             model_error=None,
             created_at=now,

@@ -20,7 +20,7 @@ _GET = select(studies).where(studies.c.id == bindparam("study"))
 _IDENTITY = select(studies.c.incarnation, studies.c.version).where(studies.c.id == bindparam("study"))
 _SAME = studies.c.id == bindparam("study"), studies.c.incarnation == bindparam("its_incarnation")
 _CHANGE = update(studies).where(*_SAME, studies.c.version == bindparam("its_version"))
-_FOLDED = select(studies.c.folded).where(*_SAME).with_for_update()
+_MODEL_SEQ = select(studies.c.model_seq).where(*_SAME).with_for_update()
 _SAVE = update(studies).where(*_SAME)
 _NEWEST_FIRST = studies.c.created_at.desc(), studies.c.id.desc()
 
@@ -71,10 +71,10 @@ def newest_change(connection: Connection) -> datetime | None:
     return found
 
 
-def heads(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:
+def last_events(connection: Connection, study_ids: Collection[str]) -> dict[str, int]:
     """The last event of each of these studies that exists."""
-    found = connection.execute(select(studies.c.id, studies.c.head).where(studies.c.id.in_(study_ids)))
-    return {row.id: row.head for row in found}
+    found = connection.execute(select(studies.c.id, studies.c.study_seq).where(studies.c.id.in_(study_ids)))
+    return {row.id: row.study_seq for row in found}
 
 
 def bounded_page(
@@ -102,20 +102,20 @@ def commit_if_unchanged(connection: Connection, before: StudyRow, **values: Any)
     return result.rowcount == 1
 
 
-def lock_folded(connection: Connection, study_id: str, incarnation: str) -> int | None:
+def lock_model_seq(connection: Connection, study_id: str, incarnation: str) -> int | None:
     """Lock the study, and return the last event that its stored model includes; None if the study is gone."""
-    return connection.execute(_FOLDED, {"study": study_id, "its_incarnation": incarnation}).scalar_one_or_none()
+    return connection.execute(_MODEL_SEQ, {"study": study_id, "its_incarnation": incarnation}).scalar_one_or_none()
 
 
 def save_model(
-    connection: Connection, study_id: str, incarnation: str, *, folded: int, checkpoint: Mapping[str, object] | None
+    connection: Connection, study_id: str, incarnation: str, *, model_seq: int, checkpoint: Mapping[str, object] | None
 ) -> None:
     """Store the checkpoint, and the last event that the stored model includes.
 
     The version stays the same, since no request depends on these columns.
     """
     same = {"study": study_id, "its_incarnation": incarnation}
-    connection.execute(_SAVE, {**same, "folded": folded, "checkpoint": checkpoint})
+    connection.execute(_SAVE, {**same, "model_seq": model_seq, "checkpoint": checkpoint})
 
 
 def remove(connection: Connection, study_id: str, writer: str, now: datetime) -> None:

@@ -95,8 +95,8 @@ studies = Table(
     Column("lease_seconds", Double, nullable=False),
     Column("max_attempts", Integer, nullable=False),
     Column("tags", JSON, nullable=False),
-    Column("head", Integer, nullable=False),  # last event: the study's revision
-    Column("folded", Integer, nullable=False),  # last event that cells, dictionary and checkpoint include
+    Column("study_seq", Integer, nullable=False),  # last event: the study's revision
+    Column("model_seq", Integer, nullable=False),  # last event that cells, dictionary and checkpoint include
     Column("model", JSON(none_as_null=True)),  # the model's latest figures: gap, leaves, ...
     Column("model_error", Text),  # why the model cannot follow the log; null if it can
     Column("created_at", UtcDateTime, nullable=False),
@@ -116,7 +116,7 @@ studies = Table(
     Column("incarnation", String(32), nullable=False, server_default=""),  # drawn at random when the study is created
     Column("version", Integer, nullable=False, server_default="0"),  # grows by one with every commit of a request
     Column("engine_revision", Integer, nullable=False, server_default="1"),  # number of the rules that decisions follow
-    Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``folded``
+    Column("checkpoint", JSON(none_as_null=True)),  # the model's last checkpoint, as of ``model_seq``
     Column("stop", JSON(none_as_null=True)),  # the rules by which the study ends before its budget
     Column("results_since_best", Integer, nullable=False, server_default="0"),  # observations after the best one
     _count("stopped"),  # trials, as above
@@ -303,3 +303,16 @@ audit = Table(
     Column("detail", JSON, nullable=False),
     Column("count", Integer, nullable=False),  # how often since the last row like this
 )
+
+servers = Table(
+    "servers",
+    metadata,
+    Column("id", String(32), primary_key=True),  # a secret: see ``peers``
+    Column("version", String(100), nullable=False),  # of the program
+    Column("is_model_worker", Boolean, nullable=False),  # follows studies without serving HTTP
+    Column("seen_at", UtcDateTime, nullable=False),  # while other servers are there
+    Column("process", Integer, nullable=False),  # of PostgreSQL, that has the server's connection
+    Column("started_at", UtcDateTime, nullable=False),  # when that process began
+    Column("is_leaving", Boolean, nullable=False),
+)
+"""Servers that run. The rows mean nothing once these have stopped, so no copy of a database has them."""

@@ -27,6 +27,9 @@ from adabkb_service.study.request import Outcome, PointDemand, Request, kept, re
 
 logger = logging.getLogger(__name__)
 
+NOWHERE = -1
+"""In place of the event that points rest on: they cannot be used any more."""
+
 
 @dataclass
 class Waiting:
@@ -132,8 +135,8 @@ class Batch:
     def _take_in_model(self) -> None:
         """Put the model's latest figures, and whether it failed or recovered, into the draft."""
         link, study = self._link, self.draft.study
-        shown_position = -1 if study.model is None else study.model["position"]
-        if link.figures is not None and link.figures["position"] >= shown_position:
+        shown = -1 if study.model is None else study.model["rests_on"]
+        if link.figures is not None and link.figures["rests_on"] >= shown:
             self.draft.set_figures(link.figures)  # another server may have stored later ones
         if link.error is not None and study.model_error is None:
             self.draft.record("model_failed", {"error": link.error})
@@ -182,12 +185,14 @@ class Batch:
         if request.spend is not None and (new or is_edit):
             self._refunds.append(request.spend(Usage(0, new, draft.study.log_bytes - size)))
         if from_model and draft.model_event_seq is not None:
-            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else -1)
+            # The points that are left were decided on for the case that only those of the model were handed out.
+            self.prefetched.handed_out(from_model, draft.model_event_seq if from_model == len(points) else NOWHERE)
         if request.key is None:
             return outcome
-        if draft.changes == changes and (known := recall(draft.connection, request.key, request.answer)):
+        has_effects = draft.changes != changes and outcome.is_kept
+        if not has_effects and (known := recall(draft.connection, request.key, request.answer)):
             return known
-        if outcome.is_kept:
+        if outcome.is_kept:  # which the database refuses if there is an answer already
             draft.keep_answer(kept(request.key, draft.study.id, outcome, draft.now))
         return outcome
 

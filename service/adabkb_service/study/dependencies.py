@@ -6,6 +6,7 @@ from typing import Protocol
 
 from adabkb_service.inference.pool import Inference
 from adabkb_service.storage.database import Database
+from adabkb_service.study.changes import Changes
 from adabkb_service.study.clock import Clock
 from adabkb_service.study.scheduler import Scheduler
 from adabkb_service.telemetry.metrics import Metrics
@@ -44,5 +45,6 @@ class Dependencies(Protocol):
     def scheduler(self) -> Scheduler:
         """Who is told that a study has something to do."""
 
-    def notify(self, study_id: str) -> None:
-        """Wake a request that waits for a trial of this study: there may be one now."""
+    @property
+    def changes(self) -> Changes:
+        """Who is told that a study has changed."""

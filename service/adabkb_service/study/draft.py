@@ -55,6 +55,8 @@ class Draft:
         """Reports that are added, by trial, attempt and step."""
         self.changes = 0
         """Number of changes so far. A request that leaves it unchanged had no effect."""
+        self.has_read_more = False
+        """Whether anything was read from the database beside the study as it was before."""
         self._database = database
         self._before = before
         self._trials: dict[int, TrialRow] = {}
@@ -68,6 +70,7 @@ class Draft:
     @property
     def connection(self) -> Connection:
         """A snapshot of the database to read from, opened when it is first needed."""
+        self.has_read_more = True
         if self._connection is None:
             self._connection = self._open.enter_context(self._database.reading())
         return self._connection
@@ -128,7 +131,7 @@ class Draft:
 
     def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> EventRow:
         """Add an event to the log, and apply it."""
-        event = EventRow(self.study.id, self.study.head + 1, kind, trial, payload, self.now)
+        event = EventRow(self.study.id, self.study.study_seq + 1, kind, trial, payload, self.now)
         transitions.apply(self, event)
         self.log.append(event)
         self.changes += 1

@@ -107,7 +107,7 @@ def summary(study: StudyRow) -> StudySummary:
         counts=render.counts(study),
         best=render.best(study),
         gap=None if study.model is None else study.model["gap"],
-        revision=study.head,
+        revision=study.study_seq,
     )
 
 

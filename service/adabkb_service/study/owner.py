@@ -1,10 +1,9 @@
 """The owner of one study in this process: performs its requests in groups, and exchanges messages with its model.
 
-All requests that wait are a batch: they are performed one after the other on one draft, and committed in one
+The requests that wait are a batch: they are performed one after the other on one draft, and committed in one
 transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the batch
 is repeated on what the study is then. Requests that need points which are not decided on yet wait for the model without
-a thread, and other requests are performed meanwhile; five seconds after their arrival they get
-quasi-random points.
+a thread, and other requests are performed meanwhile; after five seconds (``gives_up_at``) they get quasi-random points.
 """
 
 from __future__ import annotations
@@ -20,7 +19,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adabkb_service.errors import AdaBKBError, Busy, Contention, RequestInProgress, RowRefused, Unavailable
+from adabkb_service.errors import (
+    AdaBKBError,
+    Busy,
+    Contention,
+    RequestInProgress,
+    RowRefused,
+    StudyNotFound,
+    Unavailable,
+)
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
 from adabkb_service.storage import studies
@@ -38,11 +45,13 @@ logger = logging.getLogger(__name__)
 MOST_QUESTIONS = 64
 """Questions that may wait for the model of one study."""
 MOST_WAITING = 256
-"""Requests that may wait for one study."""
+"""Requests that may wait for a batch of one study; those that wait for its model come on top."""
 HOLD_SECONDS = 0.1
-"""How long a result is held back while a suggestion waits for a decision, which the result would make useless."""
+"""How long a result is held back while a request waits for the model, whose decision the result would make useless."""
 FIGURES_SECONDS = 0.5
 """After this time figures are committed on their own, if no other commit has taken them along."""
+AGAIN_SECONDS = 0.5
+"""After an error, before the next batch."""
 LOADING_POLL_SECONDS = 0.5
 """Between two looks at whether the engine is loaded."""
 MOST_PREFETCHED = 8
@@ -67,16 +76,16 @@ class Owner:
     def __init__(self, study_id: str, dependencies: Dependencies) -> None:
         self.study_id = study_id
         self._dependencies = dependencies
-        self._guard = threading.Lock()  # of the next eight
+        self._guard = threading.Lock()  # of all fields up to _is_forgotten
         self._arrived: deque[Waiting] = deque()
         self._questions: deque[Asking] = deque()
         self._unanswered: set[int] = set()
-        """Numbers of all questions that the model has not answered, these included."""
+        """Numbers of all questions that the model has not answered, wherever they are."""
         self._withdrawn: list[int] = []
         """Numbers of the questions that are withdrawn."""
         self._replies: deque[Reply] = deque()
         self._keys: set[str] = set()
-        """Idempotency keys of these requests."""
+        """Idempotency keys of the requests that have no outcome yet."""
         self._unfinished = 0
         """Requests that have no outcome yet, wherever they are."""
         self._is_forgotten = False
@@ -85,7 +94,7 @@ class Owner:
         self._cached: CachedStudy | None = None
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._last_demand = PointDemand(1)
-        """Points that were asked for together the last time."""
+        """Points that requests which had to wait for the model asked for together the last time."""
         self._awaits_model = False
         """Whether a request waits for a reply of the model."""
         self._figures_since: float | None = None
@@ -157,7 +166,8 @@ class Owner:
             return not (self._unfinished or self._unanswered or self._replies or self._figures_since)
 
     def take_turn(self) -> None:
-        """Do what can be done now; called by one thread at a time. An error ends every request of the batch."""
+        """Do what can be done now; called by one thread of the scheduler at a time. An error that prevents the whole
+        batch ends all its requests."""
         waiting: list[Waiting] = []
         questions: list[Asking] = []
         try:
@@ -187,7 +197,7 @@ class Owner:
 
     def _take(self, waiting: list[Waiting], questions: list[Asking]) -> list[Reply]:
         """Move everything that waits into these lists, parked requests first, and return the replies of the model.
-        While a suggestion waits for a decision, results stay in the queue for up to HOLD_SECONDS."""
+        While a request waits for the model, results stay in the queue for up to HOLD_SECONDS."""
         self._is_woken_soon = False
         holds_results = bool(self._parked) and self._link.is_worth_waiting_for()
         held_back: list[Waiting] = []
@@ -214,15 +224,19 @@ class Owner:
         return replies
 
     def _start_anew(self) -> None:
-        """Read the study again, and tell its model again, after an error that may have interrupted either."""
+        """Read the study again, and tell its model again, after an error that may have interrupted either. Another
+        batch follows soon, as requests may have arrived, or wait for the model."""
         self._cached = None
         self._link.reset()
+        self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + AGAIN_SECONDS)
 
     def _is_in_time(self, waiting: Waiting) -> bool:
-        if time.monotonic() - waiting.since < self._dependencies.timeouts.request:
+        is_loading = self._link.loaded_at == math.inf
+        since = waiting.since if is_loading else max(waiting.since, self._link.loaded_at)
+        if time.monotonic() - since < self._dependencies.timeouts.request:
             return True
         refusal: AdaBKBError = Busy(f"Study {self.study_id!r} is busy with other requests; try again.")
-        if self._link.loaded_at == math.inf:
+        if is_loading:
             refusal = Unavailable("The server has started and is still loading the engine; try again.")
         self._finish(waiting, refusal)
         return False
@@ -231,13 +245,18 @@ class Owner:
         return self._figures_since is not None and time.monotonic() >= self._figures_since + FIGURES_SECONDS
 
     def _work(self, waiting: list[Waiting]) -> None:
-        """Perform requests in one transaction. If an error prevents all of them, perform each one alone, so that only
-        those that cause it fail."""
+        """Perform requests in one transaction. What all of them are refused with, as there is no such study, or the
+        database is busy or does not answer, is the outcome of each. After any other error, perform each one alone, so
+        that only those that cause it fail."""
         try:
             finished, parked = self._performed(waiting)
         except AdaBKBError as error:
             self._cached = None
             finished, parked = [(each, error) for each in waiting], []
+            if isinstance(error, StudyNotFound):
+                self._figures_since = None
+            elif self._figures_since is not None:  # the database did not take them yet
+                self._wake_soon()
         except Exception as error:
             logger.exception("study %s: a unit of work failed", self.study_id)
             self._cached = None
@@ -245,6 +264,9 @@ class Owner:
             if len(waiting) > 1:
                 finished, parked = self._performed_alone(waiting)
         self._parked = parked
+        self._awaits_model = bool(parked)
+        if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
+            self._dependencies.scheduler.ready(self.study_id)
         if parked:
             soonest = min(gives_up_at(each, self._link) for each in parked)
             if soonest == math.inf:  # no reply comes where the engine cannot be loaded
@@ -271,6 +293,7 @@ class Owner:
         """As ``_attempt``, repeated if another server has committed first.
 
         Raises:
+            Unavailable: nothing was written, unless the connection broke while the commit was under way.
             Exception: nothing was written.
         """
         try:
@@ -300,13 +323,14 @@ class Owner:
                 if batch.draft.has_effects or (has_figures and batch.stores_figures):
                     self._cached = batch.commit()
                     self._figures_since = None
-                elif has_figures and self._figures_are_due():
-                    self._store_figures(batch)
-                elif batch.finished and not is_fresh and not studies.is_current(batch.draft.connection, before.study):
-                    raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
-                elif has_figures:
-                    self._figures_since = self._figures_since or time.monotonic()
-                    self._wake_soon()
+                elif not (has_figures and self._figures_are_due() and self._store_figures(batch)):
+                    if batch.finished and not self._is_current(batch, before, is_fresh=is_fresh):
+                        raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
+                    if has_figures:
+                        self._figures_since = self._figures_since or time.monotonic()
+                        self._wake_soon()
+                    else:
+                        self._figures_since = None  # another server has stored later ones
         except Contention as error:
             self._cached = None
             if checks_key_first and isinstance(error, RowRefused):
@@ -322,8 +346,16 @@ class Owner:
             self._start_anew()
         return batch.finished, batch.parked
 
-    def _store_figures(self, batch: Batch) -> None:
-        """Commit figures that no request of the batch needs: where the database takes no write, reads are answered.
+    def _is_current(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
+        """Whether answers of a batch that writes nothing are of one moment of the study: what they were made of has not
+        changed since, or is a row alone that was just read."""
+        if is_fresh and not batch.draft.has_read_more:
+            return True
+        return studies.is_current(batch.draft.connection, before.study)
+
+    def _store_figures(self, batch: Batch) -> bool:
+        """Commit figures that no request of the batch needs; whether that was possible. Where the database takes no
+        write, reads are answered all the same, if the study is still what the batch began from.
 
         Raises:
             Contention: the study has changed since it was last read.
@@ -331,10 +363,11 @@ class Owner:
         try:
             with self._dependencies.database.translating():
                 self._cached = batch.commit()
-            self._figures_since = None
         except Unavailable:
             self._cached, self._figures_since = None, time.monotonic()
-            self._wake_soon()
+            return False
+        self._figures_since = None
+        return True
 
     def _begin(self) -> CachedStudy:
         """The study as it is known, or else as it is stored; the link is about this incarnation of it from now on."""
@@ -347,8 +380,9 @@ class Owner:
     def _after_commit(self, batch: Batch) -> None:
         """Send the model the new events and the number of points wanted, if requests are parked or results are new."""
         link, log = self._link, batch.draft.log
-        if any(event.kind not in ("suggested", "leased") for event in log):
-            self._dependencies.notify(self.study_id)
+        if log:
+            may_free = any(event.kind not in ("suggested", "leased") for event in log)
+            self._dependencies.changes.notify(self.study_id, log[-1].seq, may_free=may_free)
         link.logged(log)
         link.prefetched = batch.prefetched
         if link.figures is not None:
@@ -360,11 +394,8 @@ class Owner:
         if has_results and not demand.count:
             count = min(self._last_demand.count, lifecycle.room(batch.draft.study))
             demand = replace(self._last_demand, count=count)
-        self._awaits_model = bool(batch.parked)
         if batch.parked or has_results:
             link.advance(demand.count, demand.fixed)
-        if self._awaits_model and self._replies:  # one that came before anybody knew that it is awaited
-            self._dependencies.scheduler.ready(self.study_id)
 
     def _pass_on(self, asking: Asking) -> None:
         try:

@@ -106,15 +106,15 @@ def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
         except (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound) as error:
             fault = f"event {event.seq} ({event.kind}) does not fit: {type(error).__name__} {error}"
             logged.faults.append(fault)
-            logged.study = replace(logged.study, head=event.seq)
+            logged.study = replace(logged.study, study_seq=event.seq)
     return logged
 
 
 def _contradictions(logged: ReplayState, event: EventRow) -> Iterator[str]:
     """What an event says that cannot be so after the events before it."""
     study, payload = logged.study, event.payload
-    if event.seq != study.head + 1:
-        yield f"event {event.seq} follows event {study.head}"
+    if event.seq != study.study_seq + 1:
+        yield f"event {event.seq} follows event {study.study_seq}"
     if event.kind in ("suggested", "queued"):
         if event.trial != study.trials + 1:
             yield f"event {event.seq} numbers trial {event.trial} after {study.trials}"

@@ -103,6 +103,13 @@ class Scheduler:
                 self._serve_one(study_id)
 
     def _work(self) -> None:
+        while not self._closed:
+            try:
+                self._serve_all()
+            except Exception:  # as where there is no memory to log another one; the thread must go on
+                time.sleep(FAILED_SECONDS)
+
+    def _serve_all(self) -> None:
         while True:
             with self._changed:
                 study_id = self._next()
@@ -117,12 +124,13 @@ class Scheduler:
         try:
             self._serve(study_id)
         except Exception:
-            logger.exception("study %s: a batch failed; trying again", study_id)
             self.ready_at(study_id, time.monotonic() + FAILED_SECONDS)
-        with self._changed:
-            self._served.discard(study_id)
-            if study_id in self._queued:
-                self._put_in_line(study_id)
+            logger.exception("study %s: a batch failed; trying again", study_id)
+        finally:
+            with self._changed:
+                self._served.discard(study_id)
+                if study_id in self._queued:
+                    self._put_in_line(study_id)
 
     def _next(self) -> str | None:
         """The first study that is ready and that no thread serves; it is served from now on."""

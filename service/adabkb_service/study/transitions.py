@@ -69,7 +69,7 @@ def begin(study_id: str, event: EventRow) -> StudyRow:
     if parsed.cost_budget is not None:  # which is no number of trials
         limits["budget"] = None
     row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
-    return replace(row, head=event.seq, log_bytes=_size(event))
+    return replace(row, study_seq=event.seq, log_bytes=_size(event))
 
 
 def apply(rows: Rows, event: EventRow) -> None:
@@ -80,7 +80,7 @@ def apply(rows: Rows, event: EventRow) -> None:
     """
     changed = _TRANSITIONS[event.kind](rows, event)
     size = rows.study.log_bytes + _size(event)
-    rows.study = replace(rows.study, head=event.seq, log_bytes=size, updated_at=event.created_at, **changed)
+    rows.study = replace(rows.study, study_seq=event.seq, log_bytes=size, updated_at=event.created_at, **changed)
 
 
 CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
@@ -245,7 +245,7 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
 def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # which says what counts
-    return {**_recounted(rows), "model": {**FIRST_FIGURES, "position": event.seq}}
+    return {**_recounted(rows), "model": {**FIRST_FIGURES, "rests_on": event.seq}}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {

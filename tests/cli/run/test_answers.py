@@ -163,5 +163,6 @@ def test_a_failed_trial_has_the_reason_and_a_command_whose_trials_all_failed_exi
 def test_literal_braces_are_doubled(create: Create, run: Run) -> None:
     study = create(budget=1)
     run(study, """printf '%s' '{{"value": {layers}}}'""")
-    assert study.best is not None
-    assert study.best.value == study.best.parameters["layers"]
+    best = study.best()
+    assert best is not None
+    assert best.value == best.parameters["layers"]

@@ -56,8 +56,9 @@ def test_a_result_that_a_program_still_brings_when_it_is_told_to_end_is_kept(
         wait_for((folder / "here").exists)
         process.terminate()
         assert process.wait(60) == 128 + signal.SIGTERM
-    assert study.best is not None
-    assert study.best.value == 5
+    best = study.best()
+    assert best is not None
+    assert best.value == 5
 
 
 def test_after_a_signal_no_further_trial_is_asked_for_though_others_hold_some(

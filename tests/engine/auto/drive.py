@@ -53,7 +53,7 @@ class Run:
         """The state of a study that has the same results and a tree that is alike, and was told of
         nothing else."""
         plain = auto.start(self.state.problem.space, Config(), 0)
-        state = replace(plain, tree=self.state.tree, settled=self.state.settled)
+        state = replace(plain, tree=self.state.tree, cells_learned_from=self.state.cells_learned_from)
         for point, value in zip(self.points, self.values, strict=True):
             state = auto.observe(state, point, value).state
         return state

@@ -126,7 +126,7 @@ class AnyBound:
     def value(self, x: Array) -> float:
         return float(self.of(x[None])[0])
 
-    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+    def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
         x = target
         while len(axes := np.flatnonzero(x != centroid)):
             single = np.repeat(x[None], len(axes), axis=0)

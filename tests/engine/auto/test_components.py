@@ -14,8 +14,7 @@ from adabkb_service.engine.auto import components, likelihood
 from adabkb_service.engine.auto.checkpoint import from_json
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.learning import NOISY_STARTS
-from adabkb_service.engine.auto.likelihood import Evidence
+from adabkb_service.engine.auto.likelihood import NOISY_STARTS, Evidence
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.conditions import Condition

@@ -28,6 +28,21 @@ FINITE = Space(
     (IntAxis("n", 1, 9), StepAxis("s", 0.0, 0.4, 0.1), ChoiceAxis("c", ("x", "y"))),
     (Constraint("n * s <= 0.9"), Constraint("n + 10 * s >= 4")),
 )
+CHOICES = Space(
+    (
+        ChoiceAxis("catalyst", ("XPhos", "SPhos", "PPh3")),
+        ChoiceAxis("size", ("S", "M", "L"), ordered=True),
+        IntAxis("n", 1, 10_000),
+        FloatAxis("temperature", 20.0, 120.0),
+        FloatAxis("time", 0.0, 1.0),
+    ),
+    (
+        Constraint("catalyst == 'XPhos' or size in ['S', 'M'] and time < 0.7"),
+        Constraint("not (catalyst == 'PPh3' and temperature + 40 * time > 80)"),
+        Constraint("n != 10000 or temperature < 30"),
+    ),
+)
+"""The integer has too many values to be listed."""
 
 
 def corner(u: Array) -> float:
@@ -45,8 +60,21 @@ def bowl(u: Array) -> float:
     return -float((u[0] - 0.9) ** 2 + 2.0 * (u[1] - 0.6) ** 2)
 
 
-@pytest.mark.parametrize("objective", [corner, flat], ids=["boundary", "restarts"])
-@pytest.mark.parametrize("space", [DISK, SIMPLEX, THIN, EVERY_KIND], ids=["disk", "simplex", "thin", "every kind"])
+@pytest.mark.parametrize(
+    ("space", "objective"),
+    [
+        pytest.param(DISK, corner, id="disk"),
+        pytest.param(SIMPLEX, corner, id="simplex"),
+        pytest.param(THIN, corner, id="thin"),
+        pytest.param(EVERY_KIND, corner, id="every kind"),
+        pytest.param(CHOICES, corner, id="choices"),
+        pytest.param(DISK, flat, id="disk-restarts", marks=pytest.mark.long),
+        pytest.param(SIMPLEX, flat, id="simplex-restarts", marks=pytest.mark.long),
+        pytest.param(THIN, flat, id="thin-restarts", marks=pytest.mark.long),
+        pytest.param(EVERY_KIND, flat, id="every kind-restarts"),
+        pytest.param(CHOICES, flat, id="choices-restarts"),
+    ],
+)
 def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[Array], float]) -> None:
     """First points, search, polish and restarts, one by one and in batches, beside a failed point; none comes twice."""
     result, none = Run(auto.start(space, Config(), 3)), np.zeros((0, space.dimension))
@@ -98,6 +126,22 @@ def test_an_optimum_on_a_curved_boundary_is_found() -> None:
     best = max(-((boundary[:, 0] - 0.9) ** 2) - 2.0 * (boundary[:, 1] - 0.6) ** 2)
     for seed in range(2):
         assert best - max(run(DISK, bowl, 25, seed=seed).values) < 1e-3
+
+
+def test_an_optimum_on_the_boundary_that_one_choice_has_is_found() -> None:
+    """With PPh3 the temperature is limited, by the time as well: the best point is on that line."""
+    limits = Constraint("not (catalyst == 'PPh3' and temperature + 40 * time > 80)")
+    space = Space((CHOICES.axes[0], *CHOICES.axes[3:]), (limits, Constraint("catalyst != 'SPhos'")))
+
+    def heat(u: Array) -> float:
+        return float(u[1]) - 4.0 * float(u[2] - 0.35) ** 2 + (2.0 if u[0] > 0.7 else 0.0)
+
+    times = np.linspace(0.0, 1.0, 100_001)
+    best = max((60.0 - 40.0 * times) / 100.0 - 4.0 * (times - 0.35) ** 2) + 2.0
+    for seed in range(2):
+        result = run(space, heat, 30, seed=seed)
+        assert all(not space.violated(space.decode(point)) for point in result.points)
+        assert -1e-9 <= best - max(result.values) < 1e-3
 
 
 def test_cells_without_feasible_points_are_pruned_for_good_and_a_restored_study_goes_on_alike() -> None:

@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
-from adabkb_service.engine.auto.gap import computed_for, of_record
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
@@ -22,9 +21,9 @@ def hill(u: Array) -> float:
 
 
 def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something() -> None:
-    """20 functions in one dimension and 20 in two, of lengthscales 0.15, 0.4 and 1, after 16 and 28 results: no point
-    is better than the recommended one by more than the gap in 33 of 40 at least (36 if it holds in nine of ten), and
-    the median gap is below a third of the range of the results."""
+    """20 functions in one dimension and 20 in two, of lengthscales 0.15, 0.4 and 1, after 16 and 28 results (the gap is
+    as of 15 and 27): no point is better than the recommended one by more than the gap in 33 of 40 at least (36 if it
+    holds in nine of ten), and the median gap is below a third of the range of the results."""
     held, widths = 0, []
     for seed in range(40):
         d = 1 if seed < 20 else 2
@@ -37,7 +36,7 @@ def test_the_gap_holds_on_functions_drawn_from_the_prior_and_says_something() ->
             result.tell(grid[row], float(values[row]))
         for _ in range(8):
             result.step(lambda u, known=known: known[u.tobytes()])  # type: ignore[misc]
-        gap, recommended = of_record(result.state.problem, result.state.record), auto.recommend(result.state)
+        gap, recommended = auto.report(result.state).gap, auto.recommend(result.state)
         assert gap is not None
         assert recommended is not None
         held += float(values.max()) - known[recommended.point.tobytes()] <= gap + 1e-9
@@ -77,14 +76,6 @@ def test_a_gap_larger_than_the_range_of_the_results_is_not_known() -> None:
     assert auto.report(state).gap is not None
 
 
-def test_the_gap_is_computed_when_a_quarter_of_the_results_is_new() -> None:
-    """It takes longer than a decision: so few of them wait for one."""
-    found = [computed_for(count, 9) for count in range(9, 1000)]
-    assert found[0] == 9
-    assert all(of <= count < 1.25 * of + 1 for count, of in enumerate(found, start=9))
-    assert len(set(found)) < 30
-
-
 @pytest.mark.parametrize("scale", [1000.0, 1e-7])
 def test_the_gap_is_in_the_users_units(scale: float) -> None:
     """Costs of log-normal spread, so that the warp bends: results times 1000, gap times 1000."""
@@ -97,6 +88,17 @@ def test_the_gap_is_in_the_users_units(scale: float) -> None:
     assert one is not None
     assert one > 0
     assert other == pytest.approx(scale * one, rel=1e-3)
+
+
+def test_one_result_far_better_than_all_others_is_no_difference_of_infinite_numbers() -> None:
+    """Under the warps that follow from it, a part of the draws is beyond the largest float at both points."""
+    X = np.array([0.5995, 0.5299, 0.4449, 0.5804, 0.8141, 0.2175])
+    values = [-1.436e-3, -1.777e-3, -1.621e-3, -2.208e-3, 2.372, 1.742e-4]
+    for seed in range(8):
+        state = auto.start(unit_space(1), Config(), seed)
+        for x, value in zip(X, values, strict=True):
+            state = auto.observe(state, np.array([x]), value).state
+        assert auto.report(state).gap is None, "larger than the range of the results"
 
 
 def test_declared_noise_widens_the_gap() -> None:

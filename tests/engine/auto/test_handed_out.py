@@ -26,7 +26,7 @@ def test_points_asked_for_in_turn_are_imagined_as_those_asked_for_together_bit_f
     state = run(SPACE, wave, 15).state
     together, one_by_one = seen(state, POINTS), seen(state, POINTS[:1])
     for count in range(2, len(POINTS) + 1):
-        one_by_one = one_by_one.pending_too(state, POINTS[:count])
+        one_by_one = one_by_one.with_pending(state, POINTS[:count])
     for one, other in zip(one_by_one.view.mean_and_std(POINTS), together.view.mean_and_std(POINTS), strict=True):
         assert one.tobytes() == other.tobytes()
 

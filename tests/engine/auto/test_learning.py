@@ -198,4 +198,4 @@ def test_what_is_pruned_follows_from_the_tree_as_of_the_result() -> None:
     assert late is not None
     assert early.pruning == late.pruning
     state = result.state
-    assert pruning.prunable(state) != pruning.prunable(replace(state, tree=state.tree.as_of(state.settled)))
+    assert pruning.prunable(state) != pruning.prunable(replace(state, tree=state.tree.as_of(state.cells_learned_from)))

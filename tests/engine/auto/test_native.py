@@ -138,8 +138,8 @@ def test_snapping_and_the_axis_to_cut(view: Surrogate, space: Space) -> None:
     for target, centroid in zip(points(space, 30, 5), points(space, 30, 6), strict=True):
         floor = oracle.value(target) - 10.0 ** rng.uniform(-4, 1)
         assert bound.value(target) == pytest.approx(oracle.value(target), rel=1e-9, abs=1e-11)
-        snapped = bound.snapped(target, centroid, floor)
-        assert snapped.tolist() == oracle.snapped(target, centroid, floor).tolist()
+        snapped = bound.moved_towards_centroid(target, centroid, floor)
+        assert snapped.tolist() == oracle.moved_towards_centroid(target, centroid, floor).tolist()
         axes = np.flatnonzero(target != centroid)
         if len(axes) and len(view.weights):
             gains = bound.axis_to_cut(target, centroid, axes), oracle.axis_to_cut(target, centroid, axes)

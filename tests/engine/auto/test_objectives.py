@@ -109,5 +109,5 @@ def test_without_a_reference_it_is_the_worst_result() -> None:
     state = auto.start(unit_space(2), free, 1)
     for value, other in ((1.0, 5.0), (2.0, 4.0), (0.0, 9.0)):
         state = auto.observe(state, np.array([value / 4.0, 0.5]), value, 0.0, [Measured(-other, 0.0)]).state
-    assert objectives.aims(state).reference.tolist() == [0.0, -9.0]
+    assert objectives.summary(state).reference.tolist() == [0.0, -9.0]
     assert auto.front(state).growth[-1] == 10.0

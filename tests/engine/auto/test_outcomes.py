@@ -171,7 +171,9 @@ def test_the_index_refines_as_the_bound_of_the_objective_does_where_no_metric_bi
     for target, centroid in rng.random((20, 2, 2)):
         floor = bound.value(target) - 0.3
         assert index.value(target) == pytest.approx(bound.value(target))
-        assert index.snapped(target, centroid, floor) == pytest.approx(bound.snapped(target, centroid, floor))
+        assert index.moved_towards_centroid(target, centroid, floor) == pytest.approx(
+            bound.moved_towards_centroid(target, centroid, floor)
+        )
         assert index.axis_to_cut(target, centroid, np.array([0, 1])) == bound.axis_to_cut(
             target, centroid, np.array([0, 1])
         )

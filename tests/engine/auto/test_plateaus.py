@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.plateaus import REACHES, Plateaus, plateaus
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.search import Search, maximize_ucb
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
 from tests.engine.auto.drive import Run, run
@@ -79,7 +82,7 @@ def test_a_better_step_inside_of_another_one_is_found() -> None:
     def terraces(point: Array) -> float:
         return -float(np.floor(6.0 * np.hypot(*(point - 0.55))))
 
-    for seed in range(5):
+    for seed in range(3):
         assert max(run(unit_space(2), terraces, 40, seed=seed).values) == 0.0
 
 
@@ -119,3 +122,19 @@ def test_there_are_none_where_equal_results_say_nothing(space: Space, config: Co
 
 def test_results_without_equals_have_none() -> None:
     assert not found(run(unit_space(2), lambda point: -float(((point - 0.4) ** 2).sum()), 30)).are_found
+
+
+def test_positions_on_plateaus_are_left_out_together_and_not_one_by_one() -> None:
+    """Where known plateaus cover the whole space, a search asks of thousands of positions in vain."""
+    result = told(unit_space(2), *(([x, 0.5], -abs(x - 0.5)) for x in (0.1, 0.5, 0.8)))
+    domain, asked = result.state.problem.domain, []
+
+    def taken(point: Array) -> bool:
+        asked.append(point)
+        return True
+
+    search = Search(domain, domain.whole, result.state.surrogate, 1.5, None, (0, 3), taken)
+    found_anyway = maximize_ucb(replace(search, known=lambda positions: np.ones(len(positions), dtype=bool)))
+    assert asked == []
+    assert np.array_equal(found_anyway, maximize_ucb(search))
+    assert len(asked) > 1000

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted, is_trusted
 from adabkb_service.engine.auto.report import report
-from adabkb_service.engine.auto.tilted import Tilted, is_trusted
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
@@ -50,7 +50,7 @@ def test_the_density_is_as_the_formula_says_and_its_gradient_its_slope() -> None
 
 def test_the_gradient_of_the_index_is_its_slope() -> None:
     """On which the ascent relies."""
-    view = Tilted(run(unit_space(2), near(0.3), 8).state.surrogate, unit_space(2), CORNER, 0.5)
+    view = PriorWeighted(run(unit_space(2), near(0.3), 8).state.surrogate, unit_space(2), CORNER, 0.5)
     positions = np.random.default_rng(1).random((5, 2))
     _, gradient = view.ucb_and_gradient(positions, 1.5)
     for axis in (0, 1):

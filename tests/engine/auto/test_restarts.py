@@ -122,6 +122,7 @@ def test_a_peak_that_the_search_has_missed_is_found(monkeypatch: pytest.MonkeyPa
     assert sum(max(each.values) > 0.99 for each in found) >= 3
 
 
+@pytest.mark.long
 def test_axes_that_do_not_matter_do_not_hold_up_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of sixteen matter: in three of four studies the missed peak is found within 200 evaluations, in the other one
     within 260. If all axes counted, it would take 80 results without a gain until the first restart, which would not

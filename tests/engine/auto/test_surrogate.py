@@ -118,14 +118,14 @@ def test_hallucination_leaves_the_mean_and_takes_the_variance_of_observing(base:
     view = case.posterior if base == "exact" else case.compressed(np.arange(10))
     pending, noises = np.random.default_rng(1).random((4, 3)), np.array([0.01, 0.1, 0.2, 0.3])
     before = view.mean_and_std(case.at)
-    imagined = view.condition(pending, None, noises).mean_and_std(case.at)
+    fantasized = view.condition(pending, None, noises).mean_and_std(case.at)
     real = view.condition(pending, np.array([5.0, -3.0, 2.0, 0.0]), noises).mean_and_std(case.at)
     as_means = view.condition(pending, view.mean(pending), noises).mean_and_std(case.at)
-    np.testing.assert_allclose(imagined[0], before[0], rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(imagined[1], real[1], rtol=1e-10)
+    np.testing.assert_allclose(fantasized[0], before[0], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(fantasized[1], real[1], rtol=1e-10)
     np.testing.assert_allclose(as_means[0], before[0], rtol=1e-8, atol=1e-8)
-    assert (imagined[1] <= before[1]).all()
-    assert (imagined[1] < 0.99 * before[1]).any()
+    assert (fantasized[1] <= before[1]).all()
+    assert (fantasized[1] < 0.99 * before[1]).any()
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["1-d", "3-d", "mixed"])
@@ -283,3 +283,17 @@ def test_declared_noise_enters_in_the_users_units() -> None:
     np.testing.assert_allclose(
         state.surrogate.mean(at), k @ np.linalg.solve(K, state.warp.forward(y)), rtol=1e-6, atol=1e-6
     )
+
+
+def test_a_covariance_that_rounding_has_left_indefinite_gets_the_noise_that_it_takes() -> None:
+    """The same points again and again, without noise: the posterior is as if they had been there once, and says so."""
+    kernel = Kernel(np.full(2, 3.0), np.zeros(2, dtype=bool), components=NO_COMPONENTS)
+    once = np.random.default_rng(0).uniform(size=(30, 2))
+    outputs = np.sin(3.0 * once).sum(axis=1)
+    first = surrogate.exact(kernel, VARIANCE, once, outputs, np.full(30, 1e-7))
+    assert first.clipped == 0
+    again = first
+    for _ in range(3):
+        again = again.condition(once, outputs, np.zeros(30))
+    assert again.clipped > 0
+    assert again.mean(once) == pytest.approx(outputs, abs=1e-3)

@@ -90,7 +90,7 @@ def test_a_study_that_misleads_is_dropped() -> None:
     """Then the search is that of a study without it, bit for bit, and the optimum is found."""
     misled = run(unit_space(2), near(0.9), 6, config=Config(older=(FLIPPED,)))
     plain = auto.start(unit_space(2), Config(), 0)
-    state = replace(plain, tree=misled.state.tree, settled=misled.state.settled)
+    state = replace(plain, tree=misled.state.tree, cells_learned_from=misled.state.cells_learned_from)
     for point, value in zip(misled.points, misled.values, strict=True):
         state = auto.observe(state, point, value).state
     assert np.array_equal(misled.ask(), auto.suggest(state, NONE).point)

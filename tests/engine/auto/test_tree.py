@@ -192,27 +192,6 @@ def test_all_points_of_a_finite_space_are_listed_once() -> None:
 
 
 @given(spaces(), st.integers(0, 2**32))
-def test_neighbours_differ_in_one_step_or_choice(space: Space, seed: int) -> None:
-    """Valid points that differ from the given one along one listed axis: the next values, or the other choices."""
-    domain = Domain(space)
-    here = positions(domain, seed, 1)[0]
-    expected = 0
-    for axis, values in enumerate(domain.values):
-        if values is not None:
-            index = domain.index(axis, here[axis])
-            expected += len(values) - 1 if domain.categorical[axis] else int(index > 0) + int(index < len(values) - 1)
-    found = domain.neighbours(here)
-    assert len(found) == expected
-    assert len(np.unique(found, axis=0)) == expected
-    for point in found:
-        assert (point != here).sum() == 1
-        axis = int(np.argmax(point != here))
-        assert domain.exact(point).tolist() == point.tolist()
-        if not domain.categorical[axis]:
-            assert abs(domain.index(axis, point[axis]) - domain.index(axis, here[axis])) == 1
-
-
-@given(spaces(), st.integers(0, 2**32))
 def test_snapped_positions_are_the_nearest_values(space: Space, seed: int) -> None:
     """Along listed axes the nearest value's position, and a fixed point of snapping; elsewhere nothing moves."""
     domain = Domain(space)

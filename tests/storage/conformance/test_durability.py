@@ -39,8 +39,8 @@ from tests.storage.writes import write_when_current
 database = Database(sys.argv[1])
 def append(connection, before):
     global following
-    following = before.head + 1
-    if not studies.commit_if_unchanged(connection, before, head=following):
+    following = before.study_seq + 1
+    if not studies.commit_if_unchanged(connection, before, study_seq=following):
         return False
     events.add(connection, [EventRow("s", following, "updated", None, {}, datetime.now(UTC))])
     return True
@@ -90,7 +90,7 @@ def test_of_a_process_killed_at_any_moment_every_commit_is_there_and_whole(
     assert len(found) - len(said) in {0, 1}, "the last commit may be one it had no time to speak of"
     assert found == list(range(1, len(found) + 1))
     with database.reading() as connection:
-        assert studies.get(connection, "s").head == len(found)
+        assert studies.get(connection, "s").study_seq == len(found)
 
 
 def test_several_processes_append_to_one_log_without_gaps(migrated_url: str, database: Database) -> None:

@@ -25,14 +25,14 @@ LOCK_SECONDS = 0.3
 
 WAITERS: dict[str, Callable[[sa.Connection], Any]] = {
     "compare and swap": lambda connection: studies.commit_if_unchanged(connection, study("s"), budget=7),
-    "store the model": lambda connection: studies.lock_folded(connection, "s", INCARNATION),
+    "store the model": lambda connection: studies.lock_model_seq(connection, "s", INCARNATION),
     "delete": lambda connection: delete_study(connection, "s"),
 }
 """What waits for whoever has locked the study "s"."""
 
 HOLDERS: dict[str, Callable[[sa.Connection], Any]] = {
     "compare and swap": lambda connection: studies.commit_if_unchanged(connection, study("s"), budget=5),
-    "store the model": lambda connection: studies.lock_folded(connection, "s", INCARNATION),
+    "store the model": lambda connection: studies.lock_model_seq(connection, "s", INCARNATION),
 }
 """What locks it."""
 
@@ -134,17 +134,17 @@ def test_who_waits_for_the_model_to_be_stored_writes_all_the_same(database: Data
     """No request has to be done again for the sake of a model."""
 
     def store(connection: sa.Connection) -> None:
-        studies.lock_folded(connection, "s", INCARNATION)
-        studies.save_model(connection, "s", INCARNATION, folded=3, checkpoint={})
+        studies.lock_model_seq(connection, "s", INCARNATION)
+        studies.save_model(connection, "s", INCARNATION, model_seq=3, checkpoint={})
 
     assert outcome_after(database, store, WAITERS["compare and swap"], fails=False)
     with database.reading() as connection:
-        assert studies.get(connection, "s") == study("s", budget=7, folded=3, checkpoint={}, version=1)
+        assert studies.get(connection, "s") == study("s", budget=7, model_seq=3, checkpoint={}, version=1)
 
 
 def test_who_waits_to_store_a_model_sees_what_another_has_stored(database: Database) -> None:
     def store(connection: sa.Connection) -> None:
-        studies.save_model(connection, "s", INCARNATION, folded=3, checkpoint={})
+        studies.save_model(connection, "s", INCARNATION, model_seq=3, checkpoint={})
 
     assert outcome_after(database, store, WAITERS["store the model"], fails=False) == 3
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,12 +38,12 @@ def test_the_clock_is_in_utc_and_goes_forward(database: Database) -> None:
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> tuple[str, sqlite3.Connection]:
+def held(tmp_path: Path) -> Iterator[tuple[str, sqlite3.Connection]]:
     """A SQLite file that is not in WAL mode yet, and a connection that writes in it."""
     file = tmp_path / "held.db"
-    holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    holder.execute("BEGIN IMMEDIATE")
-    return f"sqlite:///{file}", holder
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        yield f"sqlite:///{file}", holder
 
 
 def test_a_file_that_another_server_is_opening_is_waited_for(held: tuple[str, sqlite3.Connection]) -> None:

@@ -94,8 +94,8 @@ def test_a_study_that_was_made_anew_under_the_same_id_is_another(connection: sa.
     studies.create(connection, anew)
     assert not studies.is_current(connection, before)
     assert not studies.commit_if_unchanged(connection, before, budget=5)
-    assert studies.lock_folded(connection, "s", before.incarnation) is None
-    studies.save_model(connection, "s", before.incarnation, folded=7, checkpoint={"a": 1})
+    assert studies.lock_model_seq(connection, "s", before.incarnation) is None
+    studies.save_model(connection, "s", before.incarnation, model_seq=7, checkpoint={"a": 1})
     assert studies.get(connection, "s") == anew
 
 
@@ -103,33 +103,33 @@ def test_a_write_concerns_one_study(connection: sa.Connection) -> None:
     for name in SIMILAR:
         studies.create(connection, study(name))
     studies.commit_if_unchanged(connection, study("s"), budget=5)
-    studies.save_model(connection, "s", INCARNATION, folded=7, checkpoint={})
+    studies.save_model(connection, "s", INCARNATION, model_seq=7, checkpoint={})
     assert [studies.get(connection, name) for name in SIMILAR] == [study(name) for name in SIMILAR]
 
 
 def test_saving_the_model_sets_what_is_stored_of_it_and_leaves_the_version_alone(connection: sa.Connection) -> None:
     """A request that has read the study before can write to it after."""
     before = studies.get(connection, "s")
-    studies.save_model(connection, "s", INCARNATION, folded=7, checkpoint={"learned": [0.5]})
-    assert studies.get(connection, "s") == study("s", folded=7, checkpoint={"learned": [0.5]})
+    studies.save_model(connection, "s", INCARNATION, model_seq=7, checkpoint={"learned": [0.5]})
+    assert studies.get(connection, "s") == study("s", model_seq=7, checkpoint={"learned": [0.5]})
     assert studies.is_current(connection, before)
     assert studies.commit_if_unchanged(connection, before, budget=5)
-    saved = study("s", folded=7, checkpoint={"learned": [0.5]}, budget=5, version=1)
+    saved = study("s", model_seq=7, checkpoint={"learned": [0.5]}, budget=5, version=1)
     assert studies.get(connection, "s") == saved
 
 
 def test_a_model_that_learns_nothing_has_no_checkpoint(connection: sa.Connection) -> None:
-    studies.save_model(connection, "s", INCARNATION, folded=7, checkpoint={"learned": [0.5]})
-    studies.save_model(connection, "s", INCARNATION, folded=8, checkpoint=None)
-    assert studies.get(connection, "s") == study("s", folded=8)
+    studies.save_model(connection, "s", INCARNATION, model_seq=7, checkpoint={"learned": [0.5]})
+    studies.save_model(connection, "s", INCARNATION, model_seq=8, checkpoint=None)
+    assert studies.get(connection, "s") == study("s", model_seq=8)
 
 
 def test_locking_tells_what_the_stored_model_includes(connection: sa.Connection) -> None:
-    assert studies.lock_folded(connection, "s", INCARNATION) == 0
-    studies.save_model(connection, "s", INCARNATION, folded=7, checkpoint=None)
-    assert studies.lock_folded(connection, "s", INCARNATION) == 7
+    assert studies.lock_model_seq(connection, "s", INCARNATION) == 0
+    studies.save_model(connection, "s", INCARNATION, model_seq=7, checkpoint=None)
+    assert studies.lock_model_seq(connection, "s", INCARNATION) == 7
     assert studies.get(connection, "s").version == 0
-    assert studies.lock_folded(connection, "S", INCARNATION) is None
+    assert studies.lock_model_seq(connection, "S", INCARNATION) is None
 
 
 def test_removing_concerns_one_study(connection: sa.Connection) -> None:

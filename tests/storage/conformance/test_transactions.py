@@ -104,9 +104,9 @@ def test_reading_sees_one_state_while_others_write(database: Database) -> None:
 def test_reading_sees_one_state_of_all_tables(database: Database) -> None:
     """Also of those that it reads for the first time after others wrote."""
     with database.reading() as connection:
-        assert studies.get(connection, "s").head == 0
+        assert studies.get(connection, "s").study_seq == 0
         with database.writing() as other:
-            change(other, "s", head=1)
+            change(other, "s", study_seq=1)
             events.add(other, [event(1)])
         assert events.page(connection, "s", 0) == []
 
@@ -148,10 +148,10 @@ def test_a_writer_sees_the_latest_commit_after_a_reader_on_the_same_connection(
 
 def test_of_many_threads_that_read_and_then_write_no_change_is_lost(database: Database) -> None:
     def increment(connection: sa.Connection, before: StudyRow) -> bool:
-        values = {"budget": (before.budget or 0) + 1, "head": before.head + 1}
+        values = {"budget": (before.budget or 0) + 1, "study_seq": before.study_seq + 1}
         if not studies.commit_if_unchanged(connection, before, **values):
             return False
-        events.add(connection, [event(before.head + 1)])
+        events.add(connection, [event(before.study_seq + 1)])
         return True
 
     with ThreadPoolExecutor(8) as pool:
@@ -178,19 +178,19 @@ def test_of_many_that_write_to_the_same_study_as_they_have_read_it_one_does(data
 
 
 def test_readers_never_see_half_of_a_transaction(database: Database) -> None:
-    """Writers keep head and folded equal; whoever reads meanwhile finds them equal."""
+    """Writers keep study_seq and model_seq equal; whoever reads meanwhile finds them equal."""
 
     def write(connection: sa.Connection, before: StudyRow) -> bool:
-        following = before.head + 1
-        if not studies.commit_if_unchanged(connection, before, head=following):
+        following = before.study_seq + 1
+        if not studies.commit_if_unchanged(connection, before, study_seq=following):
             return False
-        studies.save_model(connection, "s", before.incarnation, folded=following, checkpoint=None)
+        studies.save_model(connection, "s", before.incarnation, model_seq=following, checkpoint=None)
         return True
 
     def is_whole(_: int) -> bool:
         with database.reading() as connection:
             row = studies.get(connection, "s")
-        return row.head == row.folded
+        return row.study_seq == row.model_seq
 
     with ThreadPoolExecutor(4) as writers, ThreadPoolExecutor(4) as readers:
         writing = writers.map(lambda _: write_when_current(database, write), range(40))

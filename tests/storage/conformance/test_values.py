@@ -104,8 +104,8 @@ def test_no_model_no_checkpoint_and_no_best_are_null_for_sql_too(connection: sa.
     put(connection, model={"gap": 1.0}, checkpoint={}, best={"value": 1.0})
     assert put(connection, model=None, checkpoint=None, best=None).model is None
     assert is_null(connection, "model", "checkpoint", "best")
-    studies.save_model(connection, "s", INCARNATION, folded=1, checkpoint={})
-    studies.save_model(connection, "s", INCARNATION, folded=1, checkpoint=None)
+    studies.save_model(connection, "s", INCARNATION, model_seq=1, checkpoint={})
+    studies.save_model(connection, "s", INCARNATION, model_seq=1, checkpoint=None)
     assert is_null(connection, "checkpoint")
 
 
@@ -129,8 +129,8 @@ FULL_STUDY = study(
     tolerance=0.2,
     pending_limit=3,
     tags={"a": "b"},
-    head=4,
-    folded=5,
+    study_seq=4,
+    model_seq=5,
     model={"gap": 0.6},
     model_error="singular",
     active=7,

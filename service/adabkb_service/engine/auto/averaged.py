@@ -1,51 +1,59 @@
 """The posterior that reports rest on: averaged over hyperparameters and warps.
 
-The search takes the likeliest hyperparameters for certain, and its results crowd around the best one. Both make it too
-sure of itself. This posterior is a mixture of members, of the same record:
+The search takes the likeliest hyperparameters for certain, under the warp that makes the results look most normal. For
+predictions that is too sure, above all near the best point, where the results crowd. This posterior is a mixture of
+members, each a Gaussian process given the same results:
 
-* Its hyperparameters are learned from results that are apart, of those within ``APART`` sqrt(d) of each other only the
-  best one: else the crowd decides how the objective varies everywhere.
 * Its warp compresses the results worse than the median only, with one of ``POWERS``. Members have each power as often
   as the evidence for it says.
 * The parameters of a member are drawn from the Laplace approximation around their maximum (Rasmussen and Williams 2006,
-  section 3.4); sigma_f^2 from its posterior, a scaled inverse chi-squared distribution.
+  section 3.4), under a wide prior of the noise; sigma_f^2 has its posterior, a scaled inverse chi-squared distribution,
+  so that what a member predicts has Student's t distribution.
 
-Nothing is suggested by it.
+Beyond ``AVERAGED`` results the likeliest parameters are the only member. Nothing is suggested by it.
+
+What is left to gain depends on the parts of the space where no results are. There the parameters count that results
+learn which are ``apart``: near the best one, where they crowd, the objective is smoother than elsewhere.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri, ndtri, stdtr, stdtrit
 
-from adabkb_service.engine.auto import likelihood, surrogate, warp
+from adabkb_service.engine.auto import likelihood, rows, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
-from adabkb_service.engine.auto.kernel import Kernel
 from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
-from adabkb_service.engine.auto.rows import noise_ratios, to_learn_from
+from adabkb_service.engine.auto.rows import best_and_sample, noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.warp import Warp
+from adabkb_service.engine.auto.warp import HIGHEST, Warp
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MEMBERS = 8
-"""Of the mixture."""
+"""Of the mixture, ..."""
+AVERAGED = 200
+"""... up to so many results."""
 POWERS = (1.0, 0.5, 0.0, -0.5)
 """Of the warp of the results worse than the median."""
+LEARNED_FROM = (50, 50)
+"""Best and other results that the parameters are learned from, at most. It is as many as the search learns from with an
+additive part, which takes more of them to see, and where those that are apart are chosen from them."""
 APART = 0.1
-"""Results closer than this times sqrt(d) count as one for how the objective varies; choices that differ are 1 apart."""
-FEWEST, MOST = 8, 100
-"""Results that hyperparameters are learned from: at least so many, whether they are apart or not, and at most."""
-NOISY_START = 0.01
-"""Noise ratio from which the search for hyperparameters starts as well."""
+"""Results closer than this times sqrt(d) are not apart; choices that differ are 1 apart."""
+FEWEST = 8
+"""Results that parameters are learned from in any case, whether they are apart or not."""
+NOISE_PRIOR = (math.log(0.01), 3.0)
+"""Of the logarithm of the noise ratio: centre and deviation."""
 LEAST_CURVATURE = 0.25
 """Of the posterior density's logarithm, along any direction: it is flat in none."""
 LARGEST_STEP = 2.5
@@ -54,6 +62,17 @@ DIFFERENCE = 1e-3
 """Of a parameter, for the curvature."""
 LEAST_NOISE = 1e-6
 """Noise ratio of a member at least, for the factorisation."""
+FAR = 5.0
+"""Standard deviations beyond which a further result makes all be learned anew: the warps were not made for it."""
+FARTHEST = 10.0
+"""How far beyond the results a prediction goes at most, in multiples of their range. Where a warp is close to a
+logarithm, a step of the model beyond them would be many orders of magnitude."""
+LEVELS = (np.arange(40) + 0.5) / 40
+"""Probabilities whose quantiles stand for a member in the mixture."""
+CHUNK = 2048
+"""Positions whose quantiles are computed at a time."""
+NEGLIGIBLE = 1e-300
+"""A standard deviation below which it makes no difference."""
 JITTERS = (1e-8, 1e-6, 1e-4)
 """Added to the diagonal of the candidates' covariance, which lie close together: the first one that suffices."""
 STREAM = -1 << 41
@@ -66,11 +85,24 @@ class Member:
 
     warp: Warp
     posterior: Surrogate
+    hyperparameters: Hyperparameters
     degrees: int
     """Of freedom of sigma_f^2."""
 
+    def below(self, positions: Array, value: float) -> Array:
+        """(k,) the probabilities that the objective is below a value, in the user's units, at positions (k, d)."""
+        mean, deviation = self.posterior.mean_and_std(positions)
+        bound = self.warp.forward(np.array([value]))[0] if math.isfinite(value) else value
+        with np.errstate(over="ignore"):
+            found: Array = stdtr(self.degrees, (bound - mean) / np.maximum(deviation, NEGLIGIBLE))
+        return found
+
     def draws(self, positions: Array, draw: tuple[int, int], count: int) -> Array:
-        """Joint draws, (k, count), in model output units, at positions (k, d), with sigma_f^2 drawn anew for each."""
+        """Joint draws, (k, count), in model output units, at positions (k, d), with sigma_f^2 drawn anew for each.
+
+        Raises:
+            FloatingPointError: the positions lie too close together.
+        """
         view = self.posterior
         scaled = view.kernel.scaled(positions)
         K = view.kernel.gram(scaled, view.inducing)
@@ -81,6 +113,89 @@ class Member:
         normals = ndtri(drawn[count:]).reshape(len(positions), count)
         found: Array = (K @ view.weights)[:, None] + scales * (root @ normals)
         return found
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """The mixture, given some results. All its answers are in the user's units, whatever the warps do."""
+
+    members: tuple[Member, ...]
+    worst: float
+    best: float
+    """Of the results: a warp's range may end little beyond them."""
+
+    def mean(self, positions: Array) -> Array:
+        """(k,) at positions (k, d): the middle of the members' medians, which none that is far off can move."""
+        return self._in_parts(
+            positions,
+            lambda part: _middle(self._values(np.stack([each.posterior.mean(part) for each in self.members]))),
+        )
+
+    def mean_and_quantiles(self, positions: Array, levels: Sequence[float]) -> Array:
+        """(1 + q, k) the means at positions (k, d), and values that the objective is below with these probabilities."""
+        steps = np.stack([_in_deviations(each.degrees) for each in self.members])
+
+        def of_part(part: Array) -> Array:
+            moments = [each.posterior.mean_and_std(part) for each in self.members]
+            medians, deviations = np.stack(moments, axis=1)
+            spread = medians[:, :, None] + deviations[:, :, None] * steps[:, None, :]
+            values = self._values(np.concatenate([medians[:, :, None], spread], axis=2))
+            pooled = np.moveaxis(values[:, :, 1:], 0, 1).reshape(len(part), -1)
+            # The method under which the levels of a member alone give their own quantiles.
+            return np.vstack([_middle(values[:, :, 0]), np.quantile(pooled, levels, axis=1, method="hazen")])
+
+        return self._in_parts(positions, of_part)
+
+    def between(self, positions: Array, lower: float, upper: float) -> Array:
+        """(k,) the probabilities that the objective is between two values, of which either may be infinite."""
+        shares = [each.below(positions, upper) - each.below(positions, lower) for each in self.members]
+        found: Array = np.clip(np.mean(shares, axis=0), 0.0, 1.0)
+        return found
+
+    def _in_parts(self, positions: Array, answer: Callable[[Array], Array]) -> Array:
+        parts = [positions[i : i + CHUNK] for i in range(0, len(positions), CHUNK)] or [positions]
+        return np.concatenate([answer(part) for part in parts], axis=-1)
+
+    def _values(self, outputs: Array) -> Array:
+        """Model outputs of the members, (members, ...) -> values."""
+        found = np.empty_like(outputs)
+        for warped, those, reach in self._by_warp:
+            found[those] = warped.inverse(np.clip(outputs[those], *reach))
+        return self.limited(found)
+
+    def limited(self, values: Array) -> Array:
+        """Values that go no farther beyond the results than predictions do; so none is infinite."""
+        found: Array = np.clip(values, *self._ends)
+        return found
+
+    @cached_property
+    def _by_warp(self) -> list[tuple[Warp, list[int], tuple[float, float]]]:
+        """Each warp, the members that have it, and what it reaches."""
+        those: dict[Warp, list[int]] = {}
+        for index, member in enumerate(self.members):
+            those.setdefault(member.warp, []).append(index)
+        return [(warped, indices, warped.reach(self.worst, self.best)) for warped, indices in those.items()]
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Of the values."""
+        if self.worst == self.best:
+            return -HIGHEST, HIGHEST
+        beyond = FARTHEST * (self.best - self.worst)
+        return max(self.worst - beyond, -HIGHEST), min(self.best + beyond, HIGHEST)
+
+
+def _middle(medians: Array) -> Array:
+    """The middle of the members' medians, (members, k) values."""
+    middle: Array = 2.0 * np.median(medians / 2.0, axis=0)  # no sum of two can overflow
+    return middle
+
+
+@cache
+def _in_deviations(degrees: int) -> Array:
+    """The quantiles that stand for a t distribution, in standard deviations."""
+    found: Array = stdtrit(degrees, LEVELS)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,54 +209,103 @@ class _Fit:
     """Of results and parameters, in the units of the results: these compare between warps."""
 
 
-def members(problem: Problem, record: Record) -> list[Member]:
-    """The members of the posterior given a record of ``likelihood.MIN_RESULTS`` results or more. There are fewer where
-    a covariance cannot be factorised."""
-    given = to_learn_from(problem.seed, record.values)
-    fits = _fits(problem, record, given[apart(problem, record, given)])
-    weights = np.exp([fit.log_density - max(each.log_density for each in fits) for fit in fits])
-    shares = np.cumsum(weights / weights.sum())
-    chosen = [fits[int(np.searchsorted(shares, (k + 0.5) / MEMBERS))] for k in range(MEMBERS)]
+def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart: bool = False) -> Averaged | None:
+    """The mixture given a record of results, one at least; None where no member's covariance can be factorised.
+
+    Args:
+        problem, record: of the study.
+        form: hyperparameters of the same form: with a smooth kernel, with an additive part. Where there is such a part,
+            the parameters are looked for near these.
+        from_apart: whether the parameters are learned from results that are apart only.
+    """
+    most = rows.LEARNED_FROM if from_apart or form.additive else LEARNED_FROM
+    given = best_and_sample(problem.seed, record.values, *most)
+    fits = _fits(problem, record, given[apart(problem, record, given)] if from_apart else given, form)
     likeliest = max(fits, key=lambda fit: fit.log_density)
-    steps = _steps(likeliest, problem.seed, record.size)
-    found = [_member(problem, record, given, *each) for each in zip(chosen, steps, strict=True)]
-    return [each for each in found if each is not None]
+    if record.size > AVERAGED:
+        found = [_member(problem, record, likeliest, np.zeros_like(likeliest.parameters))]
+    else:
+        shares = np.cumsum(np.exp([fit.log_density - likeliest.log_density for fit in fits]))
+        chosen = [fits[int(np.searchsorted(shares, (k + 0.5) / MEMBERS * shares[-1]))] for k in range(MEMBERS)]
+        steps = _steps(likeliest, problem.seed, record.size)
+        found = [_member(problem, record, *each) for each in zip(chosen, steps, strict=True)]
+    members = tuple(each for each in found if each is not None)
+    return Averaged(members, float(record.values.min()), float(record.values.max())) if members else None
 
 
-def apart(problem: Problem, record: Record, rows: Ints) -> Ints:
-    """Which of some rows of the record are apart from all better ones, rising: the best ``MOST`` of them, and at least
-    ``FEWEST``, if there are so many rows."""
-    positions, d = record.positions[rows], problem.domain.dimension
-    order = np.argsort(-record.values[rows], kind="stable")
+def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which of some rows of the record are apart from all better ones, rising; at least ``FEWEST``, if there are so
+    many rows."""
+    positions, d = record.positions[given], problem.domain.dimension
     kept: list[int] = []
     left: list[int] = []
-    for row in order:
+    for row in np.argsort(-record.values[given], kind="stable"):
         differences = positions[kept] - positions[row]
         squares = np.where(problem.domain.categorical, differences != 0.0, differences**2).sum(axis=1)
         (left if (squares < APART**2 * d).any() else kept).append(row)
-    chosen = kept[:MOST] + left[: max(FEWEST - len(kept), 0)]
-    return np.sort(np.array(chosen, dtype=np.int64))
+    return np.sort(np.array(kept + left[: max(FEWEST - len(kept), 0)], dtype=np.int64))
 
 
-def _fits(problem: Problem, record: Record, rows: Ints) -> list[_Fit]:
+def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged | None:
+    """Given the last result of a record, too, of which the mixture is given the others; None where all has to be
+    learned anew."""
+    last, found = slice(record.size - 1, record.size), []
+    position, value, error = record.positions[last], record.values[last], record.errors[last]
+    for member in known.members:
+        output = member.warp.forward(value)
+        if not np.abs(output[0]) < FAR:
+            return None
+        noise = noise_ratios(problem, member.hyperparameters, member.warp, value, error)
+        try:
+            found.append(replace(member, posterior=member.posterior.condition(position, output, noise)))
+        except FloatingPointError:
+            return None
+    return Averaged(tuple(found), min(known.worst, float(value[0])), max(known.best, float(value[0])))
+
+
+def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hyperparameters) -> list[_Fit]:
     """What is learned under each warp. The search for the next one starts where the last one ended."""
-    domain, values, found = problem.domain, record.values[rows], []
-    prior = likelihood.prior(domain.dimension, domain.together)
-    starts = [prior.parameters(), replace(prior, noise_ratio=NOISY_START).parameters()]
-    for power in POWERS:
-        warped = warp.of_worse(record.values, power)
-        declared = noise_ratios(problem, prior, warped, values, record.errors[rows]) - prior.noise_ratio
+    domain, values, found = problem.domain, record.values[given], []
+    prior = replace(likelihood.prior_of(domain), noise_ratio=math.exp(NOISE_PRIOR[0]))
+    ratios = (math.exp(likelihood.NOISE_PRIOR[0]), *likelihood.NOISY_STARTS)
+    starts = [replace(prior, noise_ratio=ratio).parameters() for ratio in ratios]
+    if form.additive is not None:
+        prior, starts = form, [form.parameters()]
+    few = record.size < likelihood.MIN_RESULTS
+    for warped in _warps(record.values, warp.LINEAR.tolist() if few or form.additive else POWERS):
+        declared = noise_ratios(problem, prior, warped, values, record.errors[given]) - prior.noise_ratio
         outputs, log_slopes = warped.forward(values), float(warped.log_slope(values).sum())
-        positions, together = np.ascontiguousarray(record.positions[rows]), domain.together
-        evidence = Evidence(positions, outputs, declared, domain.categorical, log_slopes, together)
+        evidence = Evidence(
+            np.ascontiguousarray(record.positions[given]),
+            outputs,
+            declared,
+            domain.categorical,
+            log_slopes,
+            domain.together,
+            domain.components,
+            form.smooth,
+            NOISE_PRIOR,
+        )
+        if few:
+            found.append(_Fit(warped, evidence, prior.parameters(), 0.0))
+            continue
         value, parameters, _ = min((evidence.maximum(start) for start in starts), key=lambda each: each[0])
         found.append(_Fit(warped, evidence, parameters, log_slopes - value))
         starts = [parameters]
     return found
 
 
+def _warps(values: Array, powers: Sequence[float]) -> list[Warp]:
+    """The warps of these results, (n,), that are tried. Where the best result is far from the others, it is one more,
+    which compresses results better than the median, too."""
+    found = [warp.of_worse(values, power) for power in powers]
+    if found[0].robust(values).max() > FAR:
+        found.append(warp.fit(values))
+    return found
+
+
 def _steps(fit: _Fit, seed: int, count: int) -> Array:
-    """(MEMBERS, d + 1) from the maximum to the parameters of each member, by the curvature there."""
+    """(MEMBERS, parameters) from the maximum to the parameters of each member, by the curvature there."""
     size = len(fit.parameters)
     gradient = fit.evidence.negative_log_posterior(fit.parameters)[1]
     moved = [fit.evidence.negative_log_posterior(fit.parameters + step)[1] for step in DIFFERENCE * np.eye(size)]
@@ -153,21 +317,19 @@ def _steps(fit: _Fit, seed: int, count: int) -> Array:
     return found
 
 
-def _member(problem: Problem, record: Record, rows: Ints, fit: _Fit, step: Array) -> Member | None:
-    """The member with these parameters, given some rows of the record; None if that is beyond floating point."""
-    least = np.log([likelihood.LENGTHSCALES[0]] * (len(step) - 1) + [LEAST_NOISE])
-    most = np.log([likelihood.LENGTHSCALES[1]] * (len(step) - 1) + [likelihood.NOISES[1]])
-    parameters = np.clip(fit.parameters + step, least, most)
-    variance = fit.evidence.variance(parameters)
-    hyperparameters = Hyperparameters(np.exp(parameters[:-1]), math.exp(parameters[-1]), variance)
-    values = record.values[rows]
-    noises = noise_ratios(problem, hyperparameters, fit.warp, values, record.errors[rows])
-    kernel = Kernel(hyperparameters.lengthscales, problem.domain.categorical)
+def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member | None:
+    """The member with these parameters, given the record; None if that is beyond floating point."""
+    evidence = fit.evidence
+    parameters = evidence.within_bounds(fit.parameters + step, LEAST_NOISE)
+    variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
+    hyperparameters = evidence.hyperparameters(parameters, variance)
+    noises = noise_ratios(problem, hyperparameters, fit.warp, record.values, record.errors)
+    kernel, outputs = hyperparameters.kernel(evidence.categorical, evidence.components), fit.warp.forward(record.values)
     try:
-        posterior = surrogate.exact(kernel, variance, record.positions[rows], fit.warp.forward(values), noises)
+        posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises)
     except FloatingPointError:
         return None
-    return Member(fit.warp, posterior, len(fit.evidence.outputs))
+    return Member(fit.warp, posterior, hyperparameters, len(evidence.outputs))
 
 
 def _root(covariance: Array) -> Array:

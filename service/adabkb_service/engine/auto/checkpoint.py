@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from adabkb_service.engine.auto.additive import Additive
+from adabkb_service.engine.auto.averaged import Averaged
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.turns import NEW, Turns
+from adabkb_service.engine.libraries import libraries
 
-REVISION = 10
+REVISION = 11
 """Of the rules by which results become suggestions. What was learned by other rules is learned anew (``restore``)."""
 
 
@@ -47,8 +49,16 @@ class Checkpoint:
     """Confidence width of the bounds that prune, per posterior standard deviation."""
     effective_dimension: float = 0.0
     """d_eff = sum over results of s2 / nu at their points."""
-    gaps: dict[int, float | None] = field(default_factory=dict, compare=False, repr=False)
-    """A cache: the gap by so many results."""
+    averages: dict[tuple[int, int, tuple[bool, bool]], Averaged | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """A cache: averaged posteriors (``averaging``) by the results that they were learned from, by those they are given,
+    and by the form of the kernel."""
+    gaps: dict[tuple[tuple[int, tuple[bool, bool]], ...], float | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """A cache: the gap by the results that the posteriors of the objective and of metrics were learned from, and by the
+    forms of their kernels."""
 
     def __post_init__(self) -> None:
         if self.learned_from < 0:
@@ -62,6 +72,7 @@ class Checkpoint:
         """All of it, as finite JSON."""
         return {
             "revision": REVISION,
+            "libraries": libraries(),
             "count": self.count,
             "learned_from": self.learned_from,
             **_hyperparameters_as_json(self.hyperparameters),

@@ -135,8 +135,8 @@ def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple
 
 
 def _slide(view: Single | PerCost, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
-    """The end, (d,), of an ascent of f~ from a feasible start along the axes that move, within the constraints up to
-    the accuracy of SLSQP."""
+    """The end, (d,), of an ascent of f~ from a feasible start along the axes that move, within the constraints that
+    compare numbers, up to the accuracy of SLSQP."""
     margins = MARGIN * feasible.scales
 
     def whole(x: Array) -> Array:
@@ -165,7 +165,7 @@ def _slide(view: Single | PerCost, beta: float, feasible: Feasible, start: Array
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * int(moving.sum()),
-        constraints={"type": "ineq", "fun": slack, "jac": slopes},
+        constraints={"type": "ineq", "fun": slack, "jac": slopes} if len(margins) else (),
         options={"maxiter": ITERATIONS, "ftol": 1e-7},
     ).x
     return whole(end) if np.isfinite(end).all() else start

@@ -133,20 +133,6 @@ class Domain:
         parts = max([2, *(choices.most_parts(size) for size, is_choice in kinds if is_choice and size)])
         return (LONGEST_KEY - 1) // len(f".{self.dimension - 1}-{parts - 1}")
 
-    def neighbours(self, position: Array) -> Array:
-        """Positions (k, d) that differ from one, (d,), by one step along a listed ordered axis or in one choice."""
-        found: list[Array] = []
-        for k, values in enumerate(self.values):
-            if values is None:
-                continue
-            here = self.index(k, position[k])
-            near = range(len(values)) if self.categorical[k] else (here - 1, here + 1)
-            indices = [index for index in near if index != here and 0 <= index < len(values)]
-            changed = np.tile(position, (len(indices), 1))
-            changed[:, k] = values[indices]
-            found.append(changed)
-        return np.concatenate([np.zeros((0, self.dimension)), *found])
-
     def position(self, axis: int, index: int) -> float:
         """Of a discrete axis's value by its index."""
         values = self.values[axis]

@@ -7,16 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-NEGLIGIBLE = 1e-300
-"""A standard deviation below it is 0."""
 
 
 def violations(metrics: Sequence[Metric], record: Record) -> Array:
@@ -50,14 +46,6 @@ def best_feasible_rows(metrics: Sequence[Metric], record: Record, count: int) ->
     if len(rows) <= count:
         return rows
     return np.sort(rows[np.argpartition(-record.values[rows], count)[:count]])
-
-
-def probability(mean: Array, deviation: Array, lower: float, upper: float) -> Array:
-    """(k,) that normal variables lie between two bounds, of which either may be infinite."""
-    scale = np.maximum(deviation, NEGLIGIBLE)
-    with np.errstate(over="ignore"):
-        found: Array = ndtr((upper - mean) / scale) - ndtr((lower - mean) / scale)
-    return np.clip(found, 0.0, 1.0)
 
 
 def _are_bounded(metrics: Sequence[Metric]) -> bool:

@@ -8,11 +8,10 @@ from scipy.special import ndtri
 
 from adabkb_service.engine.answers import Front
 from adabkb_service.engine.auto import pareto
-from adabkb_service.engine.auto.calibration import calibrate
 from adabkb_service.engine.auto.feasible_results import violations
-from adabkb_service.engine.auto.objectives import aims, front_rows, objectives, results
-from adabkb_service.engine.auto.report import feasible_probability
-from adabkb_service.engine.auto.state import State, mean_and_std
+from adabkb_service.engine.auto.objectives import front_rows, objectives, results, summary
+from adabkb_service.engine.auto.report import feasible_probability, predict_one
+from adabkb_service.engine.auto.state import State
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.engine.randomness import uniforms
 
@@ -31,7 +30,7 @@ STEP = -1 << 40
 def front(state: State, feasible: float = FEASIBLE) -> Front:
     """The front, and the hypervolume over time. Where metrics have bounds, results that do not keep them do not count,
     and points of the model are those that keep them with this probability, or else the likeliest one."""
-    found, values, metrics = aims(state), results(state), state.problem.config.metrics
+    found, values, metrics = summary(state), results(state), state.problem.config.metrics
     kept = violations(metrics, state.record) == 0.0
     counting = np.where(kept[:, None], values, found.reference)
     points, probabilities = _by_model(state, feasible)
@@ -52,22 +51,17 @@ def _by_model(state: State, feasible: float) -> tuple[Array, Array]:
         return positions, np.zeros(0)
     likely = feasible_probability(state, positions)
     positions = positions[likely >= feasible if (likely >= feasible).any() else likely == likely.max()]
-    moments = [_moments(each, positions) for each, _ in objectives(state)]
-    means, deviations = np.column_stack([m for m, _ in moments]), np.column_stack([s for _, s in moments])
+    found = [predict_one(each, positions) for each, _ in objectives(state)]
+    means, deviations = np.column_stack([each.mean for each in found]), np.column_stack([each.std for each in found])
     listed = pareto.front(means)
     # A point that is dominated even if it is as good as can be and others as bad as can be, is on no front.
     contend = listed | ~_surely_dominated(means, deviations)
     count = int(contend.sum())
     draws = int(np.clip(COMPARISONS // count**2, FEWEST_DRAWS, MOST_DRAWS))
-    drawn = uniforms(state.problem.seed, STEP, draws * count * len(moments)).reshape(draws, count, len(moments))
+    drawn = uniforms(state.problem.seed, STEP, draws * count * len(found)).reshape(draws, count, len(found))
     normals = ndtri(np.clip(drawn, 1e-12, 1.0 - 1e-12))
     probabilities = pareto.on_front_probability(means[contend], deviations[contend], normals)
     return positions[listed], probabilities[listed[contend]]
-
-
-def _moments(state: State, positions: Array) -> tuple[Array, Array]:
-    mean, deviation = mean_and_std(state.surrogate, positions)
-    return mean, calibrate(state).widened(deviation)
 
 
 def _surely_dominated(means: Array, deviations: Array) -> Bools:

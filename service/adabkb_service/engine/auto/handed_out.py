@@ -20,10 +20,10 @@ from adabkb_service.engine.auto.objectives import scalarised
 from adabkb_service.engine.auto.outcomes import Bounded, Constrained, View
 from adabkb_service.engine.auto.per_cost import Cost, PerCost
 from adabkb_service.engine.auto.plateaus import Plateaus, plateaus
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted, is_trusted
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.tilted import Tilted, is_trusted
 from adabkb_service.engine.auto.transferred import Single, Transferred, transferred
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.metrics import Metric
@@ -56,7 +56,7 @@ class HandedOut:
         """All of them."""
         return np.concatenate([self.pending, self.failed, self.moved])
 
-    def pending_too(self, point: Array) -> HandedOut:
+    def with_pending(self, point: Array) -> HandedOut:
         """With one more point, (d,), awaited."""
         return replace(self, pending=np.concatenate([self.pending, point[None]]))
 
@@ -94,7 +94,7 @@ class SearchView:
     view: View
     """Given pending points, too."""
 
-    def pending_too(self, state: State, pending: Array) -> SearchView:
+    def with_pending(self, state: State, pending: Array) -> SearchView:
         """With one more pending point: all of them, (k, d)."""
         return replace(self, view=_fantasized(self.given, state, pending))
 
@@ -135,7 +135,7 @@ def _with_prior(state: State, posterior: Single) -> Single:
     if config.prior is None or not is_trusted(space, config.prior, ranked(config.metrics, state.record)):
         return posterior
     assert isinstance(posterior, Surrogate), "a study has a prior on the optimum or older studies"
-    return Tilted(posterior, space, config.prior)
+    return PriorWeighted(posterior, space, config.prior)
 
 
 def _per_cost(state: State, view: Single) -> PerCost:

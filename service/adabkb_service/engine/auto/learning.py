@@ -48,9 +48,6 @@ REFIT = 10
 """The hyperparameters are learned anew when a tenth of the results is new, ..."""
 OUTLIER = 5.0
 """... or when a model output is beyond this many standard deviations."""
-NOISY_STARTS = (0.01, 0.1)
-"""Noise ratios from which a search starts as well. Noise and short lengthscales may explain a few results equally well,
-and a search that starts at small noise finds short lengthscales only."""
 SMALL = 20
 """Results up to which learning takes effect at once: it takes less than a millisecond there, and a late one costs
 evaluations."""
@@ -87,7 +84,7 @@ def _prepared(state: State) -> State:
     """The same state, with its own checkpoint computed."""
     if not _awaits_learning(state):
         return state
-    seen = replace(state, tree=state.tree.as_of(state.settled))
+    seen = replace(state, tree=state.tree.as_of(state.cells_learned_from))
     try:
         learned = _checked(with_learned_hyperparameters(seen, seen.record))
     except FloatingPointError:  # the hyperparameters known so far stay, until more results make another search due
@@ -167,7 +164,7 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         starts = [] if known.additive else [known]  # lengthscales beside an additive part are no plain ones
         if not starts or record.size.bit_length() > state.checkpoint.learned_from.bit_length():  # or in a poor optimum
             starts.append(likelihood.prior_of(problem.domain))
-        starts += [replace(starts[0], noise_ratio=ratio) for ratio in NOISY_STARTS]
+        starts += [replace(starts[0], noise_ratio=ratio) for ratio in likelihood.NOISY_STARTS]
         evidence, hyperparameters = likelihood.learn_smoothness(evidence, starts)
         if problem.may_have_additive_part and record.size >= SMALL:
             unwarped = evidence_of(state, record, rows, warp.LINEAR)
@@ -179,6 +176,7 @@ def with_learned_hyperparameters(state: State, record: Record) -> State:
         dictionary=dictionary,
         restarted_at=state.restarted_at,
         turns=state.turns,
+        averages=dict(state.checkpoint.averages),
         gaps=dict(state.checkpoint.gaps),
     )
     return fitted(problem, record, state.tree, checkpoint, metrics=state.metrics)

@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterable, Sequence
 from ctypes import byref, c_double
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,9 @@ COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
 """mu1, and mu0 of the categories that have components."""
 NOISES = (1e-7, 0.5)
 NOISE_PRIOR = (math.log(1e-4), 3.0)
+NOISY_STARTS = (0.01, 0.1)
+"""Noise ratios from which a search starts as well. Noise and short lengthscales may explain a few results equally well,
+and a search that starts at small noise finds short lengthscales only."""
 NOISY = 1e-3
 """Results seem noisy above this noise ratio, if a smooth kernel is likelier than a rough one."""
 SMALLEST_VARIANCE = 1e-4
@@ -96,6 +100,11 @@ class Hyperparameters:
         return found
 
     @property
+    def form(self) -> tuple[bool, bool]:
+        """Of the kernel: whether it is smooth, and whether it has an additive part."""
+        return self.smooth, self.additive is not None
+
+    @property
     def powers(self) -> Array:
         """Of the warps that go with them."""
         return POWERS if self.additive is None else LINEAR
@@ -133,7 +142,7 @@ def prior_of(domain: Domain) -> Hyperparameters:
     return prior(domain.dimension, domain.together, domain.components)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """What is learned from: positions (n, d), model outputs (n,), known noise ratios (n,), categorical axes (d,)."""
 
@@ -146,6 +155,7 @@ class Evidence:
     together: int | None = None  # axes active at once, at most; None for all
     components: Components = NONE
     smooth: bool = False  # whether the kernel is Matern 5/2
+    noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: centre and deviation
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, m_1 .. m_p, nu), with an additive part also its parameters, and its
@@ -157,11 +167,29 @@ class Evidence:
         """sigma_f^2 at these parameters."""
         return self._at(parameters)[2]
 
+    def hyperparameters(self, parameters: Array, variance: float) -> Hyperparameters:
+        """The inverse of ``Hyperparameters.parameters``."""
+        d, p = self.positions.shape[1], len(self.components)
+        lengthscales, noise, part = np.exp(parameters[: d + p]), math.exp(parameters[d + p]), parameters[d + p + 1 :]
+        mixed = additive.of(part) if len(part) else None
+        return Hyperparameters(lengthscales[:d], noise, variance, mixed, lengthscales[d:], self.smooth)
+
     def _at(self, parameters: Array) -> tuple[float, Array, float]:
         value, variance, gradient = c_double(), c_double(), np.empty(len(parameters))
         given, found = reals(parameters), reals(gradient)
         _negative_log_posterior(*self._data, len(parameters), given, byref(value), found, byref(variance))
         return value.value, gradient, variance.value
+
+    def within_bounds(self, parameters: Array, least_noise: float) -> Array:
+        """Parameters moved to within their bounds, with this noise ratio at least."""
+        plain = self.positions.shape[1] + len(self.components)
+        lengths, noises = _logarithms(LENGTHSCALES), _logarithms((least_noise, NOISES[1]))
+        bounds = [*[lengths] * plain, noises]
+        if len(parameters) > len(bounds):
+            bounds += [_logits(additive.SHARES), lengths]
+            bounds += [(-additive.LARGEST_WEIGHT, additive.LARGEST_WEIGHT)] * (len(parameters) - len(bounds))
+        low, high = np.array(bounds).T
+        return np.clip(parameters, low, high)
 
     def maximum(self, start: Array) -> tuple[float, Array, float]:
         """The objective's minimum near some parameters: its value, where it is, and sigma_f^2 there."""
@@ -170,12 +198,12 @@ class Evidence:
         _minimize(*self._data, rules, len(parameters), at, byref(value), byref(variance))
         return value.value, parameters, variance.value
 
-    @property
+    @cached_property
     def _data(self) -> tuple[Any, Any]:
         priors = Priors(
             prior_centres(self.positions.shape[1], self.together, self.components),
-            noise=NOISE_PRIOR[0],
-            noise_deviation=NOISE_PRIOR[1],
+            noise=self.noise_prior[0],
+            noise_deviation=self.noise_prior[1],
             share_deviation=additive.SHARE_PRIOR,
             reach=additive.LENGTHSCALE_PRIOR,
             weight_deviation=additive.WEIGHT_PRIOR,
@@ -243,9 +271,6 @@ def with_additive_part(
 
 def _best(evidence: Evidence, starts: Iterable[Hyperparameters]) -> tuple[float, Hyperparameters]:
     """The smallest of the optima found from these starts, and its value."""
-    d, p = evidence.positions.shape[1], len(evidence.components)
     found = [evidence.maximum(start.parameters()) for start in starts]
     value, parameters, variance = min(found, key=lambda candidate: candidate[0])
-    lengthscales, noise, part = np.exp(parameters[: d + p]), math.exp(parameters[d + p]), parameters[d + p + 1 :]
-    mixed = additive.of(part) if len(part) else None
-    return value, Hyperparameters(lengthscales[:d], noise, variance, mixed, lengthscales[d:], evidence.smooth)
+    return value, evidence.hyperparameters(parameters, variance)

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Aims(NamedTuple):
+class ObjectiveSummary(NamedTuple):
     """What the results have come to, in the units of the objectives and with their signs."""
 
     reference: Array
@@ -94,7 +94,7 @@ def best_within(state: State, view: View, within: Slice) -> Array | None:
     return best
 
 
-def aims(state: State) -> Aims:
+def summary(state: State) -> ObjectiveSummary:
     """Of a study with several objectives. Where no reference is given, it is the worst result so far: that of the front
     alone would shut out the rest of the front as soon as one point dominates all others."""
     values = results(state)
@@ -102,7 +102,7 @@ def aims(state: State) -> Aims:
     learned = values.min(axis=0) if len(values) else np.zeros(values.shape[1])
     given = zip((metric for _, metric in objectives(state)), learned, strict=True)
     reference = [own if metric.reference is None else metric.sign * metric.reference for metric, own in given]
-    return Aims(np.array(reference), values[rows])
+    return ObjectiveSummary(np.array(reference), values[rows])
 
 
 def middle(state: State) -> int | None:
@@ -111,7 +111,7 @@ def middle(state: State) -> int | None:
     rows = contenders(state)
     if not len(rows):
         return None
-    found = aims(state)
+    found = summary(state)
     span = found.best - found.reference
     shares = (found.front - found.reference) / np.where(span > 0.0, span, 1.0)
     return int(rows[np.argmax(shares.min(axis=1))])
@@ -120,7 +120,7 @@ def middle(state: State) -> int | None:
 def scalarised(state: State, view: Callable[[State], Surrogate]) -> Scalarised:
     """The objectives as the search sees them, each through a view of its state; its directions are still to be
     drawn."""
-    found = aims(state)
+    found = summary(state)
     pairs = zip(objectives(state), found.reference.tolist(), found.best.tolist(), strict=True)
     each = tuple(_objective(measured, view(measured), *ends) for (measured, _), *ends in pairs)
     shares = (found.front - found.reference) / np.array([objective.span for objective in each])

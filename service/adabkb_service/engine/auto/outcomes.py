@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import slsqp
 from adabkb_service.engine.auto.per_cost import PerCost
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.tilted import Tilted
 from adabkb_service.engine.auto.transferred import Single, Transferred
 
 Array = NDArray[np.float64]
@@ -133,9 +133,9 @@ def for_step(view: View, seed: int, step: int) -> View:
             return replace(view, objective=objective, width=WIDTHS[step % len(WIDTHS)])
         case PerCost():
             own = for_step(view.objective, seed, step)
-            assert isinstance(own, Surrogate | Tilted | Transferred)
+            assert isinstance(own, Surrogate | PriorWeighted | Transferred)
             return replace(view, objective=own)
-        case Tilted() | Transferred():
+        case PriorWeighted() | Transferred():
             return view.of_step(step)
         case Scalarised():
             return view.towards(seed, step)
@@ -147,13 +147,13 @@ def objective_of(view: View) -> Surrogate | None:
     own = view.objective if isinstance(view, Constrained | PerCost) else view
     if isinstance(own, Scalarised):
         return None
-    return own.posterior if isinstance(own, Tilted | Transferred) else own
+    return own.posterior if isinstance(own, PriorWeighted | Transferred) else own
 
 
-def favoured(view: View, draw: tuple[int, int]) -> list[Array]:
+def extra_candidates(view: View, draw: tuple[int, int]) -> list[Array]:
     """Positions, (k, d) each, that a prior favours, from draws by (seed, step)."""
     own = view.objective if isinstance(view, Constrained | PerCost) else view
-    return [own.candidates(draw)] if isinstance(own, Tilted | Transferred) else []
+    return [own.candidates(draw)] if isinstance(own, PriorWeighted | Transferred) else []
 
 
 def trust_of(view: View) -> tuple[float, ...]:
@@ -166,14 +166,14 @@ def trust_of(view: View) -> tuple[float, ...]:
 class IndexBound:
     """The index as a refinement needs it; see ``refine.Bound``."""
 
-    view: Tilted | Transferred | PerCost | Scalarised | Constrained
+    view: PriorWeighted | Transferred | PerCost | Scalarised | Constrained
     beta: float
 
     def value(self, x: Array) -> float:
         """The index at one position, (d,)."""
         return float(self.view.ucb(x[None], self.beta)[0])
 
-    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+    def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
         """As ``refine.Bound``."""
         x = target
         while len(axes := np.flatnonzero(x != centroid)):

@@ -109,9 +109,9 @@ def suggestions(
             restart = restart or _restart(state, state.restarted_at, out)
             suggestion = _decide_restart(state, restart[0], restart[1].view, out)
         yield suggestion
-        state, out = suggestion.state, out.pending_too(suggestion.point)
-        search = search and search.pending_too(state, out.pending)
-        restart = restart and (restart[0], restart[1].pending_too(state, out.pending))
+        state, out = suggestion.state, out.with_pending(suggestion.point)
+        search = search and search.with_pending(state, out.pending)
+        restart = restart and (restart[0], restart[1].with_pending(state, out.pending))
 
 
 def suggestions_within(
@@ -130,8 +130,8 @@ def suggestions_within(
         point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within))
         phase = _phase(state, best_row(state, seen), point, beta)
         yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase, trust=trust_of(seen))
-        out = out.pending_too(point)
-        search = search.pending_too(state, out.pending)
+        out = out.with_pending(point)
+        search = search.with_pending(state, out.pending)
 
 
 def observe(
@@ -324,12 +324,12 @@ def _largest(
         only: which positions to look at, unless the largest bound among them is below the mean at the best point.
     """
     problem, record = state.problem, state.record
-    barred = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
+    is_taken_already = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
     early = within is None and step_of(state, out) < betas.EARLY_STEPS
     untried = problem.domain.activity.untried(np.concatenate([record.positions, out.positions])) if early else None
-    out_of_question = barred if untried is None else lambda point: barred(point) or not untried(point)
+    is_excluded = is_taken_already if untried is None else lambda point: is_taken_already(point) or not untried(point)
     draw = (problem.seed, step_of(state, out))
-    search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, out_of_question, only)
+    search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, is_excluded, only)
     found = _off_plateaus(search, out.plateaus)
     if only is None or around is None or search.ucb(found[None])[0] >= view.ucb(around[None], 0.0)[0]:
         return found
@@ -342,13 +342,16 @@ def _off_plateaus(search: Search, known: Plateaus) -> Array:
         return maximize_ucb(search)
     _, step = search.draw
 
+    def is_on(positions: Array) -> Bools:
+        return known.hold(positions, step)
+
     def is_off(positions: Array) -> Bools:
-        return ~known.hold(positions, step)
+        return ~is_on(positions)
 
     def taken(point: Array) -> bool:
-        return search.taken(point) or not is_off(point[None])[0]
+        return search.taken(point) or bool(is_on(point[None])[0])
 
-    found = maximize_ucb(replace(search, taken=taken, only=search.only or is_off))
+    found = maximize_ucb(replace(search, taken=taken, only=search.only or is_off, known=is_on))
     return found if is_off(found[None])[0] else maximize_ucb(search)
 
 

@@ -58,7 +58,7 @@ class Bound(Protocol):
     def value(self, x: Array) -> float:
         """f~ at one position, (d,)."""
 
-    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+    def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
         """The target with as many coordinates as can be moved to the centroid's, the cheapest first, while f~ stays at
         or above the floor."""
 
@@ -77,7 +77,7 @@ class UpperBound:
         """As ``Bound``."""
         return float(self.view.ucb(x[None], self.beta)[0])
 
-    def snapped(self, target: Array, centroid: Array, floor: float) -> Array:
+    def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
         """As ``Bound``."""
         found = target.copy()
         _move_towards(self.view.native.address, self.beta, reals(found), reals(centroid), floor)
@@ -123,11 +123,11 @@ def refine(
         else:  # the target stays in the cell, so that this has a feasible point
             x, point = target, representative(box.domain, feasible, centroid, target)
         occupied = taken(point)
-        x = bound.snapped(x, point, aim + tolerance if occupied else aim)
-        open_axes = np.flatnonzero(_unsettled(x, point, box))
+        x = bound.moved_towards_centroid(x, point, aim + tolerance if occupied else aim)
+        open_axes = np.flatnonzero(_splittable_axes(x, point, box))
         if not len(open_axes) and occupied:
             x = target
-            open_axes = np.flatnonzero(_unsettled(x, point, box, near=0.0))
+            open_axes = np.flatnonzero(_splittable_axes(x, point, box, near=0.0))
             exact = box.domain.exact(target)
             if not len(open_axes) and not taken(exact):  # at the edge of the box, where no centroid ever lies
                 return Refined(tree.cut(cuts), cell, exact, cuts, capped=True)
@@ -167,7 +167,7 @@ def _cut(cuts: list[Cut], cell: int, size: int, box: Box, axis: int, x: Array) -
     return size + part, size + parts
 
 
-def _unsettled(x: Array, centroid: Array, box: Box, near: float = NEAR) -> Bools:
+def _splittable_axes(x: Array, centroid: Array, box: Box, near: float = NEAR) -> Bools:
     """(d,) axes along which the target is elsewhere than the centroid, and the cell can be cut."""
     found: Bools = (np.abs(x - centroid) > near * box.width()) & box.can_be_cut()
     return found

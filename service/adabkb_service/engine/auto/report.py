@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
-from adabkb_service.engine.auto.calibration import Calibration, calibrate
-from adabkb_service.engine.auto.feasible_results import probability
+from adabkb_service.engine.auto.averaging import averaged
+from adabkb_service.engine.auto.feasible_results import best_feasible_rows
 from adabkb_service.engine.auto.gap import gap
 from adabkb_service.engine.auto.objectives import middle
 from adabkb_service.engine.auto.pruning import upper_bounds
-from adabkb_service.engine.auto.state import CHUNK, State, incumbent, mean_and_std, within_reach
+from adabkb_service.engine.auto.state import CONTENDERS, State, mean_and_std
 from adabkb_service.engine.auto.tree import LEAF, box_of
-from adabkb_service.engine.auto.warp import HIGHEST
 from adabkb_service.engine.metrics import FEASIBLE
 
 Array = NDArray[np.float64]
 
 INTERVAL = 1.6448536269514722
 """Standard deviations to either end of the 90% interval."""
+LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
+"""Probabilities of being below the ends of the 90% and of the 68% interval."""
 
 
 def report(state: State) -> Report:
@@ -42,7 +43,7 @@ def report(state: State) -> Report:
         observations=state.record.size,
         offset=-warp.middle,
         scale=warp.spread,
-        clipped=0,
+        clipped=state.surrogate.clipped,
         gap_share=None if found is None else found / float(np.ptp(state.record.values)),
     )
 
@@ -50,7 +51,7 @@ def report(state: State) -> Report:
 def learned(state: State) -> Mapping[str, object]:
     """The checkpoint as JSON."""
     metrics = {"metrics": [learned(metric) for metric in state.metrics]} if state.metrics else {}
-    return {**state.checkpoint.as_json(), "settled": state.settled, **metrics}
+    return {**state.checkpoint.as_json(), "cells_learned_from": state.cells_learned_from, **metrics}
 
 
 def dictionary(state: State) -> tuple[int, ...]:
@@ -62,39 +63,40 @@ def dictionary(state: State) -> tuple[int, ...]:
     return tuple(np.unique(record.ordinals[rows]).tolist())
 
 
-def predict(state: State, points: Array, calibration: Calibration | None = None) -> Prediction:
-    """The posterior at cube positions (k, d), by the results alone.
-
-    The mean is that of the warped outputs in the user's units (the median of the prediction); the bounds are the ends
-    of its 90% interval, and the standard deviation half the width of the 68% one. Both are calibrated, as is right for
-    this state unless something else is given: ``Calibration()`` leaves them what the search works with.
-    """
-    mean, deviation = mean_and_std(state.surrogate, points)
-    deviation = (calibration or calibrate(state)).widened(deviation)
-    widths = np.array([-INTERVAL, -1.0, 0.0, 1.0, INTERVAL])
-    lcb, low, middle, high, ucb = _in_user_units(state, mean + widths[:, None] * deviation)
-    found = Prediction(middle, high / 2.0 - low / 2.0, lcb, ucb)
+def predict(state: State, points: Array) -> Prediction:
+    """What the averaged posterior says at cube positions (k, d), by the results alone; of metrics, too."""
+    found = predict_one(state, points)
     if not state.metrics:
         return found
-    metrics = tuple(predict(metric, points) for metric in state.metrics)
+    metrics = tuple(predict_one(metric, points) for metric in state.metrics)
     return replace(found, metrics=metrics, feasible=feasible_probability(state, points))
+
+
+def predict_one(state: State, points: Array) -> Prediction:
+    """As ``predict``, without metrics.
+
+    The mean is the middle of the medians of the posterior's members; the bounds are the ends of the 90% interval, and
+    the standard deviation is half the width of the 68% one. Without results it is the prior's, in model output units.
+    """
+    if not state.record.size:
+        mean, deviation = mean_and_std(state.surrogate, points)
+        return Prediction(mean, deviation, mean - INTERVAL * deviation, mean + INTERVAL * deviation)
+    mean, lcb, low, high, ucb = averaged(state).mean_and_quantiles(points, LEVELS)
+    return Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb)
 
 
 def feasible_probability(state: State, points: Array) -> Array:
     """(k,) that points keep all bounds of metrics, whose posteriors are independent."""
     found = np.ones(len(points))
     for measured, metric in zip(state.metrics, state.problem.config.metrics, strict=True):
-        if metric.is_bounded:
-            mean, deviation = mean_and_std(measured.surrogate, points)
-            deviation = calibrate(measured).widened(deviation)
-            found *= probability(mean, deviation, *measured.in_model_outputs(metric))
+        if metric.is_bounded and state.record.size:
+            found *= averaged(measured).between(points, *metric.signed_bounds)
     return found
 
 
 def mean(state: State, points: Array) -> Array:
     """The mean of ``predict`` alone."""
-    parts = [state.surrogate.mean(points[i : i + CHUNK]) for i in range(0, len(points), CHUNK)]
-    return _in_user_units(state, np.concatenate(parts))
+    return averaged(state).mean(points) if state.record.size else mean_and_std(state.surrogate, points)[0]
 
 
 def of_metric(state: State, index: int) -> State:
@@ -110,13 +112,12 @@ def cell_indices(state: State, keys: Sequence[str]) -> Array:
 
 
 def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:
-    """The evaluated point of best posterior mean, ties to the first observed; None before the first result. Where
-    metrics have bounds, only a point that keeps them with this probability comes into question, or else the likeliest
-    one. Of several objectives, the middle of the front."""
-    if state.problem.has_several:
-        row = middle(state)
-    else:
-        row = _likely_incumbent(state, feasible) if state.metrics else incumbent(state)
+    """The evaluated point of best mean by the averaged posterior, among the best results; ties to the first observed;
+    None before the first result. Where metrics have bounds, only a point that keeps them with this probability comes
+    into question, or else the likeliest one. Of several objectives, the middle of the front."""
+    if not state.record.size:
+        return None
+    row = middle(state) if state.problem.has_several else _best(state, feasible)
     if row is None:
         return None
     point = state.record.positions[row]
@@ -124,20 +125,12 @@ def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None
     return Recommendation(point, float(found.mean[0]), float(found.std[0]))
 
 
-def _likely_incumbent(state: State, feasible: float) -> int | None:
-    if not state.record.size:
-        return None
-    positions = state.record.positions
-    probabilities = feasible_probability(state, positions)
-    rows = np.flatnonzero(probabilities >= feasible)
-    if not len(rows):
-        return int(np.argmax(probabilities))
-    means = np.concatenate([state.surrogate.mean(positions[rows[i : i + CHUNK]]) for i in range(0, len(rows), CHUNK)])
-    return int(rows[np.argmax(means)])
-
-
-def _in_user_units(state: State, outputs: Array) -> Array:
-    """Model outputs -> values, within what the warp can give."""
-    if not state.record.size:
-        return outputs
-    return np.clip(state.warp.inverse(np.clip(outputs, *within_reach(state))), -HIGHEST, HIGHEST)
+def _best(state: State, feasible: float) -> int:
+    if state.metrics:
+        probabilities = feasible_probability(state, state.record.positions)
+        rows = np.flatnonzero(probabilities >= feasible)
+        if not len(rows):
+            return int(np.argmax(probabilities))
+    else:
+        rows = best_feasible_rows((), state.record, CONTENDERS)
+    return int(rows[np.argmax(mean(state, state.record.positions[rows]))])

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import likelihood, subset
+from adabkb_service.engine.auto import likelihood, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.likelihood import Hyperparameters
+from adabkb_service.engine.auto.rows import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.warp import Warp
 from adabkb_service.engine.record import Record
@@ -71,8 +72,8 @@ class Restart:
 def restart(problem: Problem, record: Record, start: int, avoided: Array, known: Hyperparameters) -> Restart:
     """The restart that began after so many results.
 
-    Warp, hyperparameters and posterior are those of its rows alone, but it takes over which axes are irrelevant, and
-    their lengthscales: to find that out anew takes more results than a restart has.
+    Warp and posterior are those of its rows alone. The hyperparameters are the prior's, since to learn them from so few
+    results gains nothing. Which axes are irrelevant, and their lengthscales, are known from all results.
 
     Args:
         problem: of the study.
@@ -84,14 +85,10 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
     relevant = relevant_axes(problem, known)
     apart = is_outside_neighbourhood(record.positions[start:], avoided, problem.domain.categorical, relevant)
     rows: Ints = start + np.flatnonzero(apart)
-    learned, lengthscales = subset.learn(problem, record, rows, relevant), known.lengthscales.copy()
-    lengthscales[relevant] = learned.lengthscales
-    components = known.components.copy()
-    components[relevant[problem.domain.components.axes]] = learned.components
-    learned = replace(learned, lengthscales=lengthscales, components=components)
-    posterior, warp = subset.fit(problem, record, rows, learned)
+    hyperparameters = _hyperparameters(problem, known, relevant)
+    posterior, warped = _fitted(problem, record, rows, hyperparameters)
     best = record.positions[rows[np.argmax(posterior.mean(record.positions[rows]))]] if len(rows) else None
-    return Restart(rows, avoided, relevant, best, posterior, warp)
+    return Restart(rows, avoided, relevant, best, posterior, warped)
 
 
 def start_after(start: int | None, record: Record, axes: int) -> int | None:
@@ -146,3 +143,24 @@ def _has_stalled(record: Record, axes: int) -> bool:
         return False
     best = record.values.max()
     return bool(best - record.values[:-last].max() <= GAIN * (best - np.median(record.values)))
+
+
+def _hyperparameters(problem: Problem, known: Hyperparameters, relevant: Bools) -> Hyperparameters:
+    """Those of the prior if there were no other axes than the relevant ones, (d,); along the others the lengthscales
+    that are known."""
+    domain, count = problem.domain, int(relevant.sum())
+    components = domain.components.along(np.flatnonzero(relevant))
+    prior = likelihood.prior(count, min(domain.together or count, count), components)
+    lengthscales, along_components = known.lengthscales.copy(), known.components.copy()
+    lengthscales[relevant] = prior.lengthscales
+    along_components[relevant[domain.components.axes]] = prior.components
+    return replace(prior, lengthscales=lengthscales, components=along_components)
+
+
+def _fitted(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyperparameters) -> tuple[Surrogate, Warp]:
+    """The exact posterior given these rows alone, and their warp."""
+    positions, values = record.positions[rows], record.values[rows]
+    warped = warp.fit(values)
+    noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
+    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components)
+    return surrogate.exact(kernel, hyperparameters.variance, positions, warped.forward(values), noises), warped

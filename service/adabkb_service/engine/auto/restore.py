@@ -56,14 +56,14 @@ def restore(
     checkpoint = from_json(learned)
     if checkpoint is None:  # its marks stay until the next checkpoint: nothing is suggested by them
         return replace(rebuild(blank, record, cells).state, tree=tree)
-    settled = learned["settled"]
-    assert isinstance(settled, int)
+    cells_learned_from = learned["cells_learned_from"]
+    assert isinstance(cells_learned_from, int)
     metrics = []
     for measured, kept in zip(record.metrics, _of_metrics(learned), strict=True):
         of_metric = from_json(kept)
         assert of_metric is not None, "all of a study is learned by the same rules"
         metrics.append(fitted(problem.of_metric, measured, root(), of_metric))
-    return fitted(problem, record, tree, checkpoint, settled, tuple(metrics))
+    return fitted(problem, record, tree, checkpoint, cells_learned_from, tuple(metrics))
 
 
 def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:  # noqa: ARG001

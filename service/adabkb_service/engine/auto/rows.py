@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 FITTED = (2_000, 8_000)
 """Best and other results that a posterior is fitted to, at most."""
-LOUDEST = 1e5
+MAX_STD_ERROR = 1e5
 """Standard error in model output units at most: what is noisier says nothing anyway."""
 LEARNED_FROM = (100, 100)
 """Best and other results that the hyperparameters are learned from, at most."""
@@ -23,15 +23,15 @@ LEARNED_FROM = (100, 100)
 
 def to_fit(seed: int, values: Array) -> Ints:
     """Rows that a posterior is fitted to, ascending."""
-    return _best_and_sample(seed, values, *FITTED)
+    return best_and_sample(seed, values, *FITTED)
 
 
 def to_learn_from(seed: int, values: Array) -> Ints:
     """Rows that the hyperparameters are learned from, ascending."""
-    return _best_and_sample(seed, values, *LEARNED_FROM)
+    return best_and_sample(seed, values, *LEARNED_FROM)
 
 
-def _best_and_sample(seed: int, values: Array, best: int, others: int) -> Ints:
+def best_and_sample(seed: int, values: Array, best: int, others: int) -> Ints:
     """All rows, or where they are more the best and a random sample of the others."""
     if len(values) <= best + others:
         return np.arange(len(values))
@@ -48,6 +48,6 @@ def noise_ratios(
     if not declared.any():
         return np.full(len(values), hyperparameters.noise_ratio)
     with np.errstate(over="ignore"):
-        deviations = np.minimum(declared * warped.slope(values), LOUDEST)
+        deviations = np.minimum(declared * warped.slope(values), MAX_STD_ERROR)
     noises: Array = hyperparameters.noise_ratio + deviations**2 / hyperparameters.variance
     return noises

@@ -2,7 +2,7 @@
 
 Random positions over the box and around the best point, then gradient ascent from the best few. Where the kernel has an
 additive part, also one axis after the other, as the optimum of a sum is found axis by axis. In a small finite space
-every point is looked at; in a larger one also the neighbours of the best point. Draws are functions of (seed, step).
+every point is looked at. Draws are functions of (seed, step).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from adabkb_service.engine.auto.constrained import feasible_candidates, feasible_ends, first_admitted, spread
 from adabkb_service.engine.auto.domain import LISTED_POINTS, Domain
-from adabkb_service.engine.auto.outcomes import Constrained, View, favoured, objective_of
+from adabkb_service.engine.auto.outcomes import Constrained, View, extra_candidates, objective_of
 from adabkb_service.engine.auto.scalarised import Scalarised
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.candidates import distinct
@@ -74,6 +74,8 @@ class Search:
     """Whether a point is not to be suggested. This is ignored if all candidates are taken."""
     only: Callable[[Array], Bools] | None = None
     """Which positions, (k, d), to choose from, if there are such candidates; None for all."""
+    known: Callable[[Array], Bools] | None = None
+    """Which positions, (k, d), are taken in any case: many are looked at together, since nearly all may be."""
 
     def ucb(self, positions: Array) -> Array:
         """f~ at positions (k, d), shape (k,)."""
@@ -88,6 +90,10 @@ class Search:
         if self.only is None or not (chosen := self.only(positions)).any():
             return positions
         return positions[chosen]
+
+    def not_known(self, positions: Array) -> Array:
+        """Those positions, of (k, d), that are not taken in any case."""
+        return positions if self.known is None else positions[~self.known(positions)]
 
 
 def maximize_ucb(search: Search) -> Array:
@@ -111,7 +117,8 @@ def maximize_ucb(search: Search) -> Array:
     movable = within.free & domain.movable(starts)
     ends = np.concatenate([domain.snap(ascend(view, starts, search.beta, movable)), starts])
     for attempt in range(ATTEMPTS):
-        free = _first_free(ends, search.ucb(ends), lambda point: taken(within.exact(point)))
+        new = search.not_known(ends)
+        free = _first_free(new, search.ucb(new), lambda point: taken(within.exact(point)))
         if free is not None:
             return free
         random = domain.snap(uniforms(search.draw[0], -1 - attempt, found.size).reshape(found.shape))
@@ -175,13 +182,13 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     inactive = ~domain.activity.active(around[None])[0]  # if a move makes them active, they may have any value
     moved = np.where(domain.categorical | inactive, fresh, around + radius * normal)
     local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, np.clip(moved, 0.0, 1.0), around)
-    return np.concatenate([domain.snap(np.concatenate([scattered, local])), domain.neighbours(around)])
+    return domain.snap(np.concatenate([scattered, local]))
 
 
 def _all_candidates(search: Search) -> Array:
     """Those of every study and, where there is a prior, those that it favours."""
     found = candidates(search.domain, search.around, search.draw)
-    return np.concatenate([found, *map(search.domain.snap, favoured(search.view, search.draw))])
+    return np.concatenate([found, *map(search.domain.snap, extra_candidates(search.view, search.draw))])
 
 
 def axis_by_axis(search: Search, view: Surrogate, start: Array) -> Array:

@@ -31,8 +31,6 @@ Ints = NDArray[np.int64]
 
 CONTENDERS = 256
 """Best results among which the best by the model is looked for."""
-BEYOND = 0.9
-"""How far beyond the worst result predictions go, as a share of the way to where the warp's range ends."""
 CHUNK = 2048
 """Positions whose moments are computed at a time."""
 
@@ -57,7 +55,7 @@ class State:
     checkpoint: Checkpoint
     warp: warp.Warp
     surrogate: Surrogate
-    settled: int
+    cells_learned_from: int
     """Cells of the tree as of the last result: what a checkpoint learns from it does not see later suggestions."""
     restarted_at: int | None = None
     """Number of results before the present restart (``restarts``); None unless the search has stalled."""
@@ -101,7 +99,7 @@ class State:
 def with_result(state: State, record: Record) -> State:
     """Condition the posterior on the last result of a record, which is the state's and that one more."""
     after = _conditioned(state, record)
-    return replace(after, settled=state.tree.size, prepared=None)
+    return replace(after, cells_learned_from=state.tree.size, prepared=None)
 
 
 def fitted(
@@ -109,7 +107,7 @@ def fitted(
     record: Record,
     tree: Tree,
     checkpoint: Checkpoint,
-    settled: int | None = None,
+    cells_learned_from: int | None = None,
     metrics: tuple[State, ...] = (),
 ) -> State:
     """The state that follows from the record, the tree and what was learned: from scratch at the checkpoint, then
@@ -125,9 +123,14 @@ def fitted(
     else:
         inducing = record.positions[np.array(checkpoint.dictionary, dtype=np.int64)]
         posterior = surrogate.compressed(kernel, hyperparameters.variance, inducing, positions, outputs, noises)
-    settled, before = tree.size if settled is None else settled, record.first(checkpoint.count)
+    cells_learned_from, before = (
+        tree.size if cells_learned_from is None else cells_learned_from,
+        record.first(checkpoint.count),
+    )
     restart, turns = checkpoint.restarted_at, checkpoint.turns
-    state = State(problem, before, tree, checkpoint, warped, posterior, settled, restart, turns, metrics=metrics)
+    state = State(
+        problem, before, tree, checkpoint, warped, posterior, cells_learned_from, restart, turns, metrics=metrics
+    )
     for count in range(checkpoint.count + 1, record.size + 1):
         state = _conditioned(state, record.first(count))
     return state
@@ -169,13 +172,10 @@ def incumbent(state: State) -> int | None:
 
 
 def within_reach(state: State) -> tuple[float, float]:
-    """The least and the largest model output that is taken for a value: the warp's range may end beyond the worst (or
-    best) result."""
+    """The least and the largest model output that is taken for a value."""
     if not state.record.size:
         return -np.inf, np.inf
-    values, (low, high) = state.record.values, state.warp.range()
-    worst, best = state.warp.forward(np.array([values.min(), values.max()])).tolist()
-    return worst - BEYOND * (worst - low), best + BEYOND * (high - best)
+    return state.warp.reach(float(state.record.values.min()), float(state.record.values.max()))
 
 
 def _conditioned(state: State, record: Record) -> State:

@@ -32,6 +32,9 @@ Array = NDArray[np.float64]
 PRIOR_VARIANCE = 1.0 + MEAN_VARIANCE
 # Added to the diagonal of K_SS, whose points may lie close together.
 JITTER = 1e-9
+# Added to the diagonal of a covariance that rounding has left indefinite, as shares of k(x, x): the first that
+# is enough.
+ADDED_NOISES = (1e-8, 1e-6, 1e-4, 1e-2)
 # Rows whose kernel columns are held at a time.
 CHUNK = 2048
 
@@ -54,6 +57,8 @@ class Surrogate:
     """(m,) a."""
     factor: Array
     """(rows, m) W."""
+    clipped: int = 0
+    """How many factorisations needed more noise, since rounding had left the covariance indefinite."""
 
     @cached_property
     def native(self) -> Posterior:
@@ -96,7 +101,7 @@ class Surrogate:
         V = K @ self.factor.T
         C = self.kernel.gram(scaled, scaled) - V @ V.T
         add_to_diagonal(C, noise_ratios)
-        whitening = _inverse_root(C)
+        whitening, clipped = _inverse_root(C)
         born, old = np.empty((len(C), len(self.weights) + len(C))), len(self.weights)
         born[:, :old], born[:, old:] = whitening @ -(V @ self.factor), whitening
         weights = np.append(self.weights, np.zeros(len(C)))
@@ -104,7 +109,8 @@ class Surrogate:
             weights += (whitening @ (outputs - K @ self.weights)) @ born
         factor = np.zeros((len(self.factor) + len(C), len(weights)))
         factor[: len(self.factor), :old], factor[len(self.factor) :] = self.factor, born
-        return Surrogate(self.kernel, self.variance, np.concatenate([self.inducing, scaled]), weights, factor)
+        inducing = np.concatenate([self.inducing, scaled])
+        return Surrogate(self.kernel, self.variance, inducing, weights, factor, self.clipped + clipped)
 
 
 def empty(kernel: Kernel, variance: float) -> Surrogate:
@@ -134,7 +140,7 @@ def compressed(
     inducing = kernel.scaled(dictionary)
     prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)
-    root = _inverse_root(prior)
+    root, clipped = _inverse_root(prior)
     information, target = np.zeros_like(prior), np.zeros(len(prior))
     for first in range(0, len(positions), CHUNK):
         rows = slice(first, first + CHUNK)
@@ -146,17 +152,23 @@ def compressed(
     gains, Q = np.linalg.eigh(information)
     gains, turned = np.maximum(gains, 0.0), Q.T @ root
     weights = turned.T @ ((Q.T @ target) / (1.0 + gains))
-    return Surrogate(kernel, variance, inducing, weights, np.sqrt(gains / (1.0 + gains))[:, None] * turned)
+    factor = np.sqrt(gains / (1.0 + gains))[:, None] * turned
+    return Surrogate(kernel, variance, inducing, weights, factor, int(clipped))
 
 
-def _inverse_root(matrix: Array) -> Array:
-    """L^-1 of the Cholesky factor L of a symmetric positive definite matrix.
+def _inverse_root(covariance: Array) -> tuple[Array, bool]:
+    """L^-1 of the Cholesky factor L of a symmetric positive definite matrix, and whether noise had to be added to make
+    it definite. Rounding takes less from a covariance than the largest of ADDED_NOISES.
 
     Raises:
-        FloatingPointError: it is not definite.
+        FloatingPointError: the numbers are beyond floating point.
     """
-    L, failed = lapack.dpotrf(matrix, lower=1)
-    if failed:
-        raise FloatingPointError("the covariance of the results is not positive definite")
-    inverse: Array = np.ascontiguousarray(lapack.dtrtri(L, lower=1, overwrite_c=1)[0])
-    return inverse
+    for added in (0.0, *ADDED_NOISES):
+        if added:
+            covariance = covariance.copy()
+            add_to_diagonal(covariance, added * PRIOR_VARIANCE)
+        L, failed = lapack.dpotrf(covariance, lower=1)
+        if not failed:
+            inverse: Array = np.ascontiguousarray(lapack.dtrtri(L, lower=1, overwrite_c=1)[0])
+            return inverse, added > 0.0
+    raise FloatingPointError("the covariance of the results is beyond floating point")

@@ -17,7 +17,7 @@ of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") weigh models by
 
 The first point is that of every study, so that there is something to compare with; the second is where the older ones
 expect most. Prediction, gap and recommendation rest on the study's own results alone, as with a prior on the
-optimum (``tilted``).
+optimum (``prior_weighted``).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from scipy.optimize import nnls
 from adabkb_service.engine.auto import lbfgs, likelihood, surrogate
 from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Evidence
+from adabkb_service.engine.auto.prior_weighted import PriorWeighted
 from adabkb_service.engine.auto.surrogate import Surrogate
-from adabkb_service.engine.auto.tilted import Tilted
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.randomness import uniforms
 
@@ -156,7 +156,7 @@ class Transferred:
         return sum((trust * each.mean(positions) for trust, each in self._trusted), np.zeros(len(positions)))
 
 
-Single = Surrogate | Tilted | Transferred
+Single = Surrogate | PriorWeighted | Transferred
 """One objective as the search sees it."""
 
 

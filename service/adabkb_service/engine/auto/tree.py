@@ -44,7 +44,7 @@ class Box:
     def centroid(self) -> Array:
         """The point, (d,), that stands for the cell: the middle, or the value nearest to it."""
         middle = np.array([self.middle(axis) for axis in range(len(self.low))])
-        centroid: Array = self.domain.space.settled(middle[None])[0]
+        centroid: Array = self.domain.space.with_inactive_at_rest(middle[None])[0]
         return centroid
 
     def middle(self, axis: int) -> float:

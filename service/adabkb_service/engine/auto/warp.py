@@ -24,6 +24,8 @@ LINEAR = np.array([1.0])
 CONSTANT = 1e-12
 # Standardised costs beyond this grow like their logarithm, so that a single one cannot take up the whole scale.
 LARGEST = 1e9
+# How far beyond the worst result predictions go, as a share of the way to where the warp's range ends.
+BEYOND = 0.9
 HIGHEST = float(np.finfo(float).max)
 
 
@@ -44,6 +46,10 @@ class Warp:
         """Results -> model outputs."""
         z: Array = -(_transform(self._costs(values), self.power, self._gains) - self.offset) / self.scale
         return z
+
+    def robust(self, values: Array) -> Array:
+        """Results in standard deviations from the median, by the quartiles of those that the warp was made for."""
+        return -self._costs(values)
 
     def slope(self, values: Array) -> Array:
         """dz / dy at results y."""
@@ -68,6 +74,13 @@ class Warp:
         largest = -1.0 / self.power if self.power < 0.0 else np.inf
         smallest = 1.0 / self._gains if self._gains < 0.0 else -np.inf
         return (self.offset - largest) / self.scale, (self.offset - smallest) / self.scale
+
+    def reach(self, worst: float, best: float) -> tuple[float, float]:
+        """The least and the largest model output that is taken for a value, given the worst and the best result: the
+        range may end little beyond them."""
+        low, high = self.range()
+        least, most = self.forward(np.array([worst, best])).tolist()
+        return least - BEYOND * (least - low), most + BEYOND * (high - most)
 
     @property
     def _gains(self) -> float:

@@ -1,20 +1,19 @@
-"""The grammar of constraints, such as ``a + 2 * max(b, c) <= 1``: a small part of Python's expressions.
+"""The grammar of constraints, such as ``a + 2 * max(b, c) <= 1 or kind == "x"``: a small part of Python's expressions.
 
-Python's own parser reads the text, and every node of the tree that is not on the list here is refused. ``evaluator``
-takes a tree and a table of functions for each arithmetic: of numbers, of arrays, of intervals. No text is ever run as
-code.
+Python's own parser reads the text, and every node of its tree that is not on the list here is refused. No text is ever
+run as code.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
-from operator import itemgetter
-from typing import Any, NoReturn
 
-from adabkb_service.engine.wording import nearest
+from adabkb_service.engine.axes import Scalar, Value
+from adabkb_service.engine.constraints.expression import Comparison, Expression, Junction, Membership
+from adabkb_service.engine.constraints.hints import CONSTANTS, instead
+from adabkb_service.engine.wording import brief, nearest
 
 LONGEST = 500
 """Characters of a constraint."""
@@ -31,9 +30,13 @@ OPERATORS: Mapping[type[ast.operator], str] = {
     ast.Pow: "**",
 }
 COMPARISONS: Mapping[type[ast.cmpop], str] = {ast.LtE: "<=", ast.GtE: ">=", ast.Lt: "<", ast.Gt: ">"}
+OPPOSITES = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
+MEMBERSHIPS: Mapping[type[ast.cmpop], str] = {ast.Eq: "==", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in"}
 ARGUMENTS = {"abs": (1, 1), "sqrt": (1, 1), "log": (1, 1), "exp": (1, 1), "min": (2, 20), "max": (2, 20)}
 """Least and largest number of arguments, by function."""
 FORM = "numbers, names of parameters, + - * / **, parentheses, abs, min, max, sqrt, log, exp, and <=, >=, <, >"
+COMPUTED = "use <=, >=, < or >, such as 2 <= a + b <= 2"
+EXAMPLES = 'a + b <= 1 or kind == "x"'
 
 
 class Fault(ValueError):
@@ -43,17 +46,8 @@ class Fault(ValueError):
         super().__init__(f"column {column}: {sentence}")
 
 
-@dataclass(frozen=True, eq=False)
-class Arithmetic:
-    """What the symbols of the grammar mean for one kind of values."""
-
-    constant: Callable[[float], Any]
-    functions: Mapping[str, Callable[..., Any]]
-    """By symbol: "+", "-", "*", "/", "**", and the functions by name; a negative is a difference from 0."""
-
-
 @lru_cache(256)
-def parse(text: str) -> ast.Compare:
+def parse(text: str) -> Expression:
     """The tree of a constraint, a text without spaces around it.
 
     Raises:
@@ -64,56 +58,24 @@ def parse(text: str) -> ast.Compare:
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
+        if hint := instead(text):
+            raise Fault(hint[0] + 1, hint[1]) from None
         column = min(error.offset or len(text) + 1, len(text) + 1)
         raise Fault(column, "does not go on as an expression; names with spaces or dashes need quotes") from None
     except (ValueError, MemoryError, RecursionError):
         raise Fault(1, "is no expression that can be read") from None
-    if not isinstance(tree, ast.Compare):
-        _refuse_whole(text, tree)
-    for operator, part in zip(tree.ops, tree.comparators, strict=True):
-        if type(operator) not in COMPARISONS:
-            found = "equality" if isinstance(operator, ast.Eq) else "this comparison"
-            raise Fault(_column(text, part), f"{found} is not possible; use <=, >=, < or >, such as 2 <= a + b <= 2")
-    for part in (tree.left, *tree.comparators):
-        _check(text, part, DEEPEST)
-    return tree
+    return _Reader(text).expression(tree, DEEPEST)
 
 
-def names(tree: ast.AST) -> dict[str, int]:
-    """The parameters that a tree names, and the offset of the first place of each in the tree's text."""
+def names(side: ast.expr) -> dict[str, int]:
+    """The parameters that a side of a comparison names, and the offset of the first place of each in the text."""
     found: dict[str, int] = {}
-    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(tree):
+    functions = {id(node.func) for node in ast.walk(side) if isinstance(node, ast.Call)}
+    for node in ast.walk(side):
         if id(node) not in functions and (name := _name(node)) is not None:
             assert isinstance(node, ast.expr)
             found[name] = min(node.col_offset, found.get(name, node.col_offset))
     return found
-
-
-def evaluator(node: ast.expr, arithmetic: Arithmetic) -> Callable[[Mapping[str, Any]], Any]:
-    """A function that gives the value of one side of a comparison for values of the parameters, by name.
-
-    Args:
-        node: of a tree from ``parse``.
-        arithmetic: of these values.
-    """
-    match node:
-        case ast.Name(id=name) | ast.Constant(value=str(name)):
-            return itemgetter(name)
-        case ast.Constant(value=number):
-            constant = arithmetic.constant(float(number))  # type: ignore[arg-type]
-            return lambda _: constant
-        case ast.UnaryOp(operand=operand):
-            subtract, zero, of = arithmetic.functions["-"], arithmetic.constant(0.0), evaluator(operand, arithmetic)
-            return lambda values: subtract(zero, of(values))
-        case ast.BinOp(left=left, op=operator, right=right):
-            function = arithmetic.functions[OPERATORS[type(operator)]]
-            first, second = evaluator(left, arithmetic), evaluator(right, arithmetic)
-            return lambda values: function(first(values), second(values))
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            called, each = arithmetic.functions[name], [evaluator(argument, arithmetic) for argument in arguments]
-            return lambda values: called(*(of(values) for of in each))
-    raise AssertionError(f"{ast.dump(node)} is not of the grammar")
 
 
 def _name(node: ast.AST) -> str | None:
@@ -124,60 +86,156 @@ def _name(node: ast.AST) -> str | None:
     return None
 
 
-def _check(text: str, node: ast.expr, levels: int) -> None:
-    """Refuse what is not of the grammar.
+class _Reader:
+    """Makes expressions of Python's trees, and refuses what is not of the grammar.
+
+    The methods take the number of levels that are left, and whether the opposite is meant.
 
     Raises:
         Fault: there is such a thing.
     """
-    column = _column(text, node)
-    if not levels:
-        raise Fault(column, f"is nested more than {DEEPEST} levels deep")
-    match node:
-        case ast.Name() | ast.Constant(value=str()):
-            return
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            if not number <= LARGEST:
-                raise Fault(column, f"must be at most {LARGEST:g}")
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            _check(text, operand, levels - 1)
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
-            if isinstance(operator, ast.Pow) and names(left) and names(right):
-                raise Fault(column, "a power needs a number as its base or its exponent")
-            _check(text, left, levels - 1)
-            _check(text, right, levels - 1)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            _check_call(column, name, len(arguments))
-            for argument in arguments:
-                _check(text, argument, levels - 1)
-        case _:
-            raise Fault(column, f"must consist of {FORM}")
 
+    def __init__(self, text: str) -> None:
+        self._text = text
 
-def _check_call(column: int, name: str, count: int) -> None:
-    if name not in ARGUMENTS:
-        near = nearest(name, ARGUMENTS)
-        meant = f"did you mean {near}?" if near else f"there are {', '.join(ARGUMENTS)}"
-        raise Fault(column, f"{name!r} is not a function here; {meant}")
-    least, most = ARGUMENTS[name]
-    if not least <= count <= most:
-        raise Fault(column, f"{name} takes {least if least == most else f'{least} to {most}'} arguments, not {count}")
+    def expression(self, node: ast.expr, levels: int, *, opposite: bool = False) -> Expression:
+        """What holds or does not."""
+        self._bound(node, levels)
+        match node:
+            case ast.BoolOp(op=op, values=parts):
+                read = [self.expression(part, levels - 1, opposite=opposite) for part in parts]
+                return Junction(tuple(read), isinstance(op, ast.And) is not opposite)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.expression(operand, levels - 1, opposite=not opposite)
+            case ast.Compare(ops=ops) if any(type(op) in MEMBERSHIPS for op in ops):
+                return self._membership(node, opposite)
+            case ast.Compare():
+                return self._comparison(node, levels, opposite)
+            case ast.Name(id=name):
+                return Membership(name, node.col_offset, (True,), (node.col_offset,), excluded=opposite)
+            case ast.Constant(value=str(value)):
+                example = f"kind == {value!r} or kind == 'x', or use in"
+                raise self._fault(node, f"{brief(value)!r} alone compares nothing; name the parameter too: {example}")
+            case ast.Tuple():
+                raise self._fault(node, "make two constraints of what a comma separates, or join them by and")
+        self._refuse_symbols(node)
+        raise self._fault(node, f"must compare two sides, such as {EXAMPLES}")
 
+    def _comparison(self, node: ast.Compare, levels: int, opposite: bool) -> Comparison:
+        sides = (node.left, *node.comparators)
+        for op, side in zip(node.ops, node.comparators, strict=True):
+            if type(op) not in COMPARISONS:
+                meant = "== in place of is" if isinstance(op, ast.Is) else "!= in place of is not"
+                raise self._fault(side, f"write {meant}")
+        for side in sides:
+            self._check_number(side, levels)
+        symbols = tuple(COMPARISONS[type(op)] for op in node.ops)
+        if opposite:
+            symbols = tuple(OPPOSITES[symbol] for symbol in symbols)
+        return Comparison(sides, symbols, every=not opposite)
 
-def _refuse_whole(text: str, tree: ast.expr) -> NoReturn:
-    """Say what is wrong with a text that is no comparison.
+    def _membership(self, node: ast.Compare, opposite: bool) -> Membership:
+        op, left, right = node.ops[0], node.left, node.comparators[0]
+        symbol = MEMBERSHIPS.get(type(op))
+        for side in (left, *node.comparators):
+            self._refuse_symbols(side)
+        if symbol is None or len(node.ops) > 1:
+            last = node.comparators[-1]
+            raise self._fault(last, f"{', '.join(MEMBERSHIPS.values())} cannot be chained; join two comparisons by and")
+        is_list = isinstance(op, ast.In | ast.NotIn)
+        if is_list and not isinstance(right, ast.List | ast.Tuple | ast.Set):
+            raise self._fault(right, f"{symbol} needs a list of values, such as kind {symbol} ['x', 'y']")
+        if not is_list and not isinstance(left, ast.Name) and isinstance(right, ast.Name):
+            left, right = right, left
+        name = _name(left)
+        if name is None:
+            if is_list:
+                raise self._fault(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
+            sentence = f"{symbol} needs a parameter beside it; of numbers that are computed {COMPUTED}"
+            raise self._fault(right, sentence)
+        given = right.elts if is_list else [right]  # type: ignore[attr-defined]  # a list, a tuple or a set
+        if not given:
+            raise self._fault(right, f"lists no value; give some, such as {name} {symbol} ['x', 'y']")
+        values = tuple(self._value(each, name) for each in given)
+        excluded = isinstance(op, ast.NotEq | ast.NotIn) is not opposite
+        return Membership(name, left.col_offset, values, tuple(each.col_offset for each in given), excluded)
 
-    Raises:
-        Fault: always.
-    """
-    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
-        raise Fault(_column(text, tree.values[1]), "make two constraints of what 'and' joins")
-    raise Fault(1, "must compare two sides, such as a + b <= 1")
+    def _value(self, node: ast.expr, name: str) -> Value:
+        """A choice, or a number."""
+        if isinstance(node, ast.List | ast.Tuple):
+            return [self._scalar(each, name) for each in node.elts]
+        return self._scalar(node, name)
 
+    def _scalar(self, node: ast.expr, name: str) -> Scalar:
+        match node:
+            case ast.Constant(value=str() | bool() | None as value):
+                return value
+            case ast.Constant(value=int() | float() as number):
+                return self._bounded(node, number)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+                if not isinstance(number, bool):
+                    return -self._bounded(node, number)
+            case ast.Name(id=other):
+                meant = CONSTANTS.get(other.lower())
+                if meant is not None:
+                    raise self._fault(node, f"write {meant} in place of {other}")
+                example = f'{name if name.isidentifier() else repr(name)} == "{other}"'
+                raise self._fault(node, f"{brief(other)!r} is no value; a text needs quotes, such as {example}")
+            case ast.BinOp(op=op) if type(op) in OPERATORS:
+                raise self._fault(node, f"must be a value; of numbers that are computed {COMPUTED}")
+        self._refuse_symbols(node)
+        raise self._fault(node, "must be a value: a number, a text in quotes, True, False or None")
 
-def _column(text: str, node: ast.expr) -> int:
-    """Where a node begins in the text, counted from 1."""
-    return column_of(text, node.col_offset)
+    def _check_number(self, node: ast.expr, levels: int) -> None:
+        """Check a number of a comparison."""
+        self._bound(node, levels)
+        match node:
+            case ast.Name() | ast.Constant(value=str()):
+                return
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                self._bounded(node, number)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                self._check_number(operand, levels - 1)
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
+                if isinstance(operator, ast.Pow) and names(left) and names(right):
+                    raise self._fault(node, "a power needs a number as its base or its exponent")
+                self._check_number(left, levels - 1)
+                self._check_number(right, levels - 1)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+                self._check_call(node, name, len(arguments))
+                for argument in arguments:
+                    self._check_number(argument, levels - 1)
+            case _:
+                self._refuse_symbols(node)
+                raise self._fault(node, f"must consist of {FORM}")
+
+    def _check_call(self, node: ast.expr, name: str, count: int) -> None:
+        if name not in ARGUMENTS:
+            near = nearest(name, ARGUMENTS)
+            meant = f"did you mean {near}?" if near else f"there are {', '.join(ARGUMENTS)}"
+            raise self._fault(node, f"{name!r} is not a function here; {meant}")
+        least, most = ARGUMENTS[name]
+        if not least <= count <= most:
+            needed = least if least == most else f"{least} to {most}"
+            raise self._fault(node, f"{name} takes {needed} arguments, not {count}")
+
+    def _bounded(self, node: ast.expr, number: float) -> float:
+        if not number <= LARGEST:
+            raise self._fault(node, f"must be at most {LARGEST:g}")
+        return number
+
+    def _bound(self, node: ast.expr, levels: int) -> None:
+        if not levels:
+            raise self._fault(node, f"is nested more than {DEEPEST} levels deep")
+
+    def _refuse_symbols(self, node: ast.expr) -> None:
+        """Say what to write in place of ``&``, ``|`` and ``~``."""
+        is_symbol = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr)
+        if (is_symbol or isinstance(node, ast.UnaryOp)) and (hint := instead(self._text)):
+            raise Fault(hint[0] + 1, hint[1])
+
+    def _fault(self, node: ast.expr, sentence: str) -> Fault:
+        return Fault(column_of(self._text, node.col_offset), sentence)
 
 
 def column_of(text: str, offset: int) -> int:

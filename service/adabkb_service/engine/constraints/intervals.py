@@ -10,12 +10,11 @@ Source: R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analy
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-
-from adabkb_service.engine.constraints.grammar import Arithmetic
 
 Array = NDArray[np.float64]
 Interval = tuple[Array, Array]
@@ -107,19 +106,17 @@ def _exponential(a: Interval) -> Interval:
     return np.exp(a[0]), np.exp(a[1])
 
 
-INTERVALS = Arithmetic(
-    constant,
-    {
-        "+": _add,
-        "-": _subtract,
-        "*": _multiply,
-        "/": _divide,
-        "**": _power,
-        "abs": _absolute,
-        "min": _least,
-        "max": _largest,
-        "sqrt": _square_root,
-        "log": _logarithm,
-        "exp": _exponential,
-    },
-)
+FUNCTIONS: Mapping[str, Callable[..., Interval]] = {
+    "+": _add,
+    "-": _subtract,
+    "*": _multiply,
+    "/": _divide,
+    "**": _power,
+    "abs": _absolute,
+    "min": _least,
+    "max": _largest,
+    "sqrt": _square_root,
+    "log": _logarithm,
+    "exp": _exponential,
+}
+"""By symbol, as an ``Arithmetic`` has them."""

@@ -57,41 +57,41 @@ def suggestions(
         failed: (f, d) cube positions of points that could not be evaluated. They are pending for ever.
     """
     pending = pending if failed is None else np.concatenate([pending, failed])
-    state, waiting = add_points(state, pending)
-    imagined = _with_pending_observed(state.gp, state.points, waiting)
+    state, pending_points = add_points(state, pending)
+    fantasized = _with_pending_observed(state.gp, state.points, pending_points)
     while True:
-        suggestion, imagined = _refine(state, imagined, waiting)
+        suggestion, fantasized = _refine(state, fantasized, pending_points)
         yield suggestion
         state, (point,) = add_points(suggestion.state, suggestion.point[None])
-        imagined = _with_pending_observed(imagined, state.points, [point])
-        waiting = [*waiting, point]
+        fantasized = _with_pending_observed(fantasized, state.points, [point])
+        pending_points = [*pending_points, point]
 
 
-def _refine(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[Suggestion[State], SketchedGP]:
+def _refine(state: State, fantasized: SketchedGP, pending_points: list[int]) -> tuple[Suggestion[State], SketchedGP]:
     """Lines 4-6 and 11, until a point must be evaluated.
 
     Args:
         state: of the study.
-        imagined: the posterior as if the pending points had been observed.
-        waiting: ids of the pending points.
+        fantasized: the posterior as if the pending points had been observed.
+        pending_points: ids of the pending points.
 
     Returns:
-        The suggestion, and ``imagined`` with the points of the new cells.
+        The suggestion, and ``fantasized`` with the points of the new cells.
     """
     cells: Cells = {}
     for _ in range(MAX_EXPANSIONS):
-        leaf, repeat = _choose(state, imagined, waiting)
-        if leaf is None or not _expands(state, imagined, leaf, repeat):
-            return _suggestion(state, leaf, cells, capped=False), imagined
+        leaf, repeat = _choose(state, fantasized, pending_points)
+        if leaf is None or not _expands(state, fantasized, leaf, repeat):
+            return _suggestion(state, leaf, cells, capped=False), fantasized
         known = state.points.size
         key = str(state.tree.keys[leaf])
         state = expand(state, leaf)
-        imagined = imagined.add(state.points.scaled.array[known:]) if waiting else state.gp
+        fantasized = fantasized.add(state.points.scaled.array[known:]) if pending_points else state.gp
         cells[key] = "expanded"
         cells.update(dict.fromkeys(child_keys(key, state.problem.config.branching), "leaf"))
         state, pruned = prune(state)
         cells.update(dict.fromkeys(pruned, "pruned"))
-    return _suggestion(state, _choose(state, imagined, waiting)[0], cells, capped=True), imagined
+    return _suggestion(state, _choose(state, fantasized, pending_points)[0], cells, capped=True), fantasized
 
 
 def observe(
@@ -128,17 +128,17 @@ def stopped(state: State) -> bool:
     return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
 
 
-def _with_pending_observed(gp: SketchedGP, points: Points, waiting: list[int]) -> SketchedGP:
+def _with_pending_observed(gp: SketchedGP, points: Points, pending_points: list[int]) -> SketchedGP:
     """The posterior as if these points (ids) had been added to the dictionary and observed once more."""
-    new = np.setdiff1d(np.array(waiting, dtype=np.int64), gp.sketch.dictionary)
+    new = np.setdiff1d(np.array(pending_points, dtype=np.int64), gp.sketch.dictionary)
     if len(new):
         gp = gp.include(new, points)
-    for point in waiting:
+    for point in pending_points:
         gp = gp.observe(point)
     return gp
 
 
-def _choose(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[int | None, bool]:
+def _choose(state: State, fantasized: SketchedGP, pending_points: list[int]) -> tuple[int | None, bool]:
     """Line 4: the leaf with the largest index (None if no leaf is left), and whether its point is pending.
 
     A leaf whose point is pending and which cannot be expanded is left out, unless there is no other.
@@ -146,15 +146,15 @@ def _choose(state: State, imagined: SketchedGP, waiting: list[int]) -> tuple[int
     tree = state.tree
     if not tree.count:
         return None, False
-    deviation = np.sqrt(imagined.posterior.variance()) if waiting else state.summary.deviation
+    deviation = np.sqrt(fantasized.posterior.variance()) if pending_points else state.summary.deviation
     values = _index(state, deviation)
-    if not waiting:
+    if not pending_points:
         return index.best(tree, values), False
-    pending = np.isin(tree.point[tree.leaves], waiting)
+    pending = np.isin(tree.point[tree.leaves], pending_points)
     deepest = tree.depth[tree.leaves] >= state.problem.max_depth
     free = ~(pending & deepest)
     leaf = index.best(tree, values, free if free.any() else None)
-    return leaf, bool(np.isin(tree.point[leaf], waiting))
+    return leaf, bool(np.isin(tree.point[leaf], pending_points))
 
 
 def _index(state: State, deviation: Array) -> Array:
@@ -176,7 +176,7 @@ def cell_indices(state: State, keys: Sequence[str]) -> Array:
     return np.array([found.get(key, np.nan) for key in keys])
 
 
-def _expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> bool:
+def _expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
     """Line 5: whether beta s <= V_h and h < h_max. A leaf whose point is pending is expanded whatever its s is."""
     tree = state.tree
     if tree.depth[leaf] >= state.problem.max_depth:
@@ -186,7 +186,7 @@ def _expands(state: State, imagined: SketchedGP, leaf: int, repeat: bool) -> boo
     point = tree.point[leaf]
     if state.problem.config.chaining is not None and not len(state.points.values):
         return False  # Ada-GP-UCB evaluates the root first
-    deviation = np.sqrt(max(imagined.posterior.raw_variance()[point], 0.0))
+    deviation = np.sqrt(max(fantasized.posterior.raw_variance()[point], 0.0))
     bound = tree.variation[leaf]
     return bool(state.summary.beta * deviation <= bound * (1.0 + TIE))
 

@@ -12,7 +12,7 @@ export class Mistyped extends Error {
 
 function labelOf(element) {
   const label = element.labels?.[0];
-  return label?.firstChild?.textContent.trim() || label?.textContent.trim() || element.name;
+  return label?.firstChild?.textContent.trim() || label?.textContent.trim() || element.getAttribute("aria-label") || element.name;
 }
 
 function read(element) {

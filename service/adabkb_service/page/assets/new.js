@@ -1,7 +1,7 @@
 // The form for a new study: rows for its parameters, its objectives, and other quantities that are measured.
 
 import { body, Mistyped, number } from "./forms.js";
-import { beliefs, fieldOfSpace, fitRow, fitSpace, parameters, part } from "./space.js";
+import { addCombination, beliefs, constraints, fieldOfCombination, fieldOfSpace, fitRow, fitSpace, parameters, part } from "./space.js";
 
 const form = document.getElementById("new");
 const rows = document.getElementById("parameters");
@@ -59,6 +59,9 @@ function quantity(row) {
   return { metric: part(row, "metric").value.trim(), lower: number(part(row, "lower")), upper: number(part(row, "upper")) };
 }
 
+/** How many constraints are written a line each. They come before those of combinations. */
+const lines = () => document.getElementById("new-constraints").value.split("\n").filter((line) => line.trim() !== "").length;
+
 const isBounded = ({ lower, upper }) => lower !== undefined || upper !== undefined;
 
 function made() {
@@ -67,6 +70,9 @@ function made() {
     delete study.direction;
     study.objectives = [...objectives.children].map(objective);
   }
+  const typed = study.constraints ?? [];
+  const excluded = constraints();
+  if (excluded.length) study.constraints = [...typed, ...excluded];
   const measured = [...quantities.children].map(quantity);
   const bounded = measured.filter(isBounded);
   if (measured.length) study.metrics = measured.map((each) => each.metric);
@@ -84,6 +90,7 @@ function fieldOf(pointer) {
   const [list, place, name] = path;
   if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
   if (list === "per_cost") return perCost;
+  if (list === "constraints" && place !== undefined) return fieldOfCombination(place - lines());
   if (list === "objectives") return objectives.children[place] && part(objectives.children[place], name ?? "metric");
   if (list === "metrics") return quantities.children[place] && part(quantities.children[place], "metric");
   if (list !== "outcome_constraints") return fieldOfSpace(path);
@@ -96,6 +103,7 @@ form.fieldOf = fieldOf;
 direction.addEventListener("change", fitDirection);
 rows.addEventListener("input", fitSpace);
 document.getElementById("add-parameter").addEventListener("click", () => part(addParameter(), "name").focus());
+document.getElementById("add-exclusion").addEventListener("click", addCombination);
 document.getElementById("add-objective").addEventListener("click", () => part(addObjective(), "metric").focus());
 document.getElementById("add-quantity").addEventListener("click", () => part(addRow("quantity", quantities, "Quantity"), "metric").focus());
 describe(form);

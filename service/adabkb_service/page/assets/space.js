@@ -3,6 +3,7 @@
 import { addChoices, distinct, dropChoice, fieldOfChoice, fieldOfWeight, fitWeights, meant, next, part, spread, text, weights } from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions } from "./conditions.js";
 import { descriptors, fieldOfDescriptors, takeValues } from "./descriptors.js";
+import { addExclusion, exclusions, fieldOfExclusion, fitExclusions } from "./exclusions.js";
 import { number } from "./forms.js";
 import { counted } from "./words.js";
 
@@ -54,6 +55,7 @@ export function fitSpace() {
     fitWeights(row);
     fitConditions(row, rows());
   }
+  fitExclusions(rows());
   summary.replaceChildren(...rows().map(summarized));
 }
 
@@ -101,6 +103,12 @@ function parameter(row) {
   return when ? { ...described, when } : described;
 }
 
+/** A row for another combination of values that is never suggested. */
+export const addCombination = () => addExclusion(rows);
+
+/** The constraints that these combinations make. */
+export const constraints = () => exclusions(rows());
+
 /** What somebody believes of the optimum, by the names of parameters; undefined where nobody believes anything. */
 export function beliefs() {
   const found = rows().map((row) => [text(row, "name"), belief(row)]).filter(([, each]) => each);
@@ -117,6 +125,9 @@ function belief(row) {
   const given = text(row, "kind") === "fixed" ? undefined : weights(row);
   return given && { weights: given };
 }
+
+/** The field of a fault of a constraint, by its place among those of the combinations. */
+export const fieldOfCombination = (place) => fieldOfExclusion(rows(), place);
 
 /** The field of a fault of /parameters/... or /prior/...; undefined where it is about no row. */
 export function fieldOfSpace([list, place, name, at]) {

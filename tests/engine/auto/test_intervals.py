@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto import calibration, learning, likelihood, surrogate
+from adabkb_service.engine.auto import likelihood
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from benchmarks.calibration import drawn
@@ -25,7 +25,7 @@ TESTED = 200
 
 
 def coverage(seed: int) -> tuple[float, float]:
-    """Shares of 200 random points whose true value lies within mean +- 1.645 std, and within [lcb, ucb], after 5 to 60
+    """Shares of 200 random points whose true value lies within mean +- std, and within [lcb, ucb], after 5 to 60
     random observations of a Matern 3/2 path; lengthscales within a factor e of the prior's centre."""
     dimension, level = 1 + seed % 3, NOISES[seed // 3 % 3]
     rng = np.random.default_rng([seed, 9])
@@ -38,80 +38,52 @@ def coverage(seed: int) -> tuple[float, float]:
     for x, y in zip(X[TESTED:], f[TESTED:] + noise, strict=True):
         result.tell(x, float(y))
     truth, found = f[:TESTED], auto.predict(result.state, X[:TESTED])
-    within = np.abs(truth - found.mean) <= INTERVAL * found.std
+    within = np.abs(truth - found.mean) <= found.std
     between = (found.lcb <= truth) & (truth <= found.ucb)
     return float(within.mean()), float(between.mean())
 
 
-def test_ninety_percent_intervals_cover_about_ninety_percent() -> None:
-    """Averaged over 72 functions of 1, 2 and 3 dimensions and three noise levels: between 85% and 95%. Without the
-    correction for few results it would be 80%."""
+def test_intervals_cover_what_they_say() -> None:
+    """Averaged over 72 functions of 1, 2 and 3 dimensions and three noise levels: that of 90% between 85% and 95%, that
+    of one standard deviation, 68%, between 60% and 75%."""
     covered = np.array([coverage(seed) for seed in range(72)])
-    assert 0.85 <= covered[:, 0].mean() <= 0.95
+    assert 0.60 <= covered[:, 0].mean() <= 0.75
     assert 0.85 <= covered[:, 1].mean() <= 0.95
 
 
-def test_far_from_the_best_point_of_a_search_the_interval_is_no_wider_than_it_says() -> None:
-    """After 40 suggested points, on 40 functions of 3 dimensions: between 85% and 95% of random points more than 0.3
-    away from it, where the posterior alone would cover over 95%."""
-    shares, posterior = [], []
+def test_near_the_best_point_of_a_search_and_far_from_it_intervals_hold_what_they_say() -> None:
+    """After 40 suggested points, on 40 functions of 3 dimensions with noise, at random points more than 0.3 away from
+    the best one and at those within 0.05 of it: between 85% and 95%. The search's own posterior covers less than 80%
+    near it."""
+    noise = 0.2
+    far: list[float] = []
+    near: list[float] = []
+    of_search: list[float] = []
     for seed in range(40):
         rng = np.random.default_rng([seed, 5])
         function, result = drawn(rng, 3), Run(auto.start(unit_space(3), Config(), seed))
         for _ in range(40):
             point = result.ask()
-            result.tell(point, float(function(point[None])[0]) + 0.05 * rng.standard_normal())
+            result.tell(point, float(function(point[None])[0]) + noise * rng.standard_normal())
         best = auto.recommend(result.state)
         assert best is not None
         tested = rng.random((TESTED, 3))
+        around = np.clip(best.point + 0.1 * tested - 0.05, 0.0, 1.0)
         tested = tested[np.abs(tested - best.point).max(axis=1) > 0.3]
-        truth, found = function(tested), auto.predict(result.state, tested)
-        shares.append(((found.lcb <= truth) & (truth <= found.ucb)).mean())
-        mean, std = result.state.surrogate.mean_and_std(tested)
-        posterior.append((np.abs(result.state.warp.forward(truth) - mean) <= INTERVAL * std).mean())
-    assert 0.85 <= np.mean(shares) <= 0.95 < np.mean(posterior)
-
-
-def test_each_result_is_judged_by_the_others() -> None:
-    """The errors and variances of results left out are those of the posterior of the other results."""
-    rng = np.random.default_rng(2)
-    result = Run(auto.start(unit_space(2), Config(), 0))
-    for x in rng.random((12, 2)):
-        result.tell(x, float(np.sin(5 * x[0]) + x[1] + 0.1 * rng.standard_normal()))
-    state, noise = result.state, result.state.checkpoint.hyperparameters.noise_ratio
-    errors, variances = calibration.left_out(state.surrogate)
-    outputs = state.warp.forward(state.record.values)
-    for row in range(12):
-        others = np.arange(12) != row
-        positions, noises = state.record.positions, np.full(11, noise)
-        left = surrogate.exact(
-            state.surrogate.kernel, state.surrogate.variance, positions[others], outputs[others], noises
-        )
-        mean, std = left.mean_and_std(positions[row][None])
-        assert errors[row] == pytest.approx(outputs[row] - mean[0], rel=1e-6, abs=1e-9)
-        assert variances[row] == pytest.approx(std[0] ** 2 + noise * left.variance, rel=1e-6)
-
-
-def test_the_correction_is_bounded_whatever_the_results_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With none, one, equal ones, and more than the exact posterior takes."""
-    result = Run(auto.start(unit_space(1), Config(), 0))
-    assert calibration.calibrate(result.state) == calibration.Calibration()
-    for x in (0.1, 0.5, 0.9, 0.3, 0.7):
-        result.tell(np.array([x]), 1.0)
-        assert calibration.calibrate(result.state).ratio == 1.0
-    monkeypatch.setattr(learning, "EXACT", 20)
-    for x in np.random.default_rng(0).random(30):
-        result.tell(np.array([x]), float(np.sin(9 * x)))
-    assert result.state.checkpoint.dictionary is not None
-    found = calibration.calibrate(result.state)
-    assert 1.0 < found.small < 1.2
-    assert calibration.LEAST <= found.ratio <= calibration.MOST
+        for shares, positions in ((far, tested), (near, around)):
+            truth, found = function(positions), auto.predict(result.state, positions)
+            shares.append(((found.lcb <= truth) & (truth <= found.ucb)).mean())
+        mean, std = result.state.surrogate.mean_and_std(around)
+        of_search.append((np.abs(result.state.warp.forward(function(around)) - mean) <= INTERVAL * std).mean())
+    assert 0.85 <= np.mean(far) <= 0.95
+    assert 0.85 <= np.mean(near) <= 0.95
+    assert np.mean(of_search) < 0.8
 
 
 @pytest.mark.parametrize("cost", ["normal", "log-normal"])
 def test_bounds_and_mean_are_quantiles_of_one_distribution(cost: str) -> None:
     """Also where the warp bends: lcb < mean < ucb everywhere, the interval is as wide as about 3.3 std, and for skewed
-    costs its longer arm is on the worse side."""
+    costs its longer arm is mostly on the worse side."""
     rng = np.random.default_rng(0)
     X = rng.random((40, 2))
     f = sample_path(rng, X, np.array([0.4, 0.8]))
@@ -125,7 +97,7 @@ def test_bounds_and_mean_are_quantiles_of_one_distribution(cost: str) -> None:
     ratio = (found.ucb - found.lcb) / (2 * INTERVAL * found.std)
     assert 0.8 < np.median(ratio) < 1.25
     if cost == "log-normal":
-        assert ((found.mean - found.lcb) > (found.ucb - found.mean)).mean() > 0.9
+        assert ((found.mean - found.lcb) > (found.ucb - found.mean)).mean() > 0.8
 
 
 def test_intervals_stay_in_the_users_range_of_numbers() -> None:

@@ -44,7 +44,7 @@ ITERATIONS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Tilted:
+class PriorWeighted:
     """A posterior whose upper confidence bound has a term for the prior. It has the methods of ``Surrogate`` that the
     search needs; mean and deviation are the posterior's."""
 
@@ -54,7 +54,7 @@ class Tilted:
     weight: float = GAMMA
     """GAMMA / n."""
 
-    def of_step(self, step: int) -> Tilted:
+    def of_step(self, step: int) -> PriorWeighted:
         """As decision ``step``, counted from 0, has it."""
         return replace(self, weight=0.0 if step == FREE else GAMMA / (step + 1))
 
@@ -76,7 +76,7 @@ class Tilted:
         belief, slope_of_belief = self.prior.log_density_and_gradient(self.space, positions)
         return value + self._scale * belief, slope + self._scale * slope_of_belief
 
-    def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> Tilted:
+    def condition(self, positions: Array, outputs: Array | None, noise_ratios: Array) -> PriorWeighted:
         """As ``Surrogate.condition``."""
         return replace(self, posterior=self.posterior.condition(positions, outputs, noise_ratios))
 

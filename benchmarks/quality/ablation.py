@@ -1,0 +1,281 @@
+"""``python -m benchmarks.quality.ablation``: what each mechanism of ``auto`` gains.
+
+``auto`` runs whole, and with one mechanism switched off (``mechanisms``), on the same problems with the same seeds and
+noise. The result is the geometric mean of the ratio of regrets, without the mechanism over with it: above 1 the
+mechanism gains. Only sets that changes are chosen by are used, never the final ones. Runs are kept in a file, one a
+line, so that a stopped benchmark resumes. Writes results/ablation.json; about 75 minutes on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from adabkb_service.engine.auto.checkpoint import REVISION
+from adabkb_service.engine.space import Space
+from benchmarks.functions import Array
+from benchmarks.output import RESULTS, print_table, provenance, write
+from benchmarks.quality.families.chosen_by import CHOSEN_BY
+from benchmarks.quality.families.smooth import SMOOTH
+from benchmarks.quality.mechanisms import MECHANISMS, Mechanism
+from benchmarks.quality.methods import Entry
+from benchmarks.quality.methods.policy import Policy
+from benchmarks.quality.nature import NATURE_CHOOSING
+from benchmarks.quality.nature.descriptors import DESCRIBED
+from benchmarks.quality.nature.laboratory import Laboratory
+from benchmarks.quality.problems import FUNCTION_PROBLEMS, NOISE_STD, Problem
+from benchmarks.quality.runs import COUNTS, Job
+from benchmarks.quality.tasks import TASK_PROBLEMS
+
+MODULE = "benchmarks.quality.ablation"
+BUDGETS = (10, 20, 30, 50, 100)
+NOISE = 0.02
+"""Of the families with noise, as a share of the range."""
+MOST_AXES = 7
+"""Of families with noise; smooth ones have up to 5, where an end game begins within the budget."""
+QUICK_BUDGET = 20
+WHOLE = "whole"
+KEPT = Path(f"tmp/ablation-{REVISION}.jsonl")
+"""Of this revision of the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Problems that make a column."""
+
+    problems: Sequence[Problem]
+    budget: int
+    floor: float
+    """Smaller regrets are alike."""
+    seeds: int = 1000
+    """At most."""
+    times: int = 1
+    """Seeds for each one that is asked for: more where there are few problems."""
+
+    def all_seeds(self, asked: int) -> range:
+        """The seeds of the group when so many are asked for."""
+        return range(min(self.times * asked, self.seeds))
+
+
+GROUPS = {
+    "functions": Group(tuple(FUNCTION_PROBLEMS.values()), 100, NOISE_STD),
+    "nature": Group(tuple(NATURE_CHOOSING.values()), 50, 1e-2, times=2),
+    "families": Group(CHOSEN_BY, 100, 1e-4),
+    "noise": Group(
+        [replace(each, noise=NOISE) for each in CHOSEN_BY if not each.noise and each.dimension <= MOST_AXES], 50, NOISE
+    ),
+    "smooth": Group([each for each in SMOOTH if not each.noise and each.dimension <= 5], 50, 1e-12),
+    "described": Group([DESCRIBED["from the structures"]], 30, 1e-2, times=5),
+    "choices": Group([Laboratory(2, (100,)), Laboratory(2, (30, 10)), Laboratory(1, (300,))], 50, 1e-2, times=2),
+    "tasks": Group(
+        [TASK_PROBLEMS[name] for name in ("logistic_cancer", "forest_diabetes", "svm_digits", "ridge_casp")],
+        50,
+        1e-3,
+        seeds=2,
+    ),
+}
+"""By name. Of the tuning tasks the four quickest: the others would take as long as all else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run came to."""
+
+    mechanism: str
+    """What was switched off, or ``WHOLE``."""
+    group: str
+    problem: str
+    seed: int
+    regrets: list[float]
+    """At those of ``BUDGETS`` that it reached; the test loss of a task."""
+    seconds: float
+    """Processor time of all steps."""
+
+
+class Searching(Policy):
+    """``auto`` without recommendations, which rest on a model of their own and suggest nothing."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        super().__init__(space, seed, "adabkb_service.engine.auto.policy")
+
+    def recommend(self) -> None:
+        """Nothing."""
+
+
+def run(mechanism: Mechanism | None, name: str, problem: Problem, seed: int, budget: int) -> Run:
+    """One run of ``auto``, whole or without a mechanism.
+
+    Args:
+        mechanism: None for the whole.
+        name: of the problem's group.
+        problem: to be solved.
+        seed: of problem, noise and search.
+        budget: one of ``BUDGETS``.
+    """
+    with mechanism.off() if mechanism else nullcontext():
+        done = Job(problem, "auto", Entry(f"{MODULE}:Searching"), seed, budget).run()
+    regrets = [done.observed[COUNTS.index(each)] for each in BUDGETS if each <= budget]
+    return Run(
+        mechanism.name if mechanism else WHOLE,
+        name,
+        problem.name,
+        seed,
+        [float(f"{regret:.4g}") for regret in regrets],
+        round(done.seconds[-1], 4),
+    )
+
+
+def wanted(
+    groups: Mapping[str, Group], mechanisms: Sequence[Mechanism], seeds: int
+) -> Iterator[tuple[Mechanism | None, str, Problem, int, int]]:
+    """The arguments of all runs, seed by seed, so that a benchmark that is stopped has all problems."""
+    for count in range(seeds):
+        for name, group in groups.items():
+            for seed in group.all_seeds(count + 1)[len(group.all_seeds(count)) :]:
+                for problem in group.problems:
+                    for mechanism in (None, *mechanisms):
+                        yield mechanism, name, problem, seed, group.budget
+
+
+def summary(runs: Sequence[Run], groups: Mapping[str, Group], mechanisms: Sequence[Mechanism]) -> list[dict[str, Any]]:
+    """Per mechanism and group what the absence of the mechanism costs."""
+    by_key = {(each.mechanism, each.group, each.problem, each.seed): each for each in runs}
+    found = []
+    for mechanism in mechanisms:
+        of_groups = {}
+        for name, group in groups.items():
+            pairs = [
+                (off, whole)
+                for (off_name, of, problem, seed), off in by_key.items()
+                if (off_name, of) == (mechanism.name, name) and (whole := by_key.get((WHOLE, name, problem, seed)))
+            ]
+            if pairs:
+                of_groups[name] = _compared(pairs, group.floor)
+        found.append(
+            {
+                "name": mechanism.name,
+                "in_paper": mechanism.in_paper,
+                "without": mechanism.without,
+                "groups": of_groups,
+            }
+        )
+    return found
+
+
+def _compared(pairs: Sequence[tuple[Run, Run]], floor: float) -> dict[str, Any]:
+    """Without over with: the geometric means of the ratio of regrets, per budget, the standard errors of their
+    logarithms, the problem that loses most at the last budget, and the ratio of processor times."""
+    logs: Array = np.array([_logs(off, floor) - _logs(whole, floor) for off, whole in pairs])
+    by_problem: dict[str, list[float]] = {}
+    for (off, _), log in zip(pairs, logs, strict=True):
+        by_problem.setdefault(off.problem, []).append(float(log[-1]))
+    worst = max(by_problem, key=lambda name: float(np.mean(by_problem[name])))
+    times = [np.log(off.seconds / whole.seconds) for off, whole in pairs]
+    return {
+        "runs": len(pairs),
+        "changed": int((logs != 0.0).any(axis=1).sum()),
+        "ratio": np.exp(logs.mean(axis=0)).round(3).tolist(),
+        "error": (logs.std(axis=0, ddof=min(1, len(logs) - 1)) / np.sqrt(len(logs))).round(3).tolist(),
+        "most": {"problem": worst, "ratio": round(float(np.exp(np.mean(by_problem[worst]))), 2)},
+        "time": round(float(np.exp(np.mean(times))), 3),
+    }
+
+
+def _logs(run: Run, floor: float) -> Array:
+    return np.log(np.maximum(run.regrets, floor))
+
+
+EARLY = 20
+"""The first budget that a table shows; the other one is the group's last."""
+HEADER = ["`auto`", "Ada-BKB", "switched off", *GROUPS, "time"]
+SURE = 2.0
+"""Standard errors."""
+
+
+def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """A table: per group the ratio of regrets at ``EARLY`` and at the last budget, in bold where it is more than
+    ``SURE`` standard errors from 1, and the ratio of the processor times of steps on functions."""
+    return [
+        [
+            each["name"],
+            each["in_paper"],
+            each["without"],
+            *(_cell(each["groups"].get(name)) for name in GROUPS),
+            f"{each['groups']['functions']['time']:.2f}" if "functions" in each["groups"] else "",
+        ]
+        for each in found
+    ]
+
+
+def _cell(of: Mapping[str, Any] | None) -> str:
+    """Empty where there are no runs, and where all runs are the same."""
+    if of is None or not of["changed"]:
+        return ""
+    shown = dict.fromkeys((BUDGETS.index(EARLY), len(of["ratio"]) - 1))
+    return ", ".join(_ratio(of["ratio"][place], of["error"][place]) for place in shown)
+
+
+def _ratio(ratio: float, error: float) -> str:
+    text = f"{ratio:.2f}" if ratio < 10.0 else f"{ratio:.0f}"
+    return f"**{text}**" if text != "1.00" and abs(np.log(ratio)) > SURE * error else text
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {MODULE}", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--groups", nargs="+", choices=[*GROUPS], default=[*GROUPS])
+    parser.add_argument("--mechanisms", nargs="+", choices=[each.name for each in MECHANISMS], metavar="NAME")
+    parser.add_argument("--quick", action="store_true", help="one problem of each group, one seed, 20 evaluations")
+    parser.add_argument("--kept", action="store_true", help="only summarise the runs of the file, of any seeds")
+    parser.add_argument("--runs", type=Path, default=KEPT, help="file that keeps the runs")
+    parser.add_argument("--out", type=Path, default=RESULTS / "ablation.json")
+    asked = parser.parse_args(arguments)
+    groups = {name: GROUPS[name] for name in asked.groups}
+    if asked.quick:
+        groups = {
+            name: replace(group, problems=group.problems[:1], budget=QUICK_BUDGET) for name, group in groups.items()
+        }
+    mechanisms = [each for each in MECHANISMS if not asked.mechanisms or each.name in asked.mechanisms]
+    seeds = 1 if asked.quick else asked.seeds
+    runs = kept(asked.runs) if asked.kept else done(groups, mechanisms, seeds, asked.runs)
+    found = summary(runs, groups, mechanisms)
+    write(asked.out, {**provenance(MODULE), "revision": REVISION, "budgets": BUDGETS, "mechanisms": found})
+    print_table(HEADER, rows(found))
+
+
+def kept(path: Path) -> list[Run]:
+    """The runs of a file."""
+    return [Run(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def done(groups: Mapping[str, Group], mechanisms: Sequence[Mechanism], seeds: int, path: Path) -> list[Run]:
+    """All runs that are wanted; those that the file lacks are made, and kept there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = {(each.mechanism, each.group, each.problem, each.seed): each for each in kept(path)}
+    found = []
+    with threadpool_limits(1), path.open("a") as file:
+        run(None, "functions", GROUPS["functions"].problems[0], 0, BUDGETS[0])  # what is done once is nobody's time
+        for arguments in tqdm(list(wanted(groups, mechanisms, seeds)), unit="run", mininterval=10):
+            mechanism, name, problem, seed, _ = arguments
+            key = mechanism.name if mechanism else WHOLE, name, problem.name, seed
+            if key not in known:
+                known[key] = run(*arguments)
+                file.write(json.dumps(asdict(known[key])) + "\n")
+                file.flush()
+            found.append(known[key])
+    return found
+
+
+if __name__ == "__main__":
+    main()

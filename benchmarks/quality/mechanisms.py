@@ -1,0 +1,270 @@
+"""The mechanisms of ``auto`` that decide about suggestions, and what takes the place of each when it is switched off.
+
+None of them has a switch in the engine, since nobody but the ablation needs one. So a mechanism is switched off by
+other values of constants or functions of the engine's modules, for as long as a block lasts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from adabkb_service.engine.auto import (
+    betas,
+    kernel,
+    learning,
+    likelihood,
+    plateaus,
+    policy,
+    quadratic,
+    restarts,
+    search,
+    surrogate,
+    turns,
+    warp,
+)
+from adabkb_service.engine.auto import state as states
+from adabkb_service.engine.auto.checkpoint import Pruning
+from adabkb_service.engine.auto.components import NONE
+from adabkb_service.engine.auto.domain import Domain
+from adabkb_service.engine.auto.likelihood import Evidence, Hyperparameters
+from adabkb_service.engine.auto.refine import Bound, Refined
+from adabkb_service.engine.auto.tree import Box, Tree
+from benchmarks.functions import Array
+
+NEVER = 10**9
+"""Steps or results."""
+ONE_WIDTH = (1.5, 1.5, 1.5, 1.5)
+"""A cycle of confidence widths that are all the same: the middle one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """A part of ``auto``."""
+
+    name: str
+    in_paper: str
+    """What Ada-BKB has in its place."""
+    without: str
+    """What happens when it is switched off."""
+    replaced: tuple[tuple[Any, str, Any], ...]
+    """Module or class, name in it, and what stands there in place of it."""
+
+    @contextmanager
+    def off(self) -> Iterator[None]:
+        """Switched off within the block, in this process."""
+        kept = [(owner, name, vars(owner)[name]) for owner, name, _ in self.replaced]
+        try:
+            for owner, name, value in self.replaced:
+                setattr(owner, name, value)
+            yield
+        finally:
+            for owner, name, value in kept:
+                setattr(owner, name, value)
+
+
+_fit, _prior_centre, _axes_of_model = warp.fit, likelihood.prior_centre, turns.axes_of_model
+_with_additive_part, _small = likelihood.with_additive_part, learning.SMALL
+
+
+def _returning(value: Any) -> Any:
+    return lambda *_, **__: value
+
+
+def _argument(place: int) -> Any:
+    return lambda *given: given[place]
+
+
+def _only_rough(evidence: Evidence, starts: list[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
+    return evidence, likelihood.learn(evidence, starts)
+
+
+def _additive_of_many(
+    warped: Evidence, plain: Hyperparameters, unwarped: Evidence, known: Hyperparameters
+) -> Hyperparameters:  # ``SMALL`` also says from how many results on there is a part
+    return _with_additive_part(warped, plain, unwarped, known) if len(warped.outputs) >= _small else plain
+
+
+def _target_itself(
+    tree: Tree, root: Box, target: Array, tolerance: float, bound: Bound, taken: Any
+) -> Refined:  # as ``refine.refine``
+    del tolerance, bound, taken
+    return Refined(tree, tree.find(root, target)[0], root.domain.exact(target), [], capped=False)
+
+
+REAL_ONLY, NOT_LEARNED, LEAVES, NOTHING = "real parameters only", "given, not learned", "the leaf of largest index", "–"
+MECHANISMS = (
+    Mechanism(
+        "centroids of cells",
+        "the same",
+        "the point of the largest bound is suggested itself, and no cell is cut",
+        ((policy, "refine", _target_itself),),
+    ),
+    Mechanism(
+        "pruning of cells",
+        "the same, and a pruned cell is never searched again",
+        "no cell is marked as pruned",
+        ((learning, "prunable", _returning(Pruning())),),
+    ),
+    Mechanism(
+        "warp of results",
+        "results as they are",
+        "results are only standardised",
+        ((warp, "fit", lambda values, _=None: _fit(values, warp.LINEAR)),),
+    ),
+    Mechanism(
+        "smooth kernel where results seem noisy",
+        "one kernel, given",
+        "the kernel is always the rough one, and results never seem noisy",
+        ((likelihood, "learn_smoothness", _only_rough),),
+    ),
+    Mechanism(
+        "additive part of the kernel",
+        "one kernel, given",
+        "the kernel is a product only",
+        ((likelihood, "with_additive_part", _argument(1)),),
+    ),
+    Mechanism(
+        "unknown mean",
+        "mean 0",
+        "the mean of the model outputs is 0",
+        ((kernel, "MEAN_VARIANCE", 0.0), (likelihood, "MEAN_VARIANCE", 0.0), (surrogate, "PRIOR_VARIANCE", 1.0)),
+    ),
+    Mechanism(
+        "descriptors of choices",
+        REAL_ONLY,
+        "choices differ by their names only",
+        ((Domain, "components", NONE),),
+    ),
+    Mechanism(
+        "prior of lengthscales by dimension",
+        NOT_LEARNED,
+        "the prior is that of three dimensions",
+        ((likelihood, "prior_centre", lambda _: _prior_centre(3)),),
+    ),
+    Mechanism(
+        "starts of learning at large noise",
+        NOT_LEARNED,
+        "learning starts from the present noise only",
+        ((likelihood, "NOISY_STARTS", ()),),
+    ),
+    Mechanism(
+        "learning at checkpoints only",
+        NOT_LEARNED,
+        "hyperparameters are learned after every result",
+        ((learning, "REFIT", NEVER),),
+    ),
+    Mechanism(
+        "learning at once up to 20 results",
+        NOT_LEARNED,
+        "hyperparameters learned from n results apply from result n + 1 on, also in the first 20",
+        ((learning, "SMALL", 0), (likelihood, "with_additive_part", _additive_of_many)),
+    ),
+    Mechanism(
+        "learning at once after an outlier",
+        NOT_LEARNED,
+        "hyperparameters are learned at the next regular checkpoint",
+        ((learning, "OUTLIER", math.inf),),
+    ),
+    Mechanism(
+        "gradient ascent",
+        LEAVES,
+        "the best of the random positions is the target",
+        ((search, "ascend", _argument(1)),),
+    ),
+    Mechanism(
+        "candidates around the best point",
+        LEAVES,
+        "random positions are drawn from the whole box only",
+        ((search, "LOCAL", 0),),
+    ),
+    Mechanism(
+        "search axis by axis",
+        LEAVES,
+        "beside an additive part, the search has no more starts than without one",
+        ((search, "axis_by_axis", lambda *given: given[2][None]),),
+    ),
+    Mechanism(
+        "widths in turn",
+        "one width, by the theorem",
+        "the width is 1.5 in every step",
+        ((betas, "BETAS", ONE_WIDTH), (betas, "EARLY_BETAS", ONE_WIDTH)),
+    ),
+    Mechanism(
+        "other widths in the first steps",
+        "one width, by the theorem",
+        "the first steps have the later widths",
+        ((betas, "EARLY_BETAS", betas.BETAS),),
+    ),
+    Mechanism(
+        "steps for untried choices",
+        REAL_ONLY,
+        "no step and no width is for untried choices",
+        ((Domain, "untried_choices", _returning(None)),),
+    ),
+    Mechanism(
+        "plateaus",
+        NOTHING,
+        "equal results are not taken for steps of the objective",
+        ((plateaus, "SHARE", math.inf),),
+    ),
+    Mechanism(
+        "points themselves where results seem noisy",
+        "centroids only",
+        "centroids are suggested there, too",
+        ((betas, "EXPLORING", 0.0),),
+    ),
+    Mechanism(
+        "no end game where results seem noisy",
+        NOTHING,
+        "there is an end game there, too",
+        ((states, "axes_of_model", lambda *given, **_: _axes_of_model(*given, seems_noisy=False)),),
+    ),
+    Mechanism(
+        "end game",
+        NOTHING,
+        "no step is for a quadratic model",
+        ((quadratic, "proposal", _returning(None)),),
+    ),
+    Mechanism(
+        "turns of the end game by its gains",
+        NOTHING,
+        "the end game has every second step whether it gains or not",
+        ((turns, "PERIOD_WITHOUT_GAIN", turns.PERIOD),),
+    ),
+    Mechanism(
+        "steps of the end game in a row",
+        NOTHING,
+        "the end game has no second step after a gain",
+        ((turns, "IN_A_ROW", 1),),
+    ),
+    Mechanism(
+        "restarts",
+        NOTHING,
+        "a search that has stalled goes on",
+        ((restarts, "STALL", NEVER),),
+    ),
+    Mechanism(
+        "random points of a restart",
+        NOTHING,
+        "a restart begins where its bound is largest",
+        ((policy, "RANDOM_POINTS", 0),),
+    ),
+    Mechanism(
+        "neighbourhood that a restart leaves out",
+        NOTHING,
+        "a restart sees results around the best point, and may suggest points there",
+        ((restarts, "APART", 0.0),),
+    ),
+    Mechanism(
+        "axes that do not matter",
+        NOTHING,
+        "all axes count in distances and in how long a search may stall",
+        ((restarts, "IRRELEVANT", math.inf),),
+    ),
+)
+"""Those that have an effect on problems without metrics, conditions or constraints, and with fewer than 800 results.
+First what ``auto`` keeps of Ada-BKB."""

@@ -1,0 +1,8 @@
+"""A server of the Model Context Protocol (MCP): the calls of the client as tools for agents.
+
+It needs the package ``mcp`` (the extra of the same name). The command ``adabkb mcp`` starts it.
+"""
+
+from adabkb_client.mcp.serving import loopback, serve_http, serve_stdio
+
+__all__ = ["loopback", "serve_http", "serve_stdio"]

@@ -1,0 +1,356 @@
+"""One follower per study: requests to the owner of a study or to its model are performed by the server that follows it.
+
+Each study has one follower among the servers on a PostgreSQL, by the same rule on all of them. Another server that gets
+a request admits it, forwards it to the follower through the database, and passes on the answer. Model workers, which
+serve no HTTP, follow all studies while there are any. If the follower is gone, the server tries the next one, and then
+performs the request itself. Every server may perform every request, since each write compares the version of the study;
+a request that two servers perform is like one that its client sends twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import json
+import logging
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from sqlalchemy import URL
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+
+from adabkb_service.access.caller import ANYBODY, Caller
+from adabkb_service.api.disconnect import gone
+from adabkb_service.api.middleware import sender
+from adabkb_service.contract.parameters import STUDY_ID
+from adabkb_service.storage.peers import Peers
+from adabkb_service.telemetry.logs import FACTS, note
+
+logger = logging.getLogger(__name__)
+
+HEADERS = frozenset({b"content-type", b"idempotency-key", b"prefer", b"if-match", b"if-none-match"})
+"""Headers of an admitted request on which its answer may depend."""
+
+FORWARDED_BYTES = 2**18
+"""Of a request's body; one with more is performed by the server that has it."""
+FOLLOWERS_TRIED = 2
+"""To which a request is forwarded, at most: one that ends the process that performs it must not end all of them."""
+ARRIVAL_SECONDS = 0.3
+"""For which requests may still arrive at a server that has told the others that it leaves."""
+LEAVE_SECONDS = 10.0
+"""For which a server that leaves works on requests of others."""
+WORKER_SECONDS = 2.0
+"""For which a server waits for what model workers say of themselves."""
+
+Answer = asyncio.Future[dict[str, Any] | None]
+"""Of the follower; None if there will be none."""
+
+
+class Declined(Exception):
+    """The server that forwarded a request is to go on with it."""
+
+
+@dataclass(eq=False)
+class Performance:
+    """A request of another server that this one performs."""
+
+    task: asyncio.Task[None]
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when nobody waits for the answer any more."""
+
+
+class Forwarding:
+    """The requests that this server forwards, and those that others forward to it. Used by its event loop alone.
+
+    Args:
+        app: the server.
+        url: of the PostgreSQL.
+        version: of the server; servers of other versions do not forward to it.
+        answer_seconds: for which the answer of a follower that is alive is waited for.
+        is_model_worker: whether the server follows studies without serving HTTP.
+    """
+
+    def __init__(
+        self, app: FastAPI, url: URL, version: str, answer_seconds: float, *, is_model_worker: bool = False
+    ) -> None:
+        self._app = app
+        self._peers = Peers(url, version, self._receive, self._peers_changed, is_model_worker=is_model_worker)
+        self._answer_seconds = answer_seconds
+        self._numbers = itertools.count()
+        self._forwarded: dict[int, tuple[str, Answer]] = {}
+        """By number: the follower, and its answer."""
+        self._performed: dict[tuple[str, int], Performance] = {}
+        """By server and its number."""
+        handlers = {kind: each for kind, each in app.exception_handlers.items() if kind is not Exception}
+        self._perform_in_app = ExceptionMiddleware(AsyncExitStackMiddleware(app.router), handlers=handlers)
+
+    async def __aenter__(self) -> None:
+        """Take part."""
+        self._running = asyncio.create_task(self._peers.run())
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let the others forward no more requests, and answer those that have come."""
+        if len(self._peers.alive) > 1:
+            self._peers.leave()
+            await asyncio.sleep(ARRIVAL_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    while self._performed:
+                        await asyncio.wait([each.task for each in self._performed.values()])
+                        await asyncio.sleep(ARRIVAL_SECONDS)  # in which the last answer is sent
+        self._running.cancel()
+        await asyncio.wait([self._running])
+
+    @property
+    def servers(self) -> frozenset[str]:
+        """Ids of the servers that are alive and serve HTTP, this one included; none while the database does not
+        answer."""
+        return self._peers.alive - self._peers.model_workers
+
+    @property
+    def model_workers(self) -> frozenset[str]:
+        """Ids of the model workers that are alive; none while the database does not answer."""
+        return self._peers.model_workers
+
+    def other(self, study_id: str) -> str | None:
+        """The other server that follows a study; None if this one does."""
+        followers = self._peers.followers
+        if followers <= {self._peers.id} or re.fullmatch(STUDY_ID, study_id) is None:
+            return None
+        follower = follower_of(study_id, followers)
+        return None if follower == self._peers.id else follower
+
+    async def forward(self, study_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+        """Let the follower of a study perform an admitted request, and send its answer.
+
+        Returns:
+            None; or what receives the request again, if this server is to perform it.
+        """
+        if self.other(study_id) is None:
+            return receive
+        try:
+            body = await Request(scope, receive).body()
+            answer = None
+            if len(body) <= FORWARDED_BYTES:
+                answer = await self._first_answer(study_id, body, scope, receive)
+        except ClientDisconnect:
+            await Response(status_code=400)(scope, receive, send)  # which nobody reads
+            return None
+        if answer is None:
+            return _again(body, receive)
+        note(trial=answer["trial"])
+        headers = _encoded(answer["headers"])
+        await send({"type": "http.response.start", "status": answer["status"], "headers": headers})
+        await send({"type": "http.response.body", "body": answer["body"].encode("latin-1")})
+        return None
+
+    async def ask_model_workers(self, scope: Scope) -> dict[str, str]:
+        """What model workers answer to an admitted request that has no body: the bodies, by a name of each worker. Of
+        several servers each asks other workers. Those that do not answer in time are left out."""
+        own = [worker for worker in self.model_workers if follower_of(worker, self.servers) == self._peers.id]
+        asked = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        return {
+            hashlib.blake2b(worker.encode(), digest_size=4).hexdigest(): answer["body"]  # the id itself is a secret
+            for worker, answer in zip(own, answers, strict=True)
+            if isinstance(answer, dict) and answer["status"] == 200
+        }
+
+    async def _first_answer(self, study_id: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
+        """What the follower of a study answers, or else its next follower; None if neither does.
+
+        Raises:
+            ClientDisconnect: the client of a request that may take long has left.
+        """
+        tried = None
+        for _ in range(FOLLOWERS_TRIED):
+            follower = self.other(study_id)
+            if follower is None or follower == tried:
+                return None
+            tried = follower
+            answer = await self._answer(follower, body, scope, receive)
+            if answer is not None:
+                return answer
+        return None
+
+    async def _answer(self, follower: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
+        """What the follower answers; None if it does not.
+
+        Raises:
+            ClientDisconnect: the client of a request that may take long has left.
+        """
+        number = next(self._numbers)
+        answer: Answer = asyncio.get_running_loop().create_future()
+        message = {"request": number, "body": body.decode("latin-1"), **_described(scope)}
+        self._forwarded[number] = follower, answer
+        may_take_long = scope["method"] == "GET" or any(name == b"prefer" for name, _ in scope["headers"])
+        leaving = [asyncio.create_task(gone(Request(scope, receive)))] if may_take_long else []
+        waits: list[asyncio.Future[Any]] = [answer, *leaving]
+        try:
+            self._send(follower, **message)
+            await asyncio.wait(waits, timeout=self._answer_seconds, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                return answer.result()
+            self._send(follower, gone=number)
+            if any(each.done() for each in leaving):
+                raise ClientDisconnect
+            return None
+        finally:
+            del self._forwarded[number]
+            for each in leaving:
+                each.cancel()
+
+    def _peers_changed(self) -> None:
+        alive = self._peers.alive
+        for server, answer in self._forwarded.values():
+            if server not in alive and not answer.done():
+                answer.set_result(None)
+        for (server, _), performance in self._performed.items():
+            if server not in alive:
+                performance.gone.set()
+
+    def _send(self, recipient: str, **message: Any) -> None:
+        """Send a message as JSON in ASCII."""
+        self._peers.send(recipient, json.dumps({"from": self._peers.id, **message}))
+
+    def _receive(self, text: str) -> None:
+        message = json.loads(text)
+        if "answer" in message:
+            _, answer = self._forwarded.get(message["answer"], ("", None))
+            if answer is not None and not answer.done():
+                answer.set_result(message if "status" in message else None)
+        elif "gone" in message:
+            if performance := self._performed.get((message["from"], message["gone"])):
+                performance.gone.set()
+        elif self._peers.is_seen:
+            key = message["from"], message["request"]
+            performance = self._performed[key] = Performance(asyncio.create_task(self._perform(message)))
+            performance.task.add_done_callback(lambda _: self._performed.pop(key))
+        else:  # this process was frozen, and the others may perform its requests by now
+            self._send(message["from"], answer=message["request"])
+
+    async def _perform(self, message: dict[str, Any]) -> None:
+        """Perform a request of another server, and send it the answer."""
+        facts: dict[str, Any] = {"request_id": message["id"], "address": message["address"]}
+        FACTS.set(facts)
+        performance = self._performed[message["from"], message["request"]]
+        scope, started, parts = self._scope(message), dict[str, Any](), list[bytes]()
+        requests = iter([{"type": "http.request", "body": message["body"].encode("latin-1"), "more_body": False}])
+
+        async def receive() -> Message:
+            for request in requests:
+                return request
+            await performance.gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(response: Message) -> None:
+            if response["type"] == "http.response.start":
+                started.update(response)
+            else:
+                parts.append(response.get("body", b""))
+
+        try:
+            await self._perform_in_app(scope, receive, send)
+        except Declined:
+            self._send(message["from"], answer=message["request"])
+            return
+        except Exception as error:
+            logger.exception("a request that another server forwarded has failed")
+            parts.clear()
+            response: Any = self._app.exception_handlers[Exception](Request(scope), error)
+            await response(scope, receive, send)
+        self._send(
+            message["from"],
+            answer=message["request"],
+            status=started["status"],
+            headers=_decoded(started["headers"]),
+            body=b"".join(parts).decode("latin-1"),
+            trial=facts.get("trial"),
+        )
+
+    def _scope(self, message: dict[str, Any]) -> Scope:
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "server": None,
+            "client": (message["address"], 0),
+            "method": message["method"],
+            "path": message["path"],
+            "raw_path": message["path"].encode(),
+            "query_string": message["query"].encode("latin-1"),
+            "root_path": message["root_path"],
+            "headers": _encoded(message["headers"]),
+            "app": self._app,
+            "state": {"request_id": message["id"], "admitted_token": message["token"]},
+        }
+
+
+def decline(request: Request) -> None:
+    """Let the server that forwarded a request go on with it, if one did. The request must have had no effect.
+
+    Raises:
+        Declined: one did.
+    """
+    if is_forwarded(request.scope):
+        raise Declined
+
+
+def is_forwarded(scope: Scope) -> bool:
+    """Whether another server has forwarded a request to this one."""
+    return "admitted_token" in scope["state"]
+
+
+def follower_of(study_id: str, servers: frozenset[str]) -> str:
+    """The server with the largest hash of server and study. When one comes or goes, only its own share of the studies
+    moves (rendezvous hashing)."""
+    return max(servers, key=lambda server: hashlib.blake2b(f"{server} {study_id}".encode(), digest_size=8).digest())
+
+
+def _described(scope: Scope) -> dict[str, Any]:
+    """A request as the follower needs it, but for its body."""
+    caller: Caller = scope["state"].get("caller", ANYBODY)
+    return {
+        "id": scope["state"]["request_id"],
+        "method": scope["method"],
+        "path": scope["path"],
+        "root_path": scope.get("root_path", ""),
+        "query": scope["query_string"].decode("latin-1"),
+        "headers": _decoded([(name, value) for name, value in scope["headers"] if name in HEADERS]),
+        "token": caller.token,
+        "address": sender(scope),
+    }
+
+
+def _decoded(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+async def _silent() -> Message:
+    """Receives nothing."""
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets the event")
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What receives a request whose body was read."""
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def again() -> Message:
+        for message in messages:
+            return message
+        return await receive()
+
+    return again

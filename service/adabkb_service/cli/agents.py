@@ -1,0 +1,84 @@
+"""``adabkb mcp``."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from adabkb_client.connection import DEFAULT_URL, RemoteServer, Settings
+from adabkb_service.cli.calling import PATIENCE, TIMEOUT, Local, RetryFor, Token, Url, checked, local_server, sendable
+from adabkb_service.cli.output import fail
+
+
+def mcp(
+    read_only: Annotated[bool, typer.Option("--read-only", help="offer only tools that change nothing")] = False,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http",
+            metavar="HOST:PORT",
+            help="serve streamable HTTP at /mcp of a loopback address; port 0 takes a free one",
+            show_default="stdio",
+        ),
+    ] = None,
+    url: Url = DEFAULT_URL,
+    local: Local = None,
+    token: Token = None,
+    retry_for: RetryFor = PATIENCE,
+) -> None:
+    """Give agents tools to work on studies, by the Model Context Protocol.
+
+    The agent's program starts this command and talks to it over standard input and output:
+
+    \b
+    {"mcpServers": {"adabkb": {"command": "adabkb", "args": ["mcp", "--read-only"],
+      "env": {"ADABKB_URL": "http://127.0.0.1:8000", "ADABKB_TOKEN": "..."}}}}
+
+    Every call of a tool is made with the token, and may do no more than the token may. No tool deletes anything.
+    """
+    serving = _serving()
+    address = None if http is None else _loopback(serving, http)
+    token = sendable(token)
+    server = RemoteServer(checked(url)) if local is None else local_server(local)
+    settings = Settings(server, token, TIMEOUT, retry_for, outbox=None)
+    if address is None:
+        serving.serve_stdio(settings, read_only=read_only)
+        return
+    with closing(_listener(*address)) as listener:
+        serving.serve_http(settings, listener, read_only=read_only, on_start=_listening)
+
+
+def _serving() -> Any:
+    """The package that needs the extra."""
+    try:
+        import adabkb_client.mcp as serving  # noqa: PLC0415 (an optional dependency)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("adabkb"):
+            raise
+        fail("this command needs the package mcp; install it: pip install 'adabkb-service[mcp]'")
+    return serving
+
+
+def _loopback(serving: Any, address: str) -> tuple[str, int]:
+    try:
+        found: tuple[str, int] = serving.loopback(address)
+    except ValueError as error:
+        fail(f"--http {error}")
+    return found
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        cause = os.strerror(error.errno) if error.errno else str(error)
+        fail(f"cannot listen on {host}:{port} ({cause}); give another port, or 0 for a free one")
+
+
+def _listening(url: str) -> None:
+    typer.echo(f"adabkb mcp: listening on {url}")

@@ -1,0 +1,90 @@
+"""What is wrong with comparing a parameter with values, in words: it has no such value, or none that can be compared.
+
+The names and values in the sentences are as they are written in a constraint.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Sequence
+
+from adabkb_service.engine.axes import Axis, ChoiceAxis, DiscreteAxis, FloatAxis, Value
+from adabkb_service.engine.columns import axis_of_one, index_of
+from adabkb_service.engine.constraints.expression import Membership
+from adabkb_service.engine.space import Fixed
+from adabkb_service.engine.wording import brief, listed, nearest
+
+
+def misfit(parameter: Axis | Fixed, membership: Membership, *, has_all_values: bool) -> tuple[int, str] | None:
+    """The offset of what does not fit a parameter in the text, and what is wrong; None if all fits.
+
+    Args:
+        parameter: of the membership.
+        membership: the values it is compared with.
+        has_all_values: whether the parameter has to have all of them.
+    """
+    axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter
+    if membership.is_bare and not _is_truth(axis):
+        return (
+            membership.offset,
+            f"{brief(axis.name)!r} alone is neither true nor false; compare it, such as {_example(axis)}",
+        )
+    if isinstance(axis, FloatAxis):
+        return (
+            membership.offset,
+            f"{brief(axis.name)!r} is a real number, which hardly ever equals a value; use <= or >=",
+        )
+    for value, offset in zip(membership.values, membership.offsets, strict=True):
+        if has_all_values and index_of(axis, value) is None:
+            return offset, _unknown(axis, value)
+    return None
+
+
+def without_numbers(parameter: Axis | Fixed) -> str:
+    """Why a parameter that is not of numbers cannot be more or less than something."""
+    axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter
+    return f"{brief(axis.name)!r} has values that are no numbers; use == or in, such as {_example(axis)}"
+
+
+def _is_truth(axis: Axis) -> bool:
+    """Whether all values are True or False."""
+    return isinstance(axis, ChoiceAxis) and all(isinstance(choice, bool) for choice in axis.choices)
+
+
+def _example(axis: Axis) -> str:
+    """A comparison of a parameter with a value that it has."""
+    name = axis.name if axis.name.isidentifier() else reprlib.repr(axis.name)
+    if isinstance(axis, FloatAxis):
+        return f"{name} <= {axis.high:g}"
+    return f"{name} == {reprlib.repr(axis.value(0))}"
+
+
+def _unknown(axis: Axis, value: Value) -> str:
+    """What is wrong with a value that a parameter does not have."""
+    assert not isinstance(axis, FloatAxis), "a real number is not compared with values"
+    found = f"{reprlib.repr(value)} is not a value of {brief(axis.name)!r}"
+    if isinstance(axis, ChoiceAxis):
+        known = listed(map(reprlib.repr, axis.choices), len(axis.choices))
+        return f"{found}{_meant(axis.choices, value)} (there are {known})"
+    if isinstance(value, str):
+        return f"{found}, which has numbers; leave out the quotes"
+    return f"{found}: {_why(axis, value)}"
+
+
+def _why(axis: DiscreteAxis, value: Value) -> str:
+    """Why a number is none of an axis."""
+    problem = axis.problem(value)
+    return f"the nearest is {axis.decode(axis.encode(value))}" if problem is None else f"it {problem}"
+
+
+def _meant(choices: Sequence[Value], value: Value) -> str:
+    """A choice that somebody may have meant, or what to do with the quotes."""
+    as_text = {str(choice): choice for choice in choices if not isinstance(choice, str)}
+    if isinstance(value, list):
+        return "; compare with a list by in" if all(each in choices for each in value) else ""
+    if isinstance(value, str):
+        if value in as_text:
+            return f"; leave out the quotes of {value}"
+        near = nearest(value, [choice for choice in choices if isinstance(choice, str)])
+        return "" if near is None else f"; did you mean {near!r}?"
+    return f"; put {value} in quotes" if str(value) in choices else ""

@@ -1,0 +1,110 @@
+// Combinations that are never suggested, in the form for a new study: a table with a column for each parameter. A row
+// becomes a constraint, such as not (ligand == "PPh3" and temperature > 80).
+
+import { choices, copied, differs, part, text } from "./choices.js";
+import { Mistyped } from "./forms.js";
+import { numeral } from "./words.js";
+
+const table = document.getElementById("exclusions");
+const combinations = () => [...table.tBodies[0].rows];
+const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
+const isReal = (row) => text(row, "kind") === "float" && text(row, "step") === "";
+const fieldOf = (combination, row) => combination.querySelector(`[data-of="${row.dataset.key}"]`);
+
+const SYMBOLS = new Map([["≤", "<="], ["≥", ">="], ["=", "=="], ["", "=="]]);
+const COMPARED = /^(<=|>=|<|>|≤|≥|=|)\s*(.*)$/;
+const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const KEYWORDS = new Set("False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield".split(" "));
+
+/** The parameters that a combination may name: those that have a name and vary. */
+const columns = (rows) => rows.filter((row) => text(row, "name") !== "" && text(row, "kind") !== "fixed");
+
+export function addExclusion(rows) {
+  const combination = copied("exclusion");
+  combination.querySelector("[data-drop]").addEventListener("click", () => {
+    combination.remove();
+    fitExclusions(rows());
+  });
+  table.tBodies[0].append(combination);
+  fitExclusions(rows());
+  combination.querySelector("select, input")?.focus();
+}
+
+/** Have a column for each parameter that there is now. What is chosen stays chosen. */
+export function fitExclusions(rows) {
+  const shown = columns(rows);
+  const offered = shown.map((row) => [row.dataset.key, text(row, "name"), isNumeric(row) || choices(row)]);
+  if (!differs(table, [offered, combinations().length])) return;
+  table.closest(".scroll").hidden = !combinations().length;
+  const head = table.tHead.rows[0];
+  head.replaceChildren(...shown.map((row) => header(text(row, "name"))), head.lastElementChild);
+  combinations().forEach((combination, i) => {
+    const cells = shown.map((row) => cell(row, fieldOf(combination, row), i + 1));
+    const last = combination.lastElementChild;
+    last.firstElementChild.setAttribute("aria-label", `Remove combination ${i + 1}`);
+    combination.replaceChildren(...cells, last);
+  });
+}
+
+const header = (name) => Object.assign(document.createElement("th"), { scope: "col", textContent: name });
+
+/** A cell for a parameter in a combination: its values to choose from, or a field for a number. */
+function cell(row, before, place) {
+  const field = isNumeric(row) ? Object.assign(document.createElement("input"), { placeholder: "any", size: 8, autocomplete: "off", inputMode: "text" }) : document.createElement("select");
+  if (!isNumeric(row)) {
+    field.add(new Option("any", ""));
+    for (const { typed, key } of choices(row)) field.add(new Option(typed, key));
+  }
+  if (before?.tagName === field.tagName) field.value = before.value;
+  if (field.tagName === "SELECT" && field.selectedIndex < 0) field.value = "";
+  field.dataset.of = row.dataset.key;
+  field.setAttribute("aria-label", `${text(row, "name")} in combination ${place}`);
+  const made = document.createElement("td");
+  made.append(field);
+  return made;
+}
+
+/** A constraint for each combination; of rows without any value there is none. */
+export const exclusions = (rows) => filled(rows).map((combination) => {
+  const parts = given(combination, rows).map((row) => compared(row, fieldOf(combination, row)));
+  return `not (${parts.join(" and ")})`;
+});
+
+const given = (combination, rows) => columns(rows).filter((row) => fieldOf(combination, row)?.value.trim());
+const filled = (rows) => combinations().filter((combination) => given(combination, rows).length);
+
+/** The field of a fault of a constraint, by its place among those of the table. */
+export function fieldOfExclusion(rows, place) {
+  const combination = filled(rows)[place];
+  return combination && fieldOf(combination, given(combination, rows)[0]);
+}
+
+function compared(row, field) {
+  const name = text(row, "name");
+  const left = PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoted(name, field);
+  if (isNumeric(row)) return `${left} ${number(row, field)}`;
+  return `${left} == ${literal(choices(row).find(({ key }) => key === field.value).value, field)}`;
+}
+
+/** A number as it is typed in, such as > 80, or 5 for a parameter that may be exactly that. */
+function number(row, field) {
+  const [, typed, digits] = COMPARED.exec(field.value.trim());
+  const symbol = SYMBOLS.get(typed) ?? typed;
+  const value = numeral(digits);
+  if (!Number.isFinite(value)) throw mistyped(field, `“${field.value.trim()}” is not a number, or one after <, <=, > or >=.`);
+  if (symbol === "==" && isReal(row)) throw mistyped(field, `exactly ${digits} hardly ever comes up. Write > ${digits} or < ${digits}.`);
+  return `${symbol} ${value}`;
+}
+
+const mistyped = (field, words) => new Mistyped(field, `${field.getAttribute("aria-label")}: ${words}`);
+
+function literal(value, field) {
+  if (typeof value === "boolean") return value ? "True" : "False";
+  return typeof value === "number" ? String(value) : quoted(value, field);
+}
+
+/** A text as Python has it. Parts with quotation marks stand in apostrophes; Python joins what stands side by side. */
+function quoted(words, field) {
+  if (words.includes("\\")) throw mistyped(field, `“${words}” has a backslash. Give it a name without one.`);
+  return words.match(/[^"]+|"+/g).map((each) => (each[0] === '"' ? `'${each}'` : `"${each}"`)).join(" ");
+}

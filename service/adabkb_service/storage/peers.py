@@ -1,0 +1,338 @@
+"""The servers that share a PostgreSQL: which of them are alive, which follow studies, and messages between them.
+
+Each server has a row in the table ``servers``. So has each model worker, which is a server without HTTP. A server is
+alive while PostgreSQL has its connection and it updates its row, by the clock of the database. One that is alone
+updates nothing. Messages are notifications (``NOTIFY``). A message is lost only if the sender or the recipient loses
+its connections. It then gets a new id, so that whoever waits for an answer of the old one sees it gone.
+
+The id of a server is the name of its channel, and a secret: whoever knows it can send requests as any user. It is
+known to those who may read the table, which no role but its owner may unless somebody grants it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg.abc import Params
+from sqlalchemy import URL
+
+logger = logging.getLogger(__name__)
+
+BEAT_SECONDS = 1.0
+"""Between two updates of a server's row."""
+SILENT_SECONDS = 3.0
+"""Without an update after which a server is not alive."""
+CONNECT_SECONDS = 5.0
+"""In which PostgreSQL has to accept a connection, ..."""
+REPLY_SECONDS = 3.0
+"""... and to execute a statement; else the connection is closed."""
+RETRY_SECONDS = 1.0
+"""Between the loss of the connections and the next attempt to connect."""
+CLOSE_SECONDS = 1.0
+"""For which closed connections are waited for."""
+BATCH_BYTES = 2**20
+"""Of messages from which on further ones are sent by the next statement."""
+PART_BYTES = 7800
+"""Of a message in one notification. PostgreSQL allows 7999, with the header of the part."""
+
+OPTIONS: dict[str, Any] = {
+    "options": "-c synchronous_commit=off -c statement_timeout=5000 -c lock_timeout=5000",
+    # A lost network is noticed within seconds, also on a connection that only listens.
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 5000,
+}
+
+_CONNECTED = "(pid, backend_start) = (process, started_at)"
+
+FORGET = f"DELETE FROM servers WHERE NOT EXISTS (SELECT FROM pg_stat_activity WHERE {_CONNECTED})"  # noqa: S608
+ENTER = """
+    INSERT INTO servers (id, version, is_model_worker, seen_at, process, started_at, is_leaving)
+    SELECT %(id)s, %(version)s, %(is_model_worker)s, clock_timestamp(), pid, backend_start, false
+    FROM pg_stat_activity WHERE pid = pg_backend_pid()
+"""
+BEAT = f"""
+    WITH others AS (
+        SELECT id, seen_at, is_leaving, is_model_worker FROM servers JOIN pg_stat_activity ON {_CONNECTED}
+        WHERE id <> %(id)s AND version = %(version)s),
+    beat AS (
+        UPDATE servers SET seen_at = clock_timestamp(), is_leaving = %(is_leaving)s
+        WHERE id = %(id)s AND EXISTS (SELECT FROM others))
+    SELECT id, is_leaving, is_model_worker FROM others
+    WHERE seen_at > clock_timestamp() - make_interval(secs => %(silent)s)
+"""  # noqa: S608
+CALL_TO_LOOK = "SELECT pg_notify('adabkb_' || id, '') FROM servers WHERE id <> %(id)s"
+SEND = """
+    SELECT pg_notify('adabkb_' || recipient, part)
+    FROM unnest(%(recipients)b::text[], %(parts)b::text[]) AS sent (recipient, part)
+"""
+Receive = Callable[[str], None]
+Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+
+class Peers:
+    """One server among those on a PostgreSQL. Used by its event loop alone.
+
+    Args:
+        url: of the database.
+        version: of the server; servers of other versions are no peers.
+        receive: is given each message.
+        changed: is called when ``alive`` has changed.
+        is_model_worker: whether this server follows studies without serving HTTP.
+    """
+
+    def __init__(
+        self,
+        url: URL,
+        version: str,
+        receive: Receive,
+        changed: Callable[[], None],
+        *,
+        is_model_worker: bool = False,
+    ) -> None:
+        self.id = ""
+        """Of this server; a new one whenever it connects."""
+        self.alive: frozenset[str] = frozenset()
+        """Ids of the servers that are alive, this one included; empty while the database does not answer."""
+        self.model_workers: frozenset[str] = frozenset()
+        """Those of them that do not serve HTTP."""
+        self.followers: frozenset[str] = frozenset()
+        """Those that follow studies: the model workers that are not about to stop, or if there are none, the servers
+        that are not. A server always counts itself as one that is not."""
+        self._url = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._version = version
+        self._receive = receive
+        self._changed = changed
+        self._is_model_worker = is_model_worker
+        self._is_leaving = False
+        self._messages = 0
+        """How many were sent."""
+        self._unsent: deque[tuple[str, str]] = deque()
+        """Recipients and messages."""
+        self._incomplete: dict[str, list[str]] = {}
+        """The parts so far of messages that came in part."""
+        self._beat_at = -SILENT_SECONDS
+        """When the last beat was, by ``time.monotonic``."""
+        self._look = False
+        """Whether to beat before it is due."""
+        self._woken = asyncio.Event()
+        """Set when there is something to send, or to look at."""
+        self._listens = asyncio.Event()
+        """Set when PostgreSQL has the channel."""
+        self._hears = asyncio.Event()
+        """Set when a notification has come over these connections."""
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the others take this server to be alive. It is not if the process was stopped for long."""
+        return time.monotonic() - self._beat_at < SILENT_SECONDS
+
+    def send(self, recipient: str, message: str) -> None:
+        """Send a message, which is ASCII and not empty, to a server soon."""
+        self._unsent.append((recipient, message))
+        self._woken.set()
+
+    def leave(self) -> None:
+        """Let the others send no more requests."""
+        self._is_leaving = True
+        self._beat_soon()
+
+    async def run(self) -> None:
+        """Send and receive until this is cancelled, which ends it within ``CLOSE_SECONDS``."""
+        is_told = False
+        effect = "this one follows all studies itself"
+        if self._is_model_worker:
+            effect = "this model worker gets no requests"
+        while True:
+            try:
+                await self._take_part()
+            except (psycopg.Error, OSError) as error:
+                if self.alive or not is_told:
+                    logger.warning("no contact with other servers; %s: %s", effect, error)
+                is_told = True
+            except Exception:
+                logger.exception("no contact with other servers; %s", effect)
+            finally:
+                self._see({})
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _take_part(self) -> None:
+        """The same as long as there are connections.
+
+        Raises:
+            psycopg.Error, OSError: there are none any more.
+        """
+        self.id = secrets.token_hex(16)
+        self._unsent.clear()  # who waits for an answer to these does without
+        self._incomplete.clear()
+        self._listens.clear()
+        self._hears.clear()
+        async with _connected(self._url) as listening, _connected(self._url) as talking:
+            tasks = {asyncio.create_task(work) for work in (self._listen(listening), self._talk(talking))}
+            try:
+                first, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                # To cancel a task would let the driver connect once more, to cancel its statement.
+                _close(listening)
+                _close(talking)
+                self._listens.set()
+                self._hears.set()
+                self._beat_soon()
+                await _ended(tasks)
+            for task in first:
+                await task
+
+    async def _listen(self, connection: Connection) -> None:
+        await _execute(connection, f"LISTEN adabkb_{self.id}")
+        await _execute(connection, "SELECT")  # so that pg_stat_activity does not show the id
+        self._listens.set()
+        async for notification in connection.notifies():
+            if not notification.payload:
+                self._hears.set()
+                self._beat_soon()
+            elif (message := self._completed(notification.payload)) is not None:
+                self._receive(message)
+
+    async def _talk(self, connection: Connection) -> None:
+        await self._listens.wait()
+        await _execute(connection, SEND, {"recipients": [self.id], "parts": [""]})
+        try:
+            await asyncio.wait_for(self._hears.wait(), REPLY_SECONDS)
+        except TimeoutError as error:
+            remedy = "let a pooler between the server and PostgreSQL pool sessions, not transactions"
+            raise TimeoutError(f"notifications of PostgreSQL do not arrive; {remedy}") from error
+        await _execute(connection, FORGET)
+        entered = {"id": self.id, "version": self._version, "is_model_worker": self._is_model_worker}
+        await _execute(connection, ENTER, entered)
+        due, told = 0.0, None
+        while True:
+            if self._look or time.monotonic() >= due:
+                self._look, due = False, time.monotonic() + BEAT_SECONDS
+                told = await self._beat(connection, told)
+            if self._unsent:
+                recipients, parts = self._batch()
+                await _execute(connection, SEND, {"recipients": recipients, "parts": parts})
+            if not (self._look or self._unsent):
+                self._woken.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(due - time.monotonic()):
+                        await self._woken.wait()
+
+    async def _beat(self, connection: Connection, told: object) -> object:
+        """See who is alive, and let the others see that this server is. If anything is not what the others were told
+        to look at before, they are to look again.
+
+        Returns:
+            What they were told to look at.
+        """
+        begun, is_leaving = time.monotonic(), self._is_leaving
+        values = {"id": self.id, "version": self._version, "is_leaving": is_leaving, "silent": SILENT_SECONDS}
+        others = await _execute(connection, BEAT, values)
+        self._beat_at = begun
+        self._see({self.id: (False, self._is_model_worker), **{server: facts for server, *facts in others}})
+        if (found := (self.alive, is_leaving)) != told:
+            await _execute(connection, CALL_TO_LOOK, {"id": self.id})
+        return found
+
+    def _beat_soon(self) -> None:
+        self._look = True
+        self._woken.set()
+
+    def _see(self, servers: Mapping[str, Sequence[bool]]) -> None:
+        """Take note of the servers that are alive: whether each is about to stop, and is a model worker."""
+        has_changed = servers.keys() != self.alive
+        self.alive = frozenset(servers)
+        self.model_workers = frozenset(server for server, (_, is_model_worker) in servers.items() if is_model_worker)
+        staying = frozenset(server for server, (is_leaving, _) in servers.items() if not is_leaving)
+        self.followers = staying & self.model_workers or staying
+        if has_changed:
+            self._changed()
+
+    def _batch(self) -> tuple[list[str], list[str]]:
+        """Messages that one statement sends: the recipients, and the parts for them."""
+        recipients: list[str] = []
+        parts: list[str] = []
+        while self._unsent and len(parts) * PART_BYTES < BATCH_BYTES:
+            recipient, message = self._unsent.popleft()
+            self._messages += 1
+            starts = range(0, len(message), PART_BYTES)
+            for number, start in enumerate(starts, 1):
+                recipients.append(recipient)
+                header = f"{self.id}-{self._messages} {number} {len(starts)} "
+                parts.append(header + message[start : start + PART_BYTES])
+        return recipients, parts
+
+    def _completed(self, payload: str) -> str | None:
+        """The message whose last part this is; PostgreSQL delivers them in order."""
+        key, number, count, part = payload.split(" ", 3)
+        if count == "1":
+            return part
+        parts = self._incomplete.setdefault(key, [])
+        parts.append(part)
+        return "".join(self._incomplete.pop(key)) if number == count else None
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[Connection]:
+    """A connection to PostgreSQL.
+
+    Raises:
+        psycopg.Error, OSError: there is none in time.
+    """
+    async with asyncio.timeout(CONNECT_SECONDS):
+        connection = await psycopg.AsyncConnection.connect(url, autocommit=True, **OPTIONS)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def _execute(connection: Connection, statement: str, values: Params | None = None) -> Sequence[tuple[Any, ...]]:
+    """The rows of a statement.
+
+    Raises:
+        psycopg.Error: it failed, or the database did not answer in time.
+    """
+    timer = asyncio.get_running_loop().call_later(REPLY_SECONDS, _close, connection)
+    try:
+        cursor = await connection.execute(statement.encode(), values, prepare=values is not None)
+        return [] if cursor.description is None else await cursor.fetchall()
+    finally:
+        timer.cancel()
+
+
+async def _ended(tasks: set[asyncio.Task[None]]) -> None:
+    """Wait until tasks have ended whose connections are shut down, also if this is cancelled meanwhile: uvloop ends the
+    process if a socket is closed that somebody waits for."""
+    is_cancelled = False
+    waiting = asyncio.ensure_future(asyncio.wait(tasks, timeout=CLOSE_SECONDS))
+    while not waiting.done():
+        try:
+            await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            is_cancelled = True
+    ended, others = waiting.result()
+    for task in others:
+        task.cancel()
+        await asyncio.sleep(0)  # in which it waits no longer
+    for task in ended:
+        task.exception()  # else asyncio logs it
+    if is_cancelled:
+        raise asyncio.CancelledError
+
+
+def _close(connection: Connection) -> None:
+    """Let whatever waits for the connection fail at once, whether or not the network is there."""
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as own:
+        own.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,185 @@
+"""What an editor completes, and what type checkers say of a user's script: asked of a language server.
+
+``make lint`` has mypy read this file strictly, with the mistakes in it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from adabkb_client import Client, Float, StudyChanges, StudySettings
+
+BIN = Path(sys.executable).parent
+ENVIRONMENT = {"venvPath": str(BIN.parents[1]), "venv": BIN.parent.name}
+SCRIPT = """\
+from adabkb_client import AsyncClient, Client, Float
+
+
+def error(x: float) -> float:
+    return x * x
+
+
+with Client() as client:
+    study = client.create_study(
+        "fit",
+        {"x": Float(0, 1)},
+        direction="minimize",
+        budget=20,
+        stop={"no_gain_for": 5},
+        early_stopping={"rule": "asha", "max_steps": 9},
+    )
+    report = study.run(error, workers=2)
+    study.update(budget=30, stop=None)
+    for trial in study.suggest(2):
+        study.observe(trial, error(float(trial.parameters["x"])))
+    print(report.completed, study.info().counts.completed)
+    best = study.best()
+    if best is not None:
+        print(best.value, best.parameters)
+
+
+async def once() -> float | None:
+    async with AsyncClient() as client:
+        study = await client.create_study("fit", {"x": Float(0, 1)}, direction="minimize", budget=20)
+        async with study.trial() as trial:
+            await trial.observe(error(float(trial.parameters["x"])))
+        best = await study.best()
+        return None if best is None else best.value
+"""
+OPENED = """\
+from adabkb_client import AsyncClient, Client, Float
+
+client, other = Client(), AsyncClient()
+study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
+"""
+
+
+def mistakes(client: Client) -> None:
+    """Never called: mypy reads it, and ``make lint`` fails if one of these mistakes is no error any more."""
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimise")  # type: ignore[arg-type]
+    client.create_study("s", {"x": Float(0, 1)}, direction="minimize", budgets=3)  # type: ignore[call-arg]
+    client.create_study("s", {"x": (0, 1)}, direction="minimize")  # type: ignore[dict-item]
+    client.create_study("s", {"x": Float(0, 1)}, direction="minimize", stop={"no_gain": 5})  # type: ignore[arg-type]
+    study.update(seed=2)  # type: ignore[call-arg]
+    study.run(lambda x: x, n_trial=3)  # type: ignore[call-arg]
+
+
+def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: Path) -> None:
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({**ENVIRONMENT, "typeCheckingMode": "strict"}))
+    (tmp_path / "script.py").write_text(SCRIPT)
+    for name, (right, wrong) in {
+        "setting": ("budget=20,", "budgets=20,"),
+        "key": ("no_gain_for", "no_gain"),
+        "rule": ('"asha"', '"hyperband"'),
+        "change": ("budget=30", "seed=30"),
+        "awaited": ("await trial.observe", "trial.observe"),
+    }.items():
+        (tmp_path / f"{name}.py").write_text(SCRIPT.replace(right, wrong, 1))
+    checking = subprocess.run([BIN / "basedpyright", "--outputjson"], cwd=tmp_path, stdout=subprocess.PIPE, check=False)
+    found = json.loads(checking.stdout)["generalDiagnostics"]
+    blamed = {Path(each["file"]).stem for each in found}
+    assert blamed == {"setting", "key", "rule", "change", "awaited"}, found
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('client.create_study("s", {"x": Float(0, 1)}, direction="minimize", ', StudySettings.__annotations__),
+        ('other.create_study(\n    "s",\n    {"x": Float(0, 1)},\n    ', StudySettings.__annotations__),
+        ("study.update(", [*StudyChanges.__annotations__, "parameters", "defaults"]),
+        ("study.suggest(", ["count", "worker", "lease_seconds", "fixed", "wait"]),
+        ("study.run(print, ", ["n_trials", "timeout", "workers", "processes", "catch", "progress"]),
+    ],
+)
+def test_an_editor_completes_each_argument(server: Completing, line: str, expected: Sequence[str]) -> None:
+    assert {f"{name}=" for name in expected} <= server.completed(OPENED + line)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('study.update(stop={"', ["no_gain_for", "gap_share_below"]),
+        ('client.create_study("s", {}, early_stopping={"', ["rule", "max_steps", "eta", "no_gain_for"]),
+        ('client.create_study("s", {}, direction="', ["minimize", "maximize"]),
+    ],
+)
+def test_and_what_a_setting_consists_of(server: Completing, line: str, expected: Sequence[str]) -> None:
+    assert set(expected) <= {label.strip('"') for label in server.completed(OPENED + line)}
+
+
+class Completing:
+    """A language server, as an editor speaks with it."""
+
+    def __init__(self, to: IO[bytes], answers: IO[bytes], folder: Path) -> None:
+        self._to, self._answers, self._folder = to, answers, folder
+        self._asked = 0
+        folders = [{"uri": folder.as_uri(), "name": "scripts"}]
+        able = {"workspace": {"workspaceFolders": True}}
+        self._call("initialize", {"processId": None, "workspaceFolders": folders, "capabilities": able})
+        self._tell("initialized", {})
+
+    def completed(self, text: str) -> set[str]:
+        """What the server offers at the end of a file."""
+        self._asked += 1
+        uri = (self._folder / f"script{self._asked}.py").as_uri()
+        document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+        self._tell("textDocument/didOpen", {"textDocument": document})
+        lines = text.split("\n")
+        position = {"line": len(lines) - 1, "character": len(lines[-1])}
+        answer = self._call("textDocument/completion", {"textDocument": {"uri": uri}, "position": position})
+        items = answer["items"] if isinstance(answer, Mapping) else answer or []
+        return {item["label"] for item in items}
+
+    def _call(self, method: str, params: Mapping[str, Any]) -> Any:
+        self._asked += 1
+        self._send({"id": self._asked, "method": method, "params": params})
+        while True:
+            message = self._received()
+            if "method" not in message and message["id"] == self._asked:
+                return message["result"]
+            if "id" in message and "method" in message:  # the server asks for settings: there are none
+                items = message.get("params", {}).get("items", [])
+                self._send({"id": message["id"], "result": [None for _ in items] or None})
+
+    def _tell(self, method: str, params: Mapping[str, Any]) -> None:
+        self._send({"method": method, "params": params})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        content = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self._to.write(b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
+        self._to.flush()
+
+    def _received(self) -> dict[str, Any]:
+        size = 0
+        while line := self._answers.readline().strip():
+            name, _, value = line.partition(b":")
+            size = int(value) if name.lower() == b"content-length" else size
+        message: dict[str, Any] = json.loads(self._answers.read(size))
+        return message
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Completing]:
+    folder = tmp_path_factory.mktemp("script")
+    (folder / "pyrightconfig.json").write_text(json.dumps(ENVIRONMENT))
+    with running([BIN / "basedpyright-langserver", "--stdio"]) as (to, answers):
+        yield Completing(to, answers, folder)
+
+
+@contextmanager
+def running(command: Sequence[str | Path]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield process.stdin, process.stdout
+        finally:
+            process.kill()

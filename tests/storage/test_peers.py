@@ -1,0 +1,302 @@
+"""Which servers are alive, and messages between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+import uvloop
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.peers import SILENT_SECONDS, Peers
+from tests.waiting import PATIENCE
+
+ROW = st.fixed_dictionaries(
+    {
+        "age": st.sampled_from([-PATIENCE, SILENT_SECONDS + 0.5, 30.0, 90.0]),
+        "is_connected": st.booleans(),
+        "version": st.sampled_from(["1", "2"]),
+        "is_leaving": st.booleans(),
+        "is_model_worker": st.booleans(),
+    }
+)
+PUT = """INSERT INTO servers (id, version, is_model_worker, seen_at, process, started_at, is_leaving)
+SELECT %(id)s, %(version)s, %(is_model_worker)s, clock_timestamp() + make_interval(secs => -%(age)s), pid,
+    backend_start - make_interval(secs => %(before)s), %(is_leaving)s
+FROM pg_stat_activity WHERE pid = pg_backend_pid()"""
+END_OTHERS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+
+
+@pytest.fixture
+def url(other_postgresql: str) -> sa.URL:
+    database = Database(other_postgresql)
+    database.close()
+    return database.url
+
+
+def connect(url: sa.URL) -> Any:
+    plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    return psycopg.AsyncConnection.connect(plain, autocommit=True)
+
+
+def run(coroutine: Coroutine[Any, Any, None]) -> None:
+    """On an event loop as that of a server."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(coroutine)
+
+
+@asynccontextmanager
+async def running(
+    url: sa.URL, messages: list[str] | None = None, version: str = "1", *, is_model_worker: bool = False
+) -> AsyncIterator[Peers]:
+    receive = (messages if messages is not None else []).append
+    peers = Peers(url, version, receive, lambda: None, is_model_worker=is_model_worker)
+    task = asyncio.create_task(peers.run())
+    await until(lambda: bool(peers.alive))
+    try:
+        yield peers
+    finally:
+        await ended(task)
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    """Nothing may hold up the stop of a server, whatever became of the connections."""
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=PATIENCE)
+    assert done, "it goes on"
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not is_so():
+            await asyncio.sleep(0.005)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.dictionaries(st.text("abcdef", min_size=1, max_size=8), ROW, max_size=6), is_model_worker=st.booleans())
+def test_servers_are_alive_while_they_are_connected_and_update_their_rows(
+    url: sa.URL, rows: dict[str, dict[str, Any]], is_model_worker: bool
+) -> None:
+    """Against a dictionary: those of the same version with a connection and a recent update (one to come, so that it
+    stays recent). Of those that stay, the model workers follow studies, or all if there are none."""
+    alive = {
+        name
+        for name, row in rows.items()
+        if row["is_connected"] and row["version"] == "1" and row["age"] < SILENT_SECONDS
+    }
+
+    async def compare() -> None:
+        async with running(url, is_model_worker=is_model_worker) as peers, await connect(url) as connection:
+            for name, row in rows.items():
+                await connection.execute(PUT, {"id": name, "before": 0 if row["is_connected"] else 1, **row})
+            await connection.execute("SELECT pg_notify(%s, '')", [f"adabkb_{peers.id}"])
+            await until(lambda: peers.alive == {peers.id, *alive})
+            workers = {name for name in alive if rows[name]["is_model_worker"]}
+            workers |= {peers.id} if is_model_worker else set()
+            assert peers.model_workers == workers
+            staying = {peers.id, *(name for name in alive if not rows[name]["is_leaving"])}
+            assert peers.followers == (staying & workers or staying)
+            await connection.execute("DELETE FROM servers")
+
+    run(compare())
+
+
+def test_a_server_whose_connection_ended_is_gone(url: sa.URL) -> None:
+    async def compare() -> None:
+        async with running(url) as peers:
+            async with await connect(url) as connection:
+                row = {"id": "x", "version": "1", "age": -1000.0, "before": 0}
+                await connection.execute(PUT, {**row, "is_leaving": False, "is_model_worker": False})
+                await until(lambda: "x" in peers.alive)
+            await until(lambda: "x" not in peers.alive)
+
+    run(compare())
+
+
+def test_servers_see_each_other_come_and_leave_and_those_of_other_versions_do_not(url: sa.URL) -> None:
+    async def compare() -> None:
+        async with running(url) as one, running(url, version="2") as stranger:
+            async with running(url) as other:
+                await until(lambda: one.followers == other.followers == {one.id, other.id})
+                other.leave()
+                await until(lambda: one.followers == {one.id})
+                assert one.alive == {one.id, other.id}
+            await until(lambda: one.alive == {one.id})
+            assert stranger.alive == {stranger.id}
+
+    run(compare())
+
+
+def test_model_workers_follow_studies_as_long_as_one_stays(url: sa.URL) -> None:
+    async def compare() -> None:
+        async with running(url) as server, running(url, version="2", is_model_worker=True):
+            async with running(url, is_model_worker=True) as one, running(url, is_model_worker=True) as other:
+                await until(lambda: server.followers == one.followers == other.followers == {one.id, other.id})
+                one.leave()
+                await until(lambda: server.followers == {other.id})
+                other.leave()
+                await until(lambda: server.followers == {server.id})
+                assert server.alive == {server.id, one.id, other.id}
+            await until(lambda: server.alive == {server.id})
+
+    run(compare())
+
+
+def test_a_server_that_is_alone_writes_nothing(url: sa.URL) -> None:
+    """The row that tells the others that it is there is of the same transaction as before."""
+
+    async def compare() -> None:
+        async with running(url), await connect(url) as connection:
+            found = [
+                await (await connection.execute("SELECT xmin::text, seen_at FROM servers")).fetchone()
+                for _ in range(2)
+                if await asyncio.sleep(1.5, result=True)
+            ]
+            assert found[0] == found[1]
+
+    run(compare())
+
+
+def test_messages_of_any_length_arrive_whole_and_in_order(url: sa.URL) -> None:
+    sent = [f"{size} " + "a" * size for size in (0, 1, 7_790, 7_798, 7_801, 100_000, 3, 3_000_000, 5)]
+
+    async def compare() -> None:
+        received: list[str] = []
+        async with running(url, received) as one, running(url) as other, running(url) as third:
+            await until(lambda: len(one.alive) == 3)
+            for message in sent:
+                other.send(one.id, f"o{message}")
+                third.send(one.id, f"t{message}")
+            await until(lambda: len(received) == 2 * len(sent))
+        for sender in "ot":
+            assert [message[1:] for message in received if message[0] == sender] == sent
+
+    run(compare())
+
+
+def test_a_server_whose_connections_end_is_seen_gone_and_comes_back_under_another_id(url: sa.URL) -> None:
+    """So whoever waits for its answer knows that a message may be lost."""
+
+    async def compare() -> None:
+        async with running(url) as one, running(url) as other, await connect(url) as connection:
+            seen = set[str]()
+            for count in (2, 4, 6):
+                await until(lambda: one.alive == other.alive == {one.id, other.id})
+                seen.update(one.alive)
+                assert len(seen) == count
+                await connection.execute(END_OTHERS)
+                await until(lambda: seen.isdisjoint(one.alive | other.alive))
+
+    run(compare())
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.002, 0.5])
+def test_nothing_holds_up_the_stop_of_a_server_whose_connections_ended(url: sa.URL, seconds: float) -> None:
+    async def compare() -> None:
+        async with await connect(url) as connection:
+            peers = Peers(url, "1", lambda _: None, lambda: None)
+            task = asyncio.create_task(peers.run())
+            await until(lambda: bool(peers.alive))
+            await connection.execute(END_OTHERS)
+            await asyncio.sleep(seconds)
+            await ended(task)
+
+    run(compare())
+
+
+class Link:
+    """A network between a server and PostgreSQL, which can be lost without a word, and can lose notifications."""
+
+    def __init__(self, url: sa.URL, *, loses_notifications: bool = False) -> None:
+        self._path = f"{url.query['host']}/.s.PGSQL.5432"
+        self._loses_notifications = loses_notifications
+        self._tasks: list[asyncio.Task[None]] = []
+        self.is_up = asyncio.Event()
+        self.is_up.set()
+
+    @asynccontextmanager
+    async def over(self, url: sa.URL) -> AsyncIterator[sa.URL]:
+        """The URL of the database by this way."""
+        server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        yield url.set(host="127.0.0.1", port=port, query={"sslmode": "disable", "gssencmode": "disable"})
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream, downstream = await asyncio.open_unix_connection(self._path)
+        self._tasks.append(asyncio.create_task(self._ask(reader, downstream)))
+        self._tasks.append(asyncio.create_task(self._answer(upstream, writer)))
+
+    async def _ask(self, client: asyncio.StreamReader, database: asyncio.StreamWriter) -> None:
+        while data := await client.read(2**16):
+            await self.is_up.wait()
+            database.write(data)
+        database.close()
+
+    async def _answer(self, database: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        """Message by message: its kind, its length and the rest."""
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                header = await database.readexactly(5)
+                content = await database.readexactly(int.from_bytes(header[1:]) - 4)
+                await self.is_up.wait()
+                if not (self._loses_notifications and header[:1] == b"A"):
+                    client.write(header + content)
+        client.close()
+
+
+def test_a_lost_network_is_noticed_and_holds_up_nothing(url: sa.URL) -> None:
+    """Neither an error nor an end comes over the connections then."""
+
+    async def compare() -> None:
+        link = Link(url)
+        async with link.over(url) as far:
+            peers = Peers(far, "1", lambda _: None, lambda: None)
+            task = asyncio.create_task(peers.run())
+            for _ in range(2):
+                await until(lambda: bool(peers.alive))
+                link.is_up.clear()
+                await until(lambda: not peers.alive)
+                link.is_up.set()
+            await until(lambda: bool(peers.alive))
+            link.is_up.clear()
+            await ended(task)
+
+    run(compare())
+
+
+def test_a_server_that_hears_no_notifications_has_no_peers_and_says_why(
+    url: sa.URL, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As behind a pooler that gives each transaction another connection."""
+
+    async def compare() -> None:
+        async with Link(url, loses_notifications=True).over(url) as far:
+            peers = Peers(far, "1", lambda _: None, lambda: None)
+            task = asyncio.create_task(peers.run())
+            await until(lambda: "pool sessions" in caplog.text)
+            assert not peers.alive
+            await ended(task)
+
+    run(compare())
+
+
+def test_while_the_database_is_away_there_are_no_peers(url: sa.URL) -> None:
+    async def compare() -> None:
+        peers = Peers(url.set(query={"host": "/nowhere"}), "1", lambda _: None, lambda: None)
+        task = asyncio.create_task(peers.run())
+        await asyncio.sleep(0.2)
+        assert not peers.alive
+        await ended(task)
+
+    run(compare())
