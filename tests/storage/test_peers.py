@@ -275,6 +275,33 @@ def test_a_lost_network_is_noticed_and_holds_up_nothing(url: sa.URL) -> None:
     run(compare())
 
 
+def test_a_server_that_ends_while_it_connects_keeps_no_connection(url: sa.URL) -> None:
+    """PostgreSQL would keep its session, and nobody could copy or drop the database."""
+
+    async def compare() -> None:
+        begun, closed = asyncio.Event(), asyncio.Event()
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            """As a database that is slow: it reads, and does not answer yet."""
+            await reader.read(2**10)
+            begun.set()
+            await reader.read(2**10)
+            closed.set()
+            writer.close()
+
+        slow = await asyncio.start_server(accept, "127.0.0.1", 0)
+        port = slow.sockets[0].getsockname()[1]
+        peers = Peers(url.set(host="127.0.0.1", port=port, query={}), "1", lambda _: None, lambda: None)
+        task = asyncio.create_task(peers.run())
+        async with asyncio.timeout(PATIENCE):
+            await begun.wait()
+            await ended(task)
+            await closed.wait()
+        slow.close()
+
+    run(compare())
+
+
 def test_a_server_that_hears_no_notifications_has_no_peers_and_says_why(
     url: sa.URL, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from traceback import clear_frames
 from typing import Any
 
 import psycopg
@@ -291,7 +292,11 @@ async def _connected(url: str) -> AsyncIterator[Connection]:
         psycopg.Error, OSError: there is none in time.
     """
     async with asyncio.timeout(CONNECT_SECONDS):
-        connection = await psycopg.AsyncConnection.connect(url, autocommit=True, **OPTIONS)
+        try:
+            connection = await psycopg.AsyncConnection.connect(url, autocommit=True, **OPTIONS)
+        except asyncio.CancelledError as error:  # its frames have the connection, which is closed with them
+            clear_frames(error.__traceback__)
+            raise
     try:
         yield connection
     finally:
