@@ -284,7 +284,7 @@ class PreconditionFailed(AdaBKBError):
 
 
 class Busy(AdaBKBError):
-    """Other writers were faster several times; nothing was written, ask again."""
+    """Other writers were faster several times, or too many requests wait; nothing was written, ask again."""
 
 
 class Contention(Busy):

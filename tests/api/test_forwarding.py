@@ -26,6 +26,7 @@ from adabkb_service.api.forwarding import follower_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import idempotency_keys
 from tests.api.conftest import DEFINITION, pointers
 from tests.chaos.databases import empty
 from tests.servers import server_on, server_process, serving
@@ -155,6 +156,19 @@ def test_a_key_has_one_effect_whichever_servers_get_it(two: list[One]) -> None:
         answers = [each.client.post(url, json={}, headers=key) for each in (*two, *two)]
         assert len({answer.text for answer in answers}) == 1
         assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [None, "true", "true", "true"]
+
+
+def test_a_forwarded_request_without_a_key_has_one_effect_if_it_is_performed_twice(two: list[One]) -> None:
+    """As when its follower has performed it and dies before it answers: it is forwarded with a key."""
+    asked, follower = two
+    path = f"/v1/studies/{one_for_each(two)[1]}"
+    point = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
+    assert asked.client.post(f"{path}/observe", json=point).status_code == 200
+    with asked.app.state.service.database.reading() as connection:
+        (key,) = connection.execute(sa.select(idempotency_keys.c.key)).scalars()
+    again = follower.client.post(f"{path}/observe", json=point, headers={"Idempotency-Key": key})
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert follower.client.get(path).json()["counts"]["observations"] == 1
 
 
 def test_who_waits_for_a_trial_at_any_server_gets_it_and_who_has_left_gets_none(two: list[One]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Message, Reply
 from adabkb_service.inference.pool import Receive
 from adabkb_service.operations import read
+from adabkb_service.operations import suggest as suggestion
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.replay import replay
@@ -21,8 +23,11 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.trash import delete
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import cells, dictionary
+from adabkb_service.study.request import Key
+from tests.inference.held import Held
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, change, correct, get, observe, queue, release, store, suggest
+from tests.waiting import PATIENCE
 
 
 def ask(running: Service, count: int = 1, **request: object) -> list[Trial]:
@@ -273,3 +278,18 @@ def test_a_decision_on_a_study_that_was_deleted_meanwhile_is_not_handed_out_for_
     (trial,) = suggest(running, "s", Ask()).view.trials
     assert list(trial.parameters) == ["z"]
     assert list(examine(database)) == []
+
+
+def test_a_repetition_is_answered_without_the_model(database: Database, clock: ManualClock) -> None:
+    """Its answer is stored: it does not wait for a decision on other points."""
+    models = Held(database)
+    running = Service(database, clock=clock, inference=models, threads=2)
+    running.open()
+    create(running, definition())
+    asking = partial(suggestion.suggest, "s", Ask(), Key("s", "k", "ask"))
+    first = running.do(asking()).view
+    models.is_holding = True
+    observe(running, "s", Value(1.5, parameters={"x": 0.5, "y": 1.0}))
+    again = running.submit(asking()).result(PATIENCE)
+    assert (again.view, again.replayed) == (first, True)
+    running.close()

@@ -3,8 +3,9 @@
 Each study has one follower among the servers on a PostgreSQL, by the same rule on all of them. Another server that gets
 a request admits it, forwards it to the follower through the database, and passes on the answer. Model workers, which
 serve no HTTP, follow all studies while there are any. If the follower is gone, the server tries the next one, and then
-performs the request itself. Every server may perform every request, since each write compares the version of the study;
-a request that two servers perform is like one that its client sends twice.
+performs the request itself. Every server may perform every request, since each write compares the version of the study. A
+request may be performed twice, if a follower dies before its answer is passed on. Its Idempotency-Key lets it have one
+effect; a request that came without a key is forwarded with a new one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import itertools
 import json
 import logging
 import re
+import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +37,8 @@ from adabkb_service.telemetry.logs import FACTS, note
 
 logger = logging.getLogger(__name__)
 
-HEADERS = frozenset({b"content-type", b"idempotency-key", b"prefer", b"if-match", b"if-none-match"})
+KEY = b"idempotency-key"
+HEADERS = frozenset({b"content-type", KEY, b"prefer", b"if-match", b"if-none-match"})
 """Headers of an admitted request on which its answer may depend."""
 
 FORWARDED_BYTES = 2**18
@@ -135,6 +138,8 @@ class Forwarding:
         """
         if self.other(study_id) is None:
             return receive
+        if scope["method"] == "POST" and all(name != KEY for name, _ in scope["headers"]):
+            scope["headers"] = [*scope["headers"], (KEY, uuid.uuid4().hex.encode())]
         try:
             body = await Request(scope, receive).body()
             answer = None

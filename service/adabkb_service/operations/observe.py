@@ -24,9 +24,9 @@ Describe = Callable[[AdaBKBError], BatchItem]
 
 
 def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Request[Observed]:
-    """Store a result durably.
+    """A request to store a result durably.
 
-    Raises:
+    Its outcome may be one of these errors:
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing
             is written.
         Unavailable, Busy: nothing is acknowledged.

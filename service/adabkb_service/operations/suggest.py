@@ -8,14 +8,15 @@ The owner of the study (``study/owner.py``) performs this request with all other
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
    study is paused or complete.
 3. If the model has already decided on that many points, they are taken, unless an event that affects the model
-   (``EventRow.affects_model``: a result, for instance) was committed since. To hand out the first of these points is
-   such an event, but one that the others were decided on for. Usually the points can be taken: the model decides on
-   the next ones as soon as it has folded a result. Otherwise the request is parked until the model replies: it
-   occupies no thread, and other requests are performed meanwhile.
+   (``EventRow.affects_model``: a result, for instance) was committed since. That one of these points was handed out
+   does not count: the model has decided on the later ones with the earlier ones pending. Usually the points can be
+   taken: the model decides on the next ones as soon as it has folded a result. Otherwise the request is parked until
+   the model replies, unless its answer is stored already: it occupies no thread, and other requests are performed
+   meanwhile.
 4. ``_hand_out`` turns the points into events, and the transition function (``study/transitions.py``) into rows.
 5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
-   or the key is stored already, nothing is written, the study is read again, and steps 1 to 5 are repeated; a request
-   whose key is stored then gets the stored answer. What step 1 has changed may be committed earlier, if the request
+   or the database refuses the key as there is one already, nothing is written, the study is read again, and steps 1 to
+   5 are repeated; a request whose key is stored then gets the stored answer. What step 1 has changed may be committed earlier, if the request
    has to wait for the model. The answer is sent after the commit.
 
 The points that are missing are drawn quasi-randomly five seconds after the request arrived (after the start of a
@@ -25,7 +26,8 @@ failed.
 
 A crash before the commit leaves no trial and no answer. A crash after it leaves both, and the client, which repeats the
 request with its key, gets the stored answer; without a key the trial is handed out again once its lease has run out.
-The model is rebuilt from the log: every decision is a function of the events before it.
+The model is rebuilt from what was stored of it and the events since: every decision of the model is a function of the
+events before it. Whether a point is one of the model or quasi-random depends on the clock, and stands in the log.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each server has a row in the table ``servers``. So has each model worker, which is a server without HTTP. A server is
 alive while PostgreSQL has its connection and it updates its row, by the clock of the database. One that is alone
 updates nothing. Messages are notifications (``NOTIFY``). A message is lost only if the sender or the recipient loses
-its connections. It then gets a new id, so that whoever waits for an answer of the old one sees it gone.
+its connections. That server then gets a new id, so that whoever waits for an answer of the old one sees it gone.
 
 The id of a server is the name of its channel, and a secret: whoever knows it can send requests as any user. It is
 known to those who may read the table, which no role but its owner may unless somebody grants it.

@@ -188,7 +188,7 @@ class Draft:
         return [row for row in wanted if row.state in trials.CLAIMABLE][:limit]
 
     def trial(self, number: int) -> TrialRow:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         known = self._trials.get(number) or self._before.trials.get(number)
         return known or trials.get(self.connection, self.study.id, number)
 
@@ -199,33 +199,33 @@ class Draft:
         return found | {number: value for number, value in changed.items() if value is not None}
 
     def put_trial(self, row: TrialRow) -> None:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         self._trials[row.number] = row
 
     def observation(self, seq: int) -> ObservationRow:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         return self._observations.get(seq) or observations.get(self.connection, self.study.id, seq)
 
     def put_observation(self, row: ObservationRow) -> None:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         self._observations[row.seq] = row
 
     def observations_of(self, trial: int) -> list[ObservationRow]:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         stored = {row.seq: row for row in observations.of_trial(self.connection, self.study.id, trial)}
         changed = {seq: row for seq, row in self._observations.items() if row.trial == trial}
         return [row for _, row in sorted((stored | changed).items())]
 
     def put_report(self, row: ReportRow) -> None:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         self.reports[row.trial, row.attempt, row.step] = row
 
     def best_observation(self) -> ObservationRow | None:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         return best.stored_best(self.connection, self.study, self._observations)
 
     def counting_after(self, seq: int) -> int:
-        """As in ``log.Rows``."""
+        """As in ``transitions.Rows``."""
         return best.stored_counting_after(self.connection, self.study, self._observations, seq)
 
     def commit(self) -> CachedStudy:

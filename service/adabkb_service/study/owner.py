@@ -1,9 +1,10 @@
 """The owner of one study in this process: performs its requests in groups, and exchanges messages with its model.
+Other servers may have owners of the same study.
 
 The requests that wait are a batch: they are performed one after the other on one draft, and committed in one
 transaction. A refused request costs the others nothing. If another server has written to the study meanwhile, the batch
 is repeated on what the study is then. Requests that need points which are not decided on yet wait for the model without
-a thread, and other requests are performed meanwhile; after five seconds (``gives_up_at``) they get quasi-random points.
+a thread, and other requests are performed meanwhile; after ``timeouts.suggestion`` they get quasi-random points.
 """
 
 from __future__ import annotations
