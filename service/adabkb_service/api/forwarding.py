@@ -3,9 +3,9 @@
 Each study has one follower among the servers on a PostgreSQL, by the same rule on all of them. Another server that gets
 a request admits it, forwards it to the follower through the database, and passes on the answer. Model workers, which
 serve no HTTP, follow all studies while there are any. If the follower is gone, the server tries the next one, and then
-performs the request itself. Every server may perform every request, since each write compares the version of the study. A
-request may be performed twice, if a follower dies before its answer is passed on. Its Idempotency-Key lets it have one
-effect; a request that came without a key is forwarded with a new one.
+performs the request itself. Every server may perform every request, since each write compares the version of the study.
+A request may be performed twice, if a follower dies before its answer is passed on. Its Idempotency-Key lets it have
+one effect; a request that came without a key is forwarded with a new one.
 """
 
 from __future__ import annotations

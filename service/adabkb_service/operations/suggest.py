@@ -16,8 +16,8 @@ The owner of the study (``study/owner.py``) performs this request with all other
 4. ``_hand_out`` turns the points into events, and the transition function (``study/transitions.py``) into rows.
 5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
    or the database refuses the key as there is one already, nothing is written, the study is read again, and steps 1 to
-   5 are repeated; a request whose key is stored then gets the stored answer. What step 1 has changed may be committed earlier, if the request
-   has to wait for the model. The answer is sent after the commit.
+   5 are repeated; a request whose key is stored then gets the stored answer. What step 1 has changed may be committed
+   earlier, if the request has to wait for the model. The answer is sent after the commit.
 
 The points that are missing are drawn quasi-randomly five seconds after the request arrived (after the start of a
 server: after its engine was loaded), or at once if no useful reply of the model is expected soon
