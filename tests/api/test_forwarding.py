@@ -164,11 +164,27 @@ def test_a_forwarded_request_without_a_key_has_one_effect_if_it_is_performed_twi
     path = f"/v1/studies/{one_for_each(two)[1]}"
     point = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
     assert asked.client.post(f"{path}/observe", json=point).status_code == 200
-    with asked.app.state.service.database.reading() as connection:
-        (key,) = connection.execute(sa.select(idempotency_keys.c.key)).scalars()
-    again = follower.client.post(f"{path}/observe", json=point, headers={"Idempotency-Key": key})
-    assert again.headers["Idempotent-Replayed"] == "true"
+    assert again(follower, "POST", f"{path}/observe", json=point).status_code == 200
     assert follower.client.get(path).json()["counts"]["observations"] == 1
+    budget: dict[str, Any] = {"json": {"budget": 7}, "headers": {"If-Match": follower.client.get(path).headers["ETag"]}}
+    assert asked.client.patch(path, **budget).status_code == 200
+    assert again(follower, "PATCH", path, **budget).status_code == 200
+    assert asked.client.post(f"{path}/predict", json={"points": [point["parameters"]]}).status_code == 200
+    assert len(keys(asked)) == 2, "what changes nothing needs no key"
+
+
+def keys(server: One) -> list[str]:
+    """Those that are stored, in the order in which they came."""
+    with server.app.state.service.database.reading() as connection:
+        table = idempotency_keys.c
+        return list(connection.execute(sa.select(table.key).order_by(table.created_at)).scalars())
+
+
+def again(server: One, method: str, path: str, *, headers: dict[str, str] | None = None, **request: Any) -> Any:
+    """What a server answers to a request under the last key that is stored."""
+    return server.client.request(
+        method, path, headers={**(headers or {}), "Idempotency-Key": keys(server)[-1]}, **request
+    )
 
 
 def test_who_waits_for_a_trial_at_any_server_gets_it_and_who_has_left_gets_none(two: list[One]) -> None:

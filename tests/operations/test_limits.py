@@ -9,6 +9,8 @@ from adabkb_service.operations import read
 from adabkb_service.operations.manage import create
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.sweep import sweep
+from adabkb_service.storage.database import Database
+from adabkb_service.timeouts import Timeouts
 from tests.operations.conftest import ManualClock, definition
 from tests.operations.verbs import Ask, Failure, Value, change, get, heartbeat, observe, queue, suggest
 
@@ -87,6 +89,18 @@ def test_trials_whose_leases_all_ran_out_count_as_failures(running: Service, clo
     clock.advance(61)
     sweep(running)
     assert get(running, "s").reason == "failures"
+
+
+def test_a_lease_that_ran_out_and_was_one_too_many_pauses_before_points_are_handed_out(
+    database: Database, clock: ManualClock
+) -> None:
+    """Also where they need not wait for the model."""
+    running = Service(database, clock=clock, timeouts=Timeouts(suggestion=0.0))
+    create(running, definition(failure_limit=2, max_attempts=1))
+    suggest(running, "s", Ask(2))
+    clock.advance(61)
+    answer = suggest(running, "s", Ask(5)).view
+    assert (answer.trials, answer.reason, answer.study.state) == ([], "failures", "paused")
 
 
 def test_a_study_paused_by_a_person_says_so(running: Service) -> None:

@@ -36,7 +36,8 @@ SCHEME = "token"
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
-_NEED, _STUDY, _MODEL, _NO_LINKS, _FOLLOWER = "__need__", "__study__", "__model__", "__no_links__", "__follower__"
+_NEED, _STUDY, _MODEL, _NO_LINKS = "__need__", "__study__", "__model__", "__no_links__"
+_FOLLOWER, _ONCE = "__follower__", "__once__"
 
 
 def needs(need: Need, study: str | None = "study_id", *, model: bool = False) -> Callable[[Endpoint], Endpoint]:
@@ -62,9 +63,16 @@ def not_for_links(endpoint: Endpoint) -> Endpoint:
 
 
 def by_follower(endpoint: Endpoint) -> Endpoint:
-    """Declare that the server which follows the study performs it: see ``forwarding``."""
+    """Declare that the server which follows the study performs it, and that to perform it twice changes no more than
+    once: see ``forwarding``."""
     vars(endpoint)[_FOLLOWER] = True
     return endpoint
+
+
+def by_follower_once(endpoint: Endpoint) -> Endpoint:
+    """The same of an endpoint of which a second time would have another effect, or another answer."""
+    vars(endpoint)[_ONCE] = True
+    return by_follower(endpoint)
 
 
 def needs_nothing(endpoint: Endpoint) -> Endpoint:
@@ -88,6 +96,7 @@ class GuardedRoute(APIRoute):
         self._is_for_links = not vars(endpoint).get(_NO_LINKS, False)
         self._lets_model_work: bool = vars(endpoint).get(_MODEL, False)
         self._is_by_follower: bool = vars(endpoint).get(_FOLLOWER, False)
+        self._is_once: bool = vars(endpoint).get(_ONCE, False)
         if self.need is not None:
             security = {"security": [{SCHEME: [SCOPE_FOR[self.need]]}]}
             options["openapi_extra"] = {**(options.get("openapi_extra") or {}), **security}
@@ -114,7 +123,8 @@ class GuardedRoute(APIRoute):
                 send = _after_change(gate, send, scope["app"].state.admission)
             forwarding: Forwarding | None = scope["app"].state.forwarding
             if self._is_by_follower and forwarding is not None:
-                again = await forwarding.forward(scope["path_params"][self._study], scope, receive, send)
+                study_id = scope["path_params"][self._study]
+                again = await forwarding.forward(study_id, scope, receive, send, once=self._is_once)
                 if again is None:
                     return
                 receive = again

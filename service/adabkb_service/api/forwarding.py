@@ -3,9 +3,10 @@
 Each study has one follower among the servers on a PostgreSQL, by the same rule on all of them. Another server that gets
 a request admits it, forwards it to the follower through the database, and passes on the answer. Model workers, which
 serve no HTTP, follow all studies while there are any. If the follower is gone, the server tries the next one, and then
-performs the request itself. Every server may perform every request, since each write compares the version of the study.
-A request may be performed twice, if a follower dies before its answer is passed on. Its Idempotency-Key lets it have
-one effect; a request that came without a key is forwarded with a new one.
+performs the request itself; so it does if a follower that is alive does not answer in time. Every server may perform
+every request, since each write compares the version of the study. A request may be performed twice, if a follower dies
+before its answer is passed on. Its Idempotency-Key lets it have one effect; a request to change something that came
+without a key is forwarded with a new one.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ HEADERS = frozenset({b"content-type", KEY, b"prefer", b"if-match", b"if-none-mat
 FORWARDED_BYTES = 2**18
 """Of a request's body; one with more is performed by the server that has it."""
 FOLLOWERS_TRIED = 2
-"""To which a request is forwarded, at most: one that ends the process that performs it must not end all of them."""
+"""To which a request is forwarded, at most: one that ends the process that performs it must not end all of many."""
 ARRIVAL_SECONDS = 0.3
 """For which requests may still arrive at a server that has told the others that it leaves."""
 LEAVE_SECONDS = 10.0
@@ -130,15 +131,20 @@ class Forwarding:
         follower = follower_of(study_id, followers)
         return None if follower == self._peers.id else follower
 
-    async def forward(self, study_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+    async def forward(self, study_id: str, scope: Scope, receive: Receive, send: Send, *, once: bool) -> Receive | None:
         """Let the follower of a study perform an admitted request, and send its answer.
+
+        Args:
+            study_id: of the path.
+            scope, receive, send: of the request.
+            once: whether it is to have a key, since to perform it twice would have another effect.
 
         Returns:
             None; or what receives the request again, if this server is to perform it.
         """
         if self.other(study_id) is None:
             return receive
-        if scope["method"] == "POST" and all(name != KEY for name, _ in scope["headers"]):
+        if once and all(name != KEY for name, _ in scope["headers"]):
             scope["headers"] = [*scope["headers"], (KEY, uuid.uuid4().hex.encode())]
         try:
             body = await Request(scope, receive).body()

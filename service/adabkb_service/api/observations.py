@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from adabkb_service.api.admission import SpendDep, by_follower, needs
+from adabkb_service.api.admission import SpendDep, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
 from adabkb_service.api.model_reads import rendered
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def observe_result(
     study_id: StudyId, body: ObserveBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -46,7 +46,7 @@ async def observe_result(
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("work", model=True)
-@by_follower
+@by_follower_once
 async def observe_results(
     study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -75,7 +75,7 @@ def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> 
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def correct_observation(
     study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep
 ) -> Response:
@@ -90,7 +90,7 @@ async def correct_observation(
     responses=responses(404, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def exclude_observation(
     study_id: StudyId,
     seq: Number,

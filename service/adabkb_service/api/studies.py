@@ -8,7 +8,7 @@ from typing import Annotated
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, needs
+from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, PageDep, RevisionsDep, ServiceDep, StudyId, done, encoded_time, reply
@@ -69,7 +69,7 @@ async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> 
     responses=responses(400, 404, 412, 413, 415, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def change_study(
     study_id: StudyId, body: PatchStudyBody, service: ServiceDep, revisions: RevisionsDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -99,7 +99,7 @@ def delete_study(
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work", model=True)
-@by_follower
+@by_follower_once
 async def suggest_trials(
     study_id: StudyId,
     request: Request,

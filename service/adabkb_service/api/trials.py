@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
-from adabkb_service.api.admission import SpendDep, by_follower, needs
+from adabkb_service.api.admission import SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, done, encoded_number, reply
@@ -36,7 +36,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def queue_trial(
     study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
 ) -> Response:
@@ -84,7 +84,7 @@ async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) 
     responses=responses(400, 404, 413, 415, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def annotate_trial(
     study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep
 ) -> Response:
@@ -152,7 +152,7 @@ def list_reports(
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def release(
     study_id: StudyId,
     number: Number,
@@ -171,7 +171,7 @@ async def release(
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work")
-@by_follower
+@by_follower_once
 async def retry_trial(
     study_id: StudyId,
     number: Number,

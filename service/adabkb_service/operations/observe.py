@@ -29,7 +29,7 @@ def observe(study_id: str, result: ObserveBody, key: Key | None = None) -> Reque
     Its outcome may be one of these errors:
         StudyNotFound, TrialNotFound, Invalid, ResultConflict, TrialFinished, LeaseLost: see ``record``; nothing
             is written.
-        Unavailable, Busy: nothing is acknowledged.
+        Unavailable, Busy: it is not known to be stored; send it again with the same key.
     """
     return Request(study_id, Observed, partial(_observe, result), key, invalidates_decisions=True)
 

@@ -1,33 +1,36 @@
 """POST /v1/studies/{id}/suggest: hand out trials, waiting ones first, then new points.
 
-The owner of the study (``study/owner.py``) performs this request with all others that wait for the study:
+The owner of the study in this process (``study/owner.py``) performs this request with all others that wait for the
+study:
 
 1. Overdue leases expire, so that their trials wait for a worker again (or fail, after the most attempts). Waiting
-   trials that an edit of the space has left outside fail. Where the request fixes parameters, only trials with these
-   values count as waiting, and points that were decided on without them cannot be used.
+   trials that an edit of the space has left outside fail. The study's state is brought up to date. Where the request
+   fixes parameters, only trials with these values count as waiting, and points that were decided on without them cannot
+   be used.
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
    study is paused or complete.
 3. If the model has already decided on that many points, they are taken, unless an event that affects the model
-   (``EventRow.affects_model``: a result, for instance) was committed since. That one of these points was handed out
-   does not count: the model has decided on the later ones with the earlier ones pending. Usually the points can be
+   (``EventRow.affects_model``: a result, for instance) was committed since. When the first of them are handed out, the
+   others rest on that event: the model has decided on them with the first ones pending. Usually the points can be
    taken: the model decides on the next ones as soon as it has folded a result. Otherwise the request is parked until
-   the model replies, unless its answer is stored already: it occupies no thread, and other requests are performed
-   meanwhile.
+   the model replies: it occupies no thread, and other requests are performed meanwhile. Its key is looked up before it
+   is parked, as a repetition need not wait.
 4. ``_hand_out`` turns the points into events, and the transition function (``study/transitions.py``) into rows.
 5. One transaction writes the trials, and the answer under its idempotency key. If another server has committed first,
    or the database refuses the key as there is one already, nothing is written, the study is read again, and steps 1 to
    5 are repeated; a request whose key is stored then gets the stored answer. What step 1 has changed may be committed
    earlier, if the request has to wait for the model. The answer is sent after the commit.
 
-The points that are missing are drawn quasi-randomly five seconds after the request arrived (after the start of a
-server: after its engine was loaded), or at once if no useful reply of the model is expected soon
-(``ModelLink.is_worth_waiting_for``). The answer says ``degraded`` then, and whenever the study records that its model
-failed.
+The points that are missing are drawn quasi-randomly ``timeouts.suggestion`` after the request came to the server that
+performs it (after the start of a server: after its engine was loaded), or at once if no useful reply of the model is
+expected soon (``ModelLink.is_worth_waiting_for``). The answer says ``degraded`` then, and whenever the study records
+that its model failed.
 
-A crash before the commit leaves no trial and no answer. A crash after it leaves both, and the client, which repeats the
-request with its key, gets the stored answer; without a key the trial is handed out again once its lease has run out.
-The model is rebuilt from what was stored of it and the events since: every decision of the model is a function of the
-events before it. Whether a point is one of the model or quasi-random depends on the clock, and stands in the log.
+A crash before the commit leaves no trial and no answer; what step 1 has committed stays. A crash after it leaves both,
+and the client, which repeats the request with its key, gets the stored answer; without a key the trial is handed out
+again once its lease has run out. The model is rebuilt from what was stored of it and the events since: every decision
+of the model is a function of the events before it. Whether a point is one of the model or quasi-random depends on the
+clock, and stands in the log.
 """
 
 from __future__ import annotations
@@ -88,9 +91,10 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
 def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
     """Let trials whose leases have run out wait again. Of the trials that may be handed out, fail those that an edit of
-    the space has left outside."""
+    the space has left outside. If that was one failure too many, the study is paused before points are counted."""
     leases.expire_overdue(draft)
     fail_out_of_space_trials(draft, None if body.fixed else body.count)
+    lifecycle.update_state(draft)
 
 
 def _demand(body: SuggestBody, draft: Draft) -> PointDemand:

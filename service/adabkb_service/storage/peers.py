@@ -110,7 +110,7 @@ class Peers:
         """Those of them that do not serve HTTP."""
         self.followers: frozenset[str] = frozenset()
         """Those that follow studies: the model workers that are not about to stop, or if there are none, the servers
-        that are not. A server always counts itself as one that is not."""
+        that are not about to stop. A server counts itself among these in any case."""
         self._url = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._version = version
         self._receive = receive
