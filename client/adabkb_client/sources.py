@@ -131,8 +131,8 @@ def _of_jsonl(name: str, file: IO[str]) -> list[Row]:
     rows = [_of_json(number, line) for number, line in enumerate(file, 1) if line.strip()]
     if rows and {"type", "format"} <= rows[0].cells.keys():  # it tells each result twice, as a trial and by itself
         raise ValueError(
-            f'{name} is the export of a whole study, which `adabkb import` reads into a database; export("csv") has '
-            "the results alone"
+            f"{name} is the export of a whole study, which `adabkb data import` reads into a database; "
+            'export("csv") has the results alone'
         )
     return rows
 

@@ -10,7 +10,7 @@ adabkb=$(command -v adabkb) || { # its path, because tmux may have another PATH
 }
 
 if [ -n "${ADABKB_URL:-}" ]; then
-    tmux new-session -d -s "$session" -n watch "ADABKB_URL=$ADABKB_URL $adabkb watch svm; exec sh"
+    tmux new-session -d -s "$session" -n watch "ADABKB_URL=$ADABKB_URL $adabkb study watch svm; exec sh"
 else
     export ADABKB_URL="http://127.0.0.1:${ADABKB_PORT:-8000}"
     tmux new-session -d -s "$session" -n server \

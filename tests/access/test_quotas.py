@@ -231,7 +231,7 @@ def test_defaults_of_the_server_are_for_tokens_without_quotas_of_their_own(tmp_p
         assert told("plain") == {"model_seconds_per_minute": 45, "studies": 0, "trials": 3}
         assert told("own") == {"model_seconds_per_minute": 45, "studies": 1, "trials": 5}
         assert told("root") == {}
-        shown = adabkb("whoami", "--url", address, "--token", made["own"]["token"])
+        shown = adabkb("access", "whoami", "--url", address, "--token", made["own"]["token"])
         assert "studies: 0 of 1" in shown
         changed = adabkb("token", "quota", made["own"]["id"], "studies=default", "trials=8", "--database", url)
         assert changed.strip() == f"Token {made['own']['id']}: trials=8."

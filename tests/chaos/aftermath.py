@@ -53,9 +53,9 @@ def finish(client: Client, plans: Sequence[Plan]) -> tuple[Ledger, list[Record]]
 
 
 def _replayed(database: str, study: str) -> subprocess.CompletedProcess[str]:
-    """The outcome of ``adabkb replay``, tried again if a server has stored the study's model meanwhile."""
+    """The outcome of ``adabkb data replay``, tried again if a server has stored the study's model meanwhile."""
     for _ in range(ATTEMPTS):
-        command = [ADABKB, "replay", study, "--database", database, "--json"]
+        command = [ADABKB, "data", "replay", study, "--database", database, "--json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
         if not (done.returncode and "try again" in done.stdout + done.stderr):
             break

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import typer.main
 from typer.testing import CliRunner
 
 from adabkb_service.cli.main import app
@@ -12,3 +15,16 @@ def adabkb(*arguments: str, code: int = 0, stdin: str | None = None) -> str:
     result = CliRunner().invoke(app, list(arguments), input=stdin)
     assert result.exit_code == code, result.output
     return result.stderr or result.stdout if code else result.stdout
+
+
+def commands() -> list[tuple[tuple[str, ...], Any]]:
+    """All commands with their names."""
+    return _below(typer.main.get_command(app), ())
+
+
+def _below(group: Any, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        found += _below(command, (*path, name)) if hasattr(command, "commands") else [((*path, name), command)]
+    return found

@@ -36,55 +36,61 @@ def study(create: Callable[..., Study]) -> Study:
 
 
 def test_a_trial_is_kept_given_back_failed_and_retried(study: Study) -> None:
-    adabkb("suggest", study.id, "--lease-seconds", "60", "--worker", "me")
-    assert "trial 1: x=0." in adabkb("trials", study.id)
-    assert ": active, with me until 20" in adabkb("trials", study.id, "--state", "active")
-    assert adabkb("heartbeat", study.id, "1", "--lease-seconds", "1000").startswith("Trial 1 is leased until 20")
-    assert adabkb("release", study.id, "1", "--attempt", "1") == "Trial 1 is released.\n"
-    assert adabkb("trials", study.id, "--state", "failed") == f"Study {study.id} has no failed trials.\n"
-    adabkb("suggest", study.id)
-    assert "lease_lost" in adabkb("release", study.id, "1", "--attempt", "1", code=1)
-    assert adabkb("fail", study.id, "1", "out of memory").startswith("Trial 1 is failed.")
-    assert ": failed (out of memory)" in adabkb("trials", study.id)
-    assert adabkb("retry", study.id) == "Trial 1 is released.\n"
-    [trial] = json.loads(adabkb("trials", study.id, "--json"))
+    adabkb("trial", "suggest", study.id, "--lease-seconds", "60", "--worker", "me")
+    assert "trial 1: x=0." in adabkb("trial", "list", study.id)
+    assert ": active, with me until 20" in adabkb("trial", "list", study.id, "--state", "active")
+    assert adabkb("trial", "heartbeat", study.id, "1", "--lease-seconds", "1000").startswith(
+        "Trial 1 is leased until 20"
+    )
+    assert adabkb("trial", "release", study.id, "1", "--attempt", "1") == "Trial 1 is released.\n"
+    assert adabkb("trial", "list", study.id, "--state", "failed") == f"Study {study.id} has no failed trials.\n"
+    adabkb("trial", "suggest", study.id)
+    assert "lease_lost" in adabkb("trial", "release", study.id, "1", "--attempt", "1", code=1)
+    assert adabkb("trial", "fail", study.id, "1", "out of memory").startswith("Trial 1 is failed.")
+    assert ": failed (out of memory)" in adabkb("trial", "list", study.id)
+    assert adabkb("trial", "retry", study.id, "--failed") == "Trial 1 is released.\n"
+    [trial] = json.loads(adabkb("trial", "list", study.id, "--json"))
     assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
 
 
 def test_a_trial_is_asked_for_with_parameters_fixed(study: Study) -> None:
-    assert adabkb("suggest", study.id, "--fixed", "x=0.25", "--fixed", '{"y": 0.5}') == "trial 1: x=0.25 y=0.5\n"
-    refusal = adabkb("suggest", study.id, "--fixed", "z=1", code=1)
+    assert (
+        adabkb("trial", "suggest", study.id, "--fixed", "x=0.25", "--fixed", '{"y": 0.5}') == "trial 1: x=0.25 y=0.5\n"
+    )
+    refusal = adabkb("trial", "suggest", study.id, "--fixed", "z=1", code=1)
     assert "--fixed z: is not a parameter of this study" in refusal
 
 
 def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., Study]) -> None:
     rule = {"rule": "asha", "max_steps": 9}
     study = create(parameters={"x": Float(0, 1)}, early_stopping=rule)  # maximises
-    adabkb("suggest", study.id, "--count", "2")
-    assert adabkb("report", study.id, "1", "1", "-0.5") == "Go on.\n"
-    stopped = adabkb("report", study.id, "2", "1", "-0.75", "--attempt", "1", code=3)
+    adabkb("trial", "suggest", study.id, "--count", "2")
+    assert adabkb("trial", "report", study.id, "1", "1", "-0.5") == "Go on.\n"
+    stopped = adabkb("trial", "report", study.id, "2", "1", "-0.75", "--attempt", "1", code=3)
     assert stopped == "Stop: At step 1 it has place 2 of 2 trials, of which the best 1 go on.\n"
-    assert adabkb("curve", study.id, "1") == "step 1: -0.5\n"
-    assert ": stopped at step 1 with -0.75" in adabkb("trials", study.id, "--state", "stopped")
-    assert adabkb("export", study.id, "--format", "curves").splitlines()[1].startswith("1,1,1,-0.5,20")
-    assert "step: must be more than 1, the step reported before" in adabkb("report", study.id, "1", "0", "1", code=1)
-    assert f"adabkb release {study.id} TRIAL" in adabkb("report", study.id, "1", "1", "2", code=1)
+    assert adabkb("trial", "curve", study.id, "1") == "step 1: -0.5\n"
+    assert ": stopped at step 1 with -0.75" in adabkb("trial", "list", study.id, "--state", "stopped")
+    assert adabkb("study", "export", study.id, "--format", "curves").splitlines()[1].startswith("1,1,1,-0.5,20")
+    assert "step: must be more than 1, the step reported before" in adabkb(
+        "trial", "report", study.id, "1", "0", "1", code=1
+    )
+    assert f"adabkb trial release {study.id} TRIAL" in adabkb("trial", "report", study.id, "1", "1", "2", code=1)
 
 
 def test_attributes_are_set_removed_and_looked_for(study: Study) -> None:
-    adabkb("suggest", study.id, "--count", "2")
-    assert adabkb("annotate", study.id, "1", "host=n1", "fold=2") == "Trial 1 has host='n1' fold=2.\n"
-    assert adabkb("annotate", study.id, "1", "host=null") == "Trial 1 has fold=2.\n"
-    assert len(adabkb("trials", study.id, "--attribute", "fold:2").splitlines()) == 1
-    assert adabkb("trials", study.id, "--attribute", "host:n1") == f"Study {study.id} has no trials.\n"
+    adabkb("trial", "suggest", study.id, "--count", "2")
+    assert adabkb("trial", "annotate", study.id, "1", "host=n1", "fold=2") == "Trial 1 has host='n1' fold=2.\n"
+    assert adabkb("trial", "annotate", study.id, "1", "host=null") == "Trial 1 has fold=2.\n"
+    assert len(adabkb("trial", "list", study.id, "--attribute", "fold=2").splitlines()) == 1
+    assert adabkb("trial", "list", study.id, "--attribute", "host=n1") == f"Study {study.id} has no trials.\n"
 
 
 def test_a_rule_to_stop_is_set_and_removed(study: Study) -> None:
-    adabkb("update", study.id, "--no-gain-for", "3")
+    adabkb("study", "update", study.id, "--no-gain-for", "3")
     assert study.info().stop == {"no_gain_for": 3}
-    adabkb("update", study.id, "--gap-share-below", "0.1", "--no-gain-for", "none")
+    adabkb("study", "update", study.id, "--gap-share-below", "0.1", "--no-gain-for", "none")
     assert study.info().stop == {"gap_share_below": 0.1}
-    adabkb("update", study.id, "--no-gain-for", "none")
+    adabkb("study", "update", study.id, "--no-gain-for", "none")
     assert study.info().stop is None
 
 
@@ -98,11 +104,13 @@ def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) ->
 
 
 def test_points_of_ones_own_are_queued_and_added(study: Study) -> None:
-    assert adabkb("queue", study.id, "x=0.5", "y=0.25") == "Trial 1 is queued: x=0.5 y=0.25\n"
-    assert adabkb("queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1.0\n"
-    assert adabkb("add", study.id, "-3.5", "x=0.5", "y=0.5", "--std-error", "0.5").startswith("Observation 1 is stored")
-    assert adabkb("observe", study.id, "1", "-2", "x=0.5", "y=0.5").startswith("Trial 1 is completed.")
-    listed = adabkb("observations", study.id).splitlines()
+    assert adabkb("trial", "queue", study.id, "x=0.5", "y=0.25") == "Trial 1 is queued: x=0.5 y=0.25\n"
+    assert adabkb("trial", "queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1.0\n"
+    assert adabkb("result", "add", study.id, "-3.5", "x=0.5", "y=0.5", "--std-error", "0.5").startswith(
+        "Observation 1 is stored"
+    )
+    assert adabkb("result", "observe", study.id, "1", "-2", "x=0.5", "y=0.5").startswith("Trial 1 is completed.")
+    listed = adabkb("result", "list", study.id).splitlines()
     assert listed == [
         "observation 1: -3.5 ± 0.5 at x=0.5 y=0.5",
         "observation 2 of trial 1: -2.0 at x=0.5 y=0.5",
@@ -110,100 +118,118 @@ def test_points_of_ones_own_are_queued_and_added(study: Study) -> None:
 
 
 def test_results_are_corrected_excluded_and_included_with_a_reason(study: Study) -> None:
-    adabkb("add", study.id, "1", "x=0.5", "y=0.5")
-    assert adabkb("correct", study.id, "1", "-2.5", "--reason", "typing error").startswith("observation 1: -2.5 at x=")
-    assert "y=0.5, excluded. " in adabkb("exclude", study.id, "1")
-    assert "excluded" not in adabkb("include", study.id, "1")
-    events = json.loads(adabkb("events", study.id, "--json"))
+    adabkb("result", "add", study.id, "1", "x=0.5", "y=0.5")
+    assert adabkb("result", "correct", study.id, "1", "-2.5", "--reason", "typing error").startswith(
+        "observation 1: -2.5 at x="
+    )
+    assert "y=0.5, excluded. " in adabkb("result", "exclude", study.id, "1")
+    assert "excluded" not in adabkb("result", "include", study.id, "1")
+    events = json.loads(adabkb("study", "events", study.id, "--json"))
     assert [event["kind"] for event in events] == ["created", "observed", "corrected", "corrected", "corrected"]
     assert events[2]["payload"]["reason"] == "typing error"
-    assert "corrected" in adabkb("events", study.id).splitlines()[2]
+    assert "corrected" in adabkb("study", "events", study.id).splitlines()[2]
 
 
 def test_many_results_are_told_line_by_line(study: Study, tmp_path: Path) -> None:
     lines = [{"parameters": {"x": 0.5, "y": 0.5}, "value": 1}, {"trial": 7, "value": 1}, {"parameters": {}, "value": 1}]
     file = tmp_path / "results.jsonl"
     file.write_text("\n\n".join(map(json.dumps, lines)))
-    told = adabkb("observe-many", study.id, str(file), code=1).splitlines()
+    told = adabkb("result", "observe-many", study.id, str(file), code=1).splitlines()
     assert told[0].startswith("line 3: ")
     assert told[1].startswith("line 5: ")
     assert told[2] == "1 of 3 results are stored."
     file.write_text(json.dumps(lines[0]) + "\n\n")
-    assert "1 of 1 results are acceptable." in adabkb("observe-many", study.id, str(file), "--dry-run")
-    assert adabkb("observe-many", study.id, "-", stdin=json.dumps(lines[0])) == "1 of 1 results are stored.\n"
+    assert "1 of 1 results are acceptable." in adabkb("result", "observe-many", study.id, str(file), "--dry-run")
+    assert adabkb("result", "observe-many", study.id, "-", stdin=json.dumps(lines[0])) == "1 of 1 results are stored.\n"
     assert study.info().counts.observations == 2
-    assert "line 2 of" in adabkb("observe-many", study.id, "-", stdin='{"trial": 1}\n{', code=1)
-    assert "no result in" in adabkb("observe-many", study.id, "-", stdin="\n", code=1)
+    assert "line 2 of" in adabkb("result", "observe-many", study.id, "-", stdin='{"trial": 1}\n{', code=1)
+    assert "no result in" in adabkb("result", "observe-many", study.id, "-", stdin="\n", code=1)
 
 
 def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
-    assert ": paused, 0 of 9 trials completed" in adabkb("pause", study.id)
-    assert "no trial is handed out: paused" in adabkb("suggest", study.id, code=1)
-    assert ": running, 0 of 9" in adabkb("resume", study.id)
-    assert ": running, 0 of 20" in adabkb("update", study.id, "--budget", "20", "--tolerance", "0.5", "--tag", "a=b")
+    assert ": paused, 0 of 9 trials completed" in adabkb("study", "pause", study.id)
+    assert "no trial is handed out: paused" in adabkb("trial", "suggest", study.id, code=1)
+    assert ": running, 0 of 9" in adabkb("study", "resume", study.id)
+    assert ": running, 0 of 20" in adabkb(
+        "study", "update", study.id, "--budget", "20", "--tolerance", "0.5", "--tag", "a=b"
+    )
     info = study.info()
     assert (info.budget, info.tolerance, info.tags) == (20, 0.5, {"a": "b"})
-    adabkb("update", study.id, "--budget", "none", "--tolerance", "none", "--lease-seconds", "9", "--max-attempts", "2")
+    adabkb(
+        "study",
+        "update",
+        study.id,
+        "--budget",
+        "none",
+        "--tolerance",
+        "none",
+        "--lease-seconds",
+        "9",
+        "--max-attempts",
+        "2",
+    )
     info = study.info()
     assert (info.budget, info.tolerance, info.lease_seconds, info.max_attempts) == (None, None, 9, 2)
-    assert "such as --budget 100" in adabkb("update", study.id, code=1)
-    assert "/budget" in adabkb("update", study.id, "--budget", "many", "--json", code=1)
+    assert "such as --budget 100" in adabkb("study", "update", study.id, code=1)
+    assert "/budget" in adabkb("study", "update", study.id, "--budget", "many", "--json", code=1)
     wider, added = '{"name": "x", "kind": "float", "low": 0, "high": 3}', '{"name": "b", "kind": "bool"}'
-    adabkb("update", study.id, "--parameter", wider, "--parameter", added, "--default", "b=true")
+    adabkb("study", "update", study.id, "--parameter", wider, "--parameter", added, "--default", "b=true")
     assert [parameter["name"] for parameter in study.info().parameters][-1] == "b"
     assert study.info().defaults == {"b": True}
-    assert "is no JSON object; give a parameter" in adabkb("update", study.id, "--parameter", "x", code=1)
-    assert "--tag 'a' has no value" in adabkb("update", study.id, "--tag", "a", code=1)
+    assert "is no JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
+    assert "--tag 'a' has no value" in adabkb("study", "update", study.id, "--tag", "a", code=1)
 
 
 def test_what_is_known_is_shown(study: Study) -> None:
-    assert "has no observations to go by" in adabkb("recommend", study.id)
-    assert "has no observations" in adabkb("observations", study.id)
-    assert adabkb("dictionary", study.id) == f"The dictionary of study {study.id} is empty.\n"
+    assert "has no observations to go by" in adabkb("study", "recommendation", study.id)
+    assert "has no observations" in adabkb("result", "list", study.id)
+    assert adabkb("model", "dictionary", study.id) == f"The dictionary of study {study.id} is empty.\n"
     for number, x in enumerate((0.25, 0.5, 0.75)):
-        adabkb("add", study.id, str(number), f"x={x}", "y=0.5")
-    told = adabkb("recommend", study.id).splitlines()
+        adabkb("result", "add", study.id, str(number), f"x={x}", "y=0.5")
+    told = adabkb("study", "recommendation", study.id).splitlines()
     assert told[0].startswith("by the model: ")
     assert told[1] == "observed: 2.0 at x=0.75 y=0.5"
-    assert adabkb("predict", study.id, "x=0.5", "y=0.5").startswith("x=0.5 y=0.5: ")
-    several = json.loads(adabkb("predict", study.id, '{"x": 0.5, "y": 0.5}', '{"x": 1, "y": 1}', "--json"))
+    assert adabkb("model", "predict", study.id, "x=0.5", "y=0.5").startswith("x=0.5 y=0.5: ")
+    several = json.loads(adabkb("model", "predict", study.id, '{"x": 0.5, "y": 0.5}', '{"x": 1, "y": 1}', "--json"))
     assert [sorted(prediction) for prediction in several] == [["lcb", "mean", "std", "ucb"]] * 2
-    assert "lengthscales" in adabkb("model", study.id)
-    assert len(adabkb("dictionary", study.id).splitlines()) == 3
-    assert adabkb("tree", study.id).startswith("key=")
+    assert "lengthscales" in adabkb("model", "show", study.id)
+    assert len(adabkb("model", "dictionary", study.id).splitlines()) == 3
+    assert adabkb("model", "tree", study.id).startswith("key=")
 
 
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
-    assert adabkb("importance", study.id) == f"Study {study.id} has 0 results: at least 4 results are needed.\n"
+    assert (
+        adabkb("model", "importance", study.id) == f"Study {study.id} has 0 results: at least 4 results are needed.\n"
+    )
     study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
-    header, first, second = adabkb("importance", study.id).splitlines()
+    header, first, second = adabkb("model", "importance", study.id).splitlines()
     assert header.split("  ")[0] == "parameter"
     assert first.startswith("x          ")
     assert " ± " in first
     assert second.startswith("y          ")
-    assert json.loads(adabkb("importance", study.id, "--json"))["results"] == 10
-    at, header, *rows = adabkb("slice", study.id, "x", "--points", "3", "--at", "y=0.5").splitlines()
+    assert json.loads(adabkb("model", "importance", study.id, "--json"))["results"] == 10
+    at, header, *rows = adabkb("model", "slice", study.id, "x", "--points", "3", "--at", "y=0.5").splitlines()
     assert (at, header.split()) == ("at y=0.5", ["x", "mean", "std", "lower", "upper"])
     assert [row.split()[0] for row in rows] == ["0", "0.5", "1"]
-    assert len(adabkb("slice", study.id, "y", "x", "--points", "3").splitlines()) == 10
-    assert "'z' is not a parameter of this study (known: x, y)" in adabkb("slice", study.id, "z", code=1)
-    header, root = adabkb("partition", study.id).splitlines()
+    assert len(adabkb("model", "slice", study.id, "y", "x", "--points", "3").splitlines()) == 10
+    assert "'z' is not a parameter of this study (known: x, y)" in adabkb("model", "slice", study.id, "z", code=1)
+    header, root = adabkb("model", "partition", study.id).splitlines()
     assert header.split() == ["cell", "depth", "status", "mean", "std", "index", "x", "y"]
     assert (root.split()[:3], root.split()[-2:]) == (["0", "0", "leaf"], ["0..1", "0..1"])
-    assert adabkb("partition", study.id, "--status", "pruned") == f"Study {study.id} has no such cells.\n"
+    assert adabkb("model", "partition", study.id, "--status", "pruned") == f"Study {study.id} has no such cells.\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["queue", "s", "x"], "'x' is no value of a parameter; give NAME=VALUE, such as C=10"),
-        (["add", "s", "1", "=3"], "'=3' is no value of a parameter"),
-        (["add", "s", "good", "x=1"], "'good' is not a number; give the result first, then the point"),
-        (["add", "s", "0.5"], "give the point of the result, too"),
-        (["queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
-        (["observe-many", "s", "/nowhere"], "cannot read /nowhere"),
+        (["trial", "queue", "s", "x"], "'x' is no value of a parameter; give NAME=VALUE, such as C=10"),
+        (["result", "add", "s", "1", "=3"], "'=3' is no value of a parameter"),
+        (["result", "add", "s", "good", "x=1"], "'good' is not a number; give the result first, then the point"),
+        (["result", "add", "s", "0.5"], "give the point of the result, too"),
+        (["trial", "queue", "s", "x=NaN", "y=0"], "NaN and infinity cannot be sent, give finite numbers"),
+        (["result", "observe-many", "s", "/nowhere"], "cannot read /nowhere"),
         (
-            ["pause", "s", "--url", "http://127.0.0.1:abc"],
+            ["study", "pause", "s", "--url", "http://127.0.0.1:abc"],
             "--url or ADABKB_URL is no valid address; check its host and its port",
         ),
     ],
@@ -217,7 +243,9 @@ def test_a_wrong_argument_is_named_with_the_remedy(arguments: list[str], message
 def test_a_name_that_the_terminal_cannot_show_is_printed_as_an_escape(create: Callable[..., Study]) -> None:
     study = create(parameters={"\N{GREEK SMALL LETTER ALPHA}": Float(0, 1)})
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
-    done = subprocess.run([ADABKB, "suggest", study.id], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [ADABKB, "trial", "suggest", study.id], env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("trial 1: \\u03b1=0.")
 
@@ -225,17 +253,17 @@ def test_a_name_that_the_terminal_cannot_show_is_printed_as_an_escape(create: Ca
 def test_watching_shows_what_happens_until_the_study_is_complete(create: Callable[..., Study]) -> None:
     study = create(budget=1)
     trial = study.suggest()
-    with subprocess.Popen([ADABKB, "watch", study.id], stdout=subprocess.PIPE, text=True) as watching:
+    with subprocess.Popen([ADABKB, "study", "watch", study.id], stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith(f"{study.id}: running")
         study.observe(trial, 0.5)
         assert [line.split()[3] for line in watching.stdout] == ["observed", "completed"]
-    events = [json.loads(line) for line in adabkb("watch", study.id, "--all", "--json").splitlines()]
+    events = [json.loads(line) for line in adabkb("study", "watch", study.id, "--all", "--json").splitlines()]
     assert [event["kind"] for event in events] == ["created", "suggested", "observed", "completed"]
-    said = adabkb("watch", study.id, "--all").splitlines()
+    said = adabkb("study", "watch", study.id, "--all").splitlines()
     assert said[0].startswith(f"{study.id}: complete (budget), 1 of 1")
     assert [line.split()[3] for line in said[1:]] == ["created", "suggested", "observed", "completed"]
-    assert adabkb("watch", study.id, "--json") == ""
+    assert adabkb("study", "watch", study.id, "--json") == ""
 
 
 def test_every_call_of_the_api_can_be_made(address: str) -> None:
@@ -246,42 +274,43 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("study", "create", "-"), json.dumps({**DEFINITION, "id": "all"})),
             (("study", "list"), None),
             (("study", "show", "all"), None),
-            (("pause", "all"), None),
-            (("resume", "all"), None),
-            (("queue", "all", *x), None),
-            (("suggest", "all"), None),
-            (("heartbeat", "all", "1"), None),
-            (("release", "all", "1"), None),
-            (("observe", "all", "1", "--failed", "no"), None),
-            (("retry", "all", "1"), None),
-            (("annotate", "all", "1", "host=n1"), None),
-            (("suggest", "all"), None),
-            (("report", "all", "1", "3", "0.25"), None),
-            (("curve", "all", "1"), None),
-            (("observe", "all", "1", "0.5"), None),
-            (("observe-many", "all", "-"), results),
-            (("correct", "all", "1", "0.25"), None),
-            *(((verb, "all"), None) for verb in ("trials", "observations", "recommend", "model", "tree", "dictionary")),
-            *(((verb, "all"), None) for verb in ("events", "export")),
-            (("why", "all", "1"), None),
-            (("predict", "all", *x), None),
-            (("importance", "all"), None),
-            (("slice", "all", "x"), None),
-            (("partition", "all"), None),
-            (("study", "share", "all", "*"), None),
-            (("study", "access", "all"), None),
-            (("study", "links", "all"), None),
+            (("study", "pause", "all"), None),
+            (("study", "resume", "all"), None),
+            (("trial", "queue", "all", *x), None),
+            (("trial", "suggest", "all"), None),
+            (("trial", "heartbeat", "all", "1"), None),
+            (("trial", "release", "all", "1"), None),
+            (("trial", "fail", "all", "1", "no"), None),
+            (("trial", "retry", "all", "1"), None),
+            (("trial", "annotate", "all", "1", "host=n1"), None),
+            (("trial", "suggest", "all"), None),
+            (("trial", "report", "all", "1", "3", "0.25"), None),
+            (("trial", "curve", "all", "1"), None),
+            (("result", "observe", "all", "1", "0.5"), None),
+            (("result", "observe-many", "all", "-"), results),
+            (("result", "correct", "all", "1", "0.25"), None),
+            *(((group, "list", "all"), None) for group in ("trial", "result")),
+            *((("study", verb, "all"), None) for verb in ("recommendation", "events", "export")),
+            *((("model", verb, "all"), None) for verb in ("show", "tree", "dictionary")),
+            (("trial", "why", "all", "1"), None),
+            (("model", "predict", "all", *x), None),
+            (("model", "importance", "all"), None),
+            (("model", "slice", "all", "x"), None),
+            (("model", "partition", "all"), None),
+            (("access", "share", "all", "*"), None),
+            (("access", "show", "all"), None),
+            (("access", "links", "all"), None),
             (("study", "delete", "all", "--yes"), None),
-            (("study", "restore", "all"), None),
+            (("trash", "restore", "all"), None),
             (("study", "delete", "all", "--yes"), None),
-            (("study", "trash"), None),
-            (("study", "purge", "1", "--yes"), None),
-            (("whoami",), None),
+            (("trash", "list"), None),
+            (("trash", "purge", "1", "--yes"), None),
+            (("access", "whoami"), None),
         ]:
             adabkb(*arguments, "--url", through.url, stdin=stdin)
         for refused in (("link", "all"), ("unlink", "all", "0" * 12)):  # this server asks for no tokens
-            adabkb("study", *refused, "--url", through.url, code=1)
-        adabkb("front", "all", "--url", through.url, code=1)  # one objective has none
+            adabkb("access", *refused, "--url", through.url, code=1)
+        adabkb("study", "front", "all", "--url", through.url, code=1)  # one objective has none
     called = {(method, re.sub(r"\?.*", "", path)) for method, path, _ in through.sent}
     for path, calls in httpx.get(f"{address}/openapi.json", timeout=60).json()["paths"].items():
         pattern = re.sub(r"\\{.*?\\}", "[^/]+", re.escape(path))
@@ -355,7 +384,9 @@ def test_something_else_that_answers_is_told_apart(address: str) -> None:
         )
 
 
-@pytest.mark.parametrize(("words", "completed"), [("adabkb hea", "heartbeat"), ("adabkb trials {id}", "{id}")])
+@pytest.mark.parametrize(
+    ("words", "completed"), [("adabkb trial hea", "heartbeat"), ("adabkb trial list {id}", "{id}")]
+)
 def test_a_shell_completes_commands_and_studies(study: Study, address: str, words: str, completed: str) -> None:
     asked = words.format(id=study.id[:-1])
     variables = {"_ADABKB_COMPLETE": "complete_bash", "COMP_WORDS": asked, "COMP_CWORD": str(asked.count(" "))}

@@ -13,15 +13,12 @@ import time
 from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-import typer
 from sqlalchemy import select
 
 from adabkb_service import settings
-from adabkb_service.cli.main import app
 from adabkb_service.cli.server import GRACE_SECONDS
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
@@ -42,17 +39,17 @@ def url(server: str) -> list[str]:
 
 
 def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
-    trial = json.loads(adabkb("suggest", "s", "--json", *url))["trials"][0]
-    assert adabkb("observe", "s", "1", "-0.5", *url).startswith("Trial 1 is completed. s: running, 1 of 1")
+    trial = json.loads(adabkb("trial", "suggest", "s", "--json", *url))["trials"][0]
+    assert adabkb("result", "observe", "s", "1", "-0.5", *url).startswith("Trial 1 is completed. s: running, 1 of 1")
     assert f"x={trial['parameters']['x']!r}" in adabkb("study", "show", "s", *url)
-    assert adabkb("suggest", "s", "--count", "2", *url).splitlines()[1].startswith("trial 3: x=")
-    assert "failed" in adabkb("observe", "s", "2", "--failed", "diverged", *url)
+    assert adabkb("trial", "suggest", "s", "--count", "2", *url).splitlines()[1].startswith("trial 3: x=")
+    assert "failed" in adabkb("trial", "fail", "s", "2", "diverged", *url)
     [study] = json.loads(adabkb("study", "list", "--json", *url))
     assert (study["counts"]["failed"], study["best"]["value"]) == (1, -0.5)
     output = tmp_path / "s.csv"
-    adabkb("export", "s", "--format", "csv", "--output", str(output), *url)
+    adabkb("study", "export", "s", "--format", "csv", "--output", str(output), *url)
     assert output.read_text(encoding="utf-8-sig").startswith("trial,state,parameters.x,parameters.n,value")
-    assert json.loads(adabkb("export", "s", "--json", *url).splitlines()[0])["type"] == "study"
+    assert json.loads(adabkb("study", "export", "s", "--json", *url).splitlines()[0])["type"] == "study"
     assert adabkb("study", "delete", "s", "--yes", *url).startswith("Study s is deleted. For 30 days")
     assert adabkb("study", "list", *url) == "There are no studies.\n"
 
@@ -61,12 +58,14 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["study", "show", "nowhere"], "There is no study 'nowhere'. [study_not_found] See which there are: adabkb"),
-        (["observe", "s", "7", "1"], "has no trial 7"),
-        (["observe", "s", "1"], "give either a value or --failed REASON"),
+        (["result", "observe", "s", "7", "1"], "has no trial 7"),
+        (["result", "observe", "s", "1"], "If there is none: adabkb trial fail s 1 REASON"),
         (["study", "create", "/nowhere.json"], "cannot read the definition"),
-        (["export", "s", "--format", "xml"], "--format: must be"),
-        (["export", "s", "--output", "/nonexistent/x"], "cannot write /nonexistent/x (No such file or directory)"),
-        (["observe", "s", "1", "nan"], "NaN and infinity cannot be sent, give finite numbers"),
+        (
+            ["study", "export", "s", "--output", "/nonexistent/x"],
+            "cannot write /nonexistent/x (No such file or directory)",
+        ),
+        (["result", "observe", "s", "1", "nan"], "NaN and infinity cannot be sent, give finite numbers"),
         (["study", "delete", "s"], "Pass --yes"),
     ],
 )
@@ -80,7 +79,7 @@ def test_an_error_is_one_line_that_says_what_to_do(url: list[str], arguments: li
 def test_with_json_an_error_is_json_too_the_servers_own_if_it_has_one(url: list[str]) -> None:
     problem = json.loads(adabkb("study", "show", "nowhere", "--json", *url, code=1))
     assert (problem["status"], problem["code"]) == (404, "study_not_found")
-    ours = json.loads(adabkb("export", "s", "--json", "--format", "csv", *url, code=1))
+    ours = json.loads(adabkb("study", "export", "s", "--json", "--format", "csv", *url, code=1))
     assert ours == {"error": "--json is --format jsonl; leave out one of --json and --format csv"}
 
 
@@ -102,20 +101,20 @@ def test_without_a_server_the_remedy_is_named() -> None:
 def test_a_complete_study_has_no_trials_and_says_why(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps({**DEFINITION, "budget": 1}))
-    adabkb("suggest", "s", *option)
-    assert "no trial is handed out: budget" in adabkb("suggest", "s", *option, code=1)
+    adabkb("trial", "suggest", "s", *option)
+    assert "no trial is handed out: budget" in adabkb("trial", "suggest", "s", *option, code=1)
 
 
 def test_failed_trials_are_tried_again(server: str) -> None:
     option = ["--url", server]
     adabkb("study", "create", "-", *option, stdin=json.dumps(DEFINITION))
-    adabkb("suggest", "s", "--count", "3", *option)
+    adabkb("trial", "suggest", "s", "--count", "3", *option)
     for number in ("1", "2", "3"):
-        adabkb("observe", "s", number, "--failed", "no such file", *option)
-    assert adabkb("retry", "s", "2", *option) == "Trial 2 is released.\n"
-    assert adabkb("retry", "s", *option) == "Trial 1 is released.\nTrial 3 is released.\n"
-    assert adabkb("retry", "s", *option) == "No trial has failed.\n"
-    assert json.loads(adabkb("suggest", "s", "--json", *option))["trials"][0]["attempt"] == 2
+        adabkb("trial", "fail", "s", number, "no such file", *option)
+    assert adabkb("trial", "retry", "s", "2", *option) == "Trial 2 is released.\n"
+    assert adabkb("trial", "retry", "s", "--failed", *option) == "Trial 1 is released.\nTrial 3 is released.\n"
+    assert adabkb("trial", "retry", "s", "--failed", *option) == "No trial has failed.\n"
+    assert json.loads(adabkb("trial", "suggest", "s", "--json", *option))["trials"][0]["attempt"] == 2
 
 
 def test_progress_is_told_against_the_budget(server: str) -> None:
@@ -138,13 +137,13 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
         option = ["--url", address]
         adabkb("study", "create", "-", *option, stdin=json.dumps(DEFINITION))
         for number in range(1, 5):
-            adabkb("suggest", "s", *option)
-            adabkb("observe", "s", str(number), str(number % 3), *option)
+            adabkb("trial", "suggest", "s", *option)
+            adabkb("result", "observe", "s", str(number), str(number % 3), *option)
     database = Database(database_url)
     with database.writing() as connection:
         before = connection.execute(cells.select().order_by(cells.c.id)).all()
         connection.execute(cells.delete())
-    report = json.loads(adabkb("replay", "s", "--database", database_url, "--json"))
+    report = json.loads(adabkb("data", "replay", "s", "--database", database_url, "--json"))
     told = {"study": "s", "events": 9, "cells": len(before), "dictionary": 4, "changed": True}
     assert report == {**told, "suggestions": 4, "diverged": [], "libraries": {}}
     with database.reading() as connection:
@@ -155,28 +154,25 @@ def test_replay_repairs_rows_from_the_log(database_url: str) -> None:
     with database.writing() as connection:
         connection.execute(studies.update().values(checkpoint=elsewhere))
     database.close()
-    assert "computed with numpy 1.0.0; here it is numpy 2" in adabkb("replay", "s", "--database", database_url)
-    said = adabkb("replay", "s", "--database", database_url)
+    assert "computed with numpy 1.0.0; here it is numpy 2" in adabkb("data", "replay", "s", "--database", database_url)
+    said = adabkb("data", "replay", "s", "--database", database_url)
     assert "computed with" not in said
     assert "they were the same before" in said
     assert "All 4 suggestions come out the same" in said
-    assert "See which there are: adabkb study list" in adabkb("replay", "nowhere", "--database", database_url, code=1)
+    assert "See which there are: adabkb study list" in adabkb(
+        "data", "replay", "nowhere", "--database", database_url, code=1
+    )
 
 
 def test_replay_makes_no_database(tmp_path: Path) -> None:
-    said = adabkb("replay", "s", "--database", f"sqlite:///{tmp_path}/mistyped.db", code=1)
+    said = adabkb("data", "replay", "s", "--database", f"sqlite:///{tmp_path}/mistyped.db", code=1)
     assert f"there is no database at {tmp_path}/mistyped.db" in said
     assert not list(tmp_path.iterdir())
 
 
-def test_a_misspelt_command_gets_the_nearest_ones_named() -> None:
-    assert "Did you mean 'backup'?" in adabkb("bakcup", code=2)
-    assert "Did you mean 'suggest'?" in adabkb("sugest", code=2)
-
-
 def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> None:
-    assert json.loads(adabkb("migrate", "--database", database_url, "--json")) == {"schema": migration.HEAD}
-    assert adabkb("migrate", "--database", database_url) == f"The schema is at {migration.HEAD}.\n"
+    assert json.loads(adabkb("data", "migrate", "--database", database_url, "--json")) == {"schema": migration.HEAD}
+    assert adabkb("data", "migrate", "--database", database_url) == f"The schema is at {migration.HEAD}.\n"
 
 
 def test_a_server_prints_one_line_and_stops_when_told(tmp_path: Path) -> None:
@@ -189,7 +185,7 @@ def test_a_server_prints_one_line_and_stops_when_told(tmp_path: Path) -> None:
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/x.db"
-    adabkb("migrate", "--database", database)
+    adabkb("data", "migrate", "--database", database)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert "try --port 0" in adabkb("serve", "--port", port, "--database", database, code=1)
@@ -218,29 +214,11 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     ],
 )
 def test_a_database_that_cannot_be_used_is_named_with_cause_and_remedy(database: str, cause: str, remedy: str) -> None:
-    said = adabkb("migrate", "--database", database, code=1)
+    said = adabkb("data", "migrate", "--database", database, code=1)
     assert cause in said
     assert remedy in said
     assert "secret" not in said
     assert len(said.splitlines()) == 1
-
-
-def commands(group: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    """All commands with their names."""
-    found: list[tuple[tuple[str, ...], Any]] = []
-    for name in group.list_commands(None):
-        command = group.get_command(None, name)
-        found += commands(command, (*path, name)) if hasattr(command, "commands") else [((*path, name), command)]
-    return found
-
-
-def test_every_command_and_option_has_help_and_nearly_all_speak_json() -> None:
-    for path, command in commands(typer.main.get_command(app)):
-        assert command.help, path
-        for parameter in command.params:
-            assert parameter.name == "help" or parameter.help, (path, parameter.name)
-        if path not in {("serve",), ("work",), ("mcp",)}:  # they serve, and print no answer
-            assert "as_json" in [parameter.name for parameter in command.params], path
 
 
 def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +245,7 @@ def test_a_wrong_setting_is_named_in_one_line(
     monkeypatch.chdir(tmp_path)
     Path(settings.FILE).write_text(file)
     monkeypatch.setenv("ADABKB_PORT", environment)
-    said = adabkb("migrate", code=1)
+    said = adabkb("data", "migrate", code=1)
     assert message in said
     assert len(said.splitlines()) == 1
     assert "pydantic" not in said
@@ -307,14 +285,14 @@ def test_a_server_that_cannot_listen_leaves_no_database_behind(tmp_path: Path) -
 
 
 def test_the_doctor_names_what_it_looked_at(migrated_url: str) -> None:
-    said = adabkb("doctor", "--database", migrated_url)
+    said = adabkb("data", "doctor", "--database", migrated_url)
     assert said.startswith("Looked at 0 studies with 0 events in ")
     assert Path(migrated_url).name in said
     assert said.endswith("\nAll is well.\n")
     with server_on(migrated_url) as address:
         assert httpx.post(f"{address}/v1/studies", json=DEFINITION).status_code == 201
-    assert "Looked at 1 study with 1 event in" in adabkb("doctor", "--database", migrated_url)
-    assert "Looked at study s with 1 event in" in adabkb("doctor", "s", "--database", migrated_url)
+    assert "Looked at 1 study with 1 event in" in adabkb("data", "doctor", "--database", migrated_url)
+    assert "Looked at study s with 1 event in" in adabkb("data", "doctor", "s", "--database", migrated_url)
 
 
 OTHER_FILES = [
@@ -325,7 +303,9 @@ OTHER_FILES = [
 
 
 @pytest.mark.parametrize("content", OTHER_FILES)
-@pytest.mark.parametrize("command", [["doctor"], ["replay", "s"], ["migrate"], ["serve", "--port", "0"]])
+@pytest.mark.parametrize(
+    "command", [["data", "doctor"], ["data", "replay", "s"], ["data", "migrate"], ["serve", "--port", "0"]]
+)
 def test_a_file_of_something_else_is_refused_and_left_as_it_was(
     tmp_path: Path, command: list[str], content: list[str]
 ) -> None:

@@ -34,7 +34,7 @@ def test_a_table_gives_a_parameter_its_choices_and_descriptors(tmp_path: Path) -
     assert json.loads(made)["parameters"][0] == expected
     table.write_text(TABLE + "DMF,6.4\n")
     options = ["--parameter", json.dumps(SOLVENT), "--descriptors", f"solvent={table}", "--json"]
-    edited = json.loads(adabkb("update", study, *options))["parameters"][0]
+    edited = json.loads(adabkb("study", "update", study, *options))["parameters"][0]
     assert (edited["choices"][-1], edited["descriptors"]["polarity"][-1]) == ("DMF", 6.4)
 
 

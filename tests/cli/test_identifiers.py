@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer.main
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from adabkb_service.cli.main import app
 from adabkb_service.contract.parameters import StudyId
-from tests.cli.shell import adabkb
-from tests.cli.test_cli import commands
+from tests.cli.shell import adabkb, commands
 
 NOWHERE = {"ADABKB_URL": "http://127.0.0.1:1", "ADABKB_RETRY_FOR": "0"}
 """A command that sends something says that nobody is there."""
@@ -44,7 +41,7 @@ ACCESS_TOKEN = "--token"
 
 def identifiers() -> Iterator[tuple[tuple[str, ...], Any, list[Any]]]:
     """Each parameter of a command that takes an id or a number, with the command and the arguments before it."""
-    for path, command in commands(typer.main.get_command(app)):
+    for path, command in commands():
         arguments: list[Any] = [each for each in command.params if each.param_type_name == "argument"]
         for parameter in command.params:
             if parameter.name in ARGUMENTS and parameter.opts[0] != ACCESS_TOKEN:
@@ -81,7 +78,7 @@ def test_what_cannot_be_an_id_is_named_with_an_example(
 
 def test_every_command_that_asks_for_an_id_is_tested() -> None:
     tested = {path for path, _, _ in identifiers()}
-    for path, command in commands(typer.main.get_command(app)):
+    for path, command in commands():
         for parameter in command.params:
             helped = f"{parameter.name} {parameter.help or ''}"
             if "'s id" in helped or "its id" in helped or "'s number" in helped or "its number" in helped:
@@ -96,5 +93,5 @@ def test_the_command_takes_the_ids_that_the_server_takes(text: str) -> None:
         expected = "the id of a study must be"
     else:
         expected = "there is no database at"
-    arguments = ("replay", "--database", "sqlite:////nowhere/a.db", "--", text)
+    arguments = ("data", "replay", "--database", "sqlite:////nowhere/a.db", "--", text)
     assert expected in adabkb(*arguments, code=1)

@@ -85,19 +85,19 @@ def test_the_extra_cli_is_enough_to_talk_to_a_server(
     url = ["--url", server]
     created = adabkb(packages, "study", "create", "-", *url, stdin=json.dumps(DEFINITION))
     assert created.stdout == "Study s is running.\n", created.stderr
-    assert adabkb(packages, "suggest", "s", *url).stdout.startswith("trial 1: x=")
-    assert "completed" in adabkb(packages, "observe", "s", "1", "-0.5", *url).stdout
-    assert adabkb(packages, "export", "s", "--format", "csv", *url).stdout.startswith("trial,state")
-    assert "completed 1 trials" in adabkb(packages, "run", "s", "--count", "1", *url, "--", "echo", "1").stdout
+    assert adabkb(packages, "trial", "suggest", "s", *url).stdout.startswith("trial 1: x=")
+    assert "completed" in adabkb(packages, "result", "observe", "s", "1", "-0.5", *url).stdout
+    assert adabkb(packages, "study", "export", "s", "--format", "csv", *url).stdout.startswith("trial,state")
+    assert "completed 1 trials" in adabkb(packages, "run", "s", "--n-trials", "1", *url, "--", "echo", "1").stdout
     assert "serve" in adabkb(packages, "--help").stdout
 
 
-@pytest.mark.parametrize("command", ["serve", "migrate", "backup", "restore", "copy", "doctor", "replay", "import"])
+@pytest.mark.parametrize("command", ["serve", "work", "data backup", "data doctor", "data replay", "token list"])
 def test_a_command_that_needs_the_server_says_what_to_install(
     project: dict[str, list[str]], tmp_path: Path, command: str
 ) -> None:
     packages = installed(tmp_path, project[""] + project["cli"])
-    done = adabkb(packages, command, "x", "--port", "1")
+    done = adabkb(packages, *command.split(), "x", "--port", "1")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")

@@ -57,7 +57,7 @@ def test_seconds_are_measured_where_a_function_tells_no_cost(client: Client) -> 
 
 def test_results_of_ones_own_bring_their_cost_and_a_spent_budget_says_how_to_go_on(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", **COST)
-    shown = adabkb("add", "s", "-1.5", "x=0.5", "--metric", "cost=12", "--url", client.url)
+    shown = adabkb("result", "add", "s", "-1.5", "x=0.5", "--metric", "cost=12", "--url", client.url)
     assert "Observation 1 is stored." in shown
     assert study.info().cost_spent == 12.0
     with pytest.raises(StudyComplete, match="one of cost, create another study with the budget you want"):
@@ -71,5 +71,5 @@ def test_results_of_ones_own_have_no_value_where_there_are_several_objectives(cl
         objectives=[{"metric": "error", "direction": "minimize"}, {"metric": "nodes", "direction": "minimize"}],
     )
     result = ("--metric", "error=0.1", "--metric", "nodes=200", "--metric-std-error", "error=0.01")
-    adabkb("add", "s", "x=0.5", *result, "--url", client.url)
-    assert "error=0.1 nodes=200.0 at x=0.5" in adabkb("observations", "s", "--url", client.url)
+    adabkb("result", "add", "s", "x=0.5", *result, "--url", client.url)
+    assert "error=0.1 nodes=200.0 at x=0.5" in adabkb("result", "list", "s", "--url", client.url)

@@ -227,7 +227,7 @@ def test_exports_and_frames_of_a_study_are_imported_as_they_are(create: Callable
     third.import_results(first.to_frame())
     assert stored(third) == stored(second)
     (tmp_path / "export.jsonl").write_text(first.export())
-    with pytest.raises(ValueError, match="is the export of a whole study, which `adabkb import` reads into a database"):
+    with pytest.raises(ValueError, match="is the export of a whole study, which `adabkb data import` reads into"):
         third.import_results(tmp_path / "export.jsonl")
 
 

@@ -90,8 +90,8 @@ def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_t
         assert server_process().pid != first.pid
         assert list(outbox.rglob("*.json")) == []
 
-        assert "completed 1 trials" in adabkb("run", "s", "--count", "1", "--local", database, "--", "echo", "3")
-        assert adabkb("export", "s", "--format", "csv", "--local", database).count("\n") == 4
+        assert "completed 1 trials" in adabkb("run", "s", "--n-trials", "1", "--local", database, "--", "echo", "3")
+        assert adabkb("study", "export", "s", "--format", "csv", "--local", database).count("\n") == 4
     wait_for_the_end_of_the_server(database)
 
 

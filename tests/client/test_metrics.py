@@ -87,17 +87,17 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     at = ("--url", server)
     study.suggest()
     metrics = ("--metric", "cost=2.0", "--metric", "size=1", "--metric-std-error", "cost=0.5")
-    said = adabkb("observe", "s", "1", "3", *metrics, *at)
+    said = adabkb("result", "observe", "s", "1", "3", *metrics, *at)
     assert "none within the outcome constraints, nearest 3.0 (size=1.0 cost=2.0)" in said
-    assert "No result keeps all outcome constraints" in adabkb("recommend", "s", *at)
-    assert "beyond the bounds by: cost=1.0" in adabkb("recommend", "s", *at)
-    adabkb("correct", "s", "1", "3", "--metric", "cost=0.5", *at)
-    assert "size=1.0 cost=0.5" in adabkb("observations", "s", *at)
-    assert "feasible with probability" in adabkb("predict", "s", "x=1", *at)
-    said = adabkb("recommend", "s", "--feasible-probability", "0.5", *at, "--json")
+    assert "No result keeps all outcome constraints" in adabkb("study", "recommendation", "s", *at)
+    assert "beyond the bounds by: cost=1.0" in adabkb("study", "recommendation", "s", *at)
+    adabkb("result", "correct", "s", "1", "3", "--metric", "cost=0.5", *at)
+    assert "size=1.0 cost=0.5" in adabkb("result", "list", "s", *at)
+    assert "feasible with probability" in adabkb("model", "predict", "s", "x=1", *at)
+    said = adabkb("study", "recommendation", "s", "--feasible-probability", "0.5", *at, "--json")
     assert json.loads(said)["required_probability"] == 0.5
     program = 'echo \'{"value": 1, "metrics": {"cost": 0.5, "size": 2}}\''
-    adabkb("run", "s", "--count", "1", *at, "--", "sh", "-c", program.replace("{", "{{").replace("}", "}}"))
+    adabkb("run", "s", "--n-trials", "1", *at, "--", "sh", "-c", program.replace("{", "{{").replace("}", "}}"))
     assert [trial.metrics for trial in study.trials()][-1] == {"size": 2.0, "cost": 0.5}
 
 

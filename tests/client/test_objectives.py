@@ -97,20 +97,22 @@ def test_an_async_client_has_them_too(server: str, study: Study) -> None:
 def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> None:
     at = ("--url", server)
     study.suggest()
-    said = adabkb("observe", "s", "1", "--metric", "near=3.0", "--metric", "far=1", *at)
-    assert "adabkb front s" in adabkb("study", "show", "s", *at)
+    said = adabkb("result", "observe", "s", "1", "--metric", "near=3.0", "--metric", "far=1", *at)
+    assert "adabkb study front s" in adabkb("study", "show", "s", *at)
     assert "completed" in said
     program = 'echo \'{"metrics": {"near": 0.5, "far": 2}}\''
-    adabkb("run", "s", "--count", "1", *at, "--", "sh", "-c", program.replace("{", "{{").replace("}", "}}"))
-    said = adabkb("front", "s", *at)
+    adabkb("run", "s", "--n-trials", "1", *at, "--", "sh", "-c", program.replace("{", "{{").replace("}", "}}"))
+    said = adabkb("study", "front", "s", *at)
     assert "observation 1: near=3.0 far=1.0" in said
     assert "on the front with probability" in said
     assert "hypervolume: 1, up to near=4.0 far=2.0" in said
-    assert "on the front" in adabkb("recommend", "s", *at)
-    assert "near=3.0" in adabkb("observations", "s", *at)
-    assert "near=" in adabkb("predict", "s", "x=1", *at)
-    assert "far lower" in adabkb("slice", "s", "x", *at)
-    assert "near=0.5" in adabkb("trials", "s", *at)
-    adabkb("partition", "s", "--metric", "far", *at)
-    adabkb("why", "s", "2", *at)
-    assert json.loads(adabkb("importance", "s", "--metric", "far", *at, "--json"))["reason"] == "too_few_results"
+    assert "on the front" in adabkb("study", "recommendation", "s", *at)
+    assert "near=3.0" in adabkb("result", "list", "s", *at)
+    assert "near=" in adabkb("model", "predict", "s", "x=1", *at)
+    assert "far lower" in adabkb("model", "slice", "s", "x", *at)
+    assert "near=0.5" in adabkb("trial", "list", "s", *at)
+    adabkb("model", "partition", "s", "--metric", "far", *at)
+    adabkb("trial", "why", "s", "2", *at)
+    assert (
+        json.loads(adabkb("model", "importance", "s", "--metric", "far", *at, "--json"))["reason"] == "too_few_results"
+    )

@@ -93,10 +93,10 @@ def test_a_file_for_excel_begins_with_a_byte_order_mark_and_is_imported(
     tried: Study, client: Client, server: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "results.csv"
-    adabkb("export", "s", "--format", "csv", "--output", str(file), "--url", server)
+    adabkb("study", "export", "s", "--format", "csv", "--output", str(file), "--url", server)
     assert file.read_bytes().startswith(b"\xef\xbb\xbftrial,state,")
     assert "éther" in file.read_text(encoding="utf-8-sig")
-    assert adabkb("export", "s", "--format", "csv", "--url", server) == tried.export("csv")
+    assert adabkb("study", "export", "s", "--format", "csv", "--url", server) == tried.export("csv")
     assert tried.export("csv").startswith("trial,")
     parameters: dict[str, Parameter] = {"x": Float(0, 1), "solvent": Categorical(["=CO", "éther", None])}
     for name, source in {"file": file, "frame": tried.to_frame()}.items():

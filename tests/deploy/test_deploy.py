@@ -146,7 +146,7 @@ def test_the_wheel_has_the_documentation_which_needs_no_other_host(wheel: Path) 
 def test_the_commands_of_image_and_compose_run_from_the_wheel(
     installed: Path, compose: dict[str, Any], tmp_path: Path
 ) -> None:
-    """``adabkb migrate``, ``adabkb serve`` and the health check, from the installed wheel in an empty folder."""
+    """``adabkb data migrate``, ``adabkb serve`` and the health check, from the installed wheel in an empty folder."""
     environment = {**os.environ, "ADABKB_DATABASE": f"sqlite:///{tmp_path}/adabkb.db", "ADABKB_PORT": "0"}
     environment.pop("PYTHONPATH", None)
     command = [str(installed / "adabkb")]
@@ -158,7 +158,7 @@ def test_the_commands_of_image_and_compose_run_from_the_wheel(
 
     where = [str(installed / "python"), "-c", "import adabkb_service; print(adabkb_service.__file__)"]
     assert str(installed.parent) in subprocess.check_output(where, env=environment, cwd=tmp_path, text=True)
-    migrated = run(["migrate"])
+    migrated = run(["data", "migrate"])
     assert migrated.returncode == 0, migrated.stderr
     serve = compose["services"]["server"]["command"]
     assert serve == ["serve"] == yaml.safe_load(arguments("CMD")[0])

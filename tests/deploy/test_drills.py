@@ -134,9 +134,9 @@ def test_backup_restore_and_replacing_one_server_after_the_other_under_load(lab:
     restored = f"sqlite:///{tmp_path}/restored.db"
     with working(lab):
         before = lab.after_some_results()
-        command("backup", tmp_path / "backup.db", "--database", lab.url)
+        command("data", "backup", tmp_path / "backup.db", "--database", lab.url)
         after = lab.after_some_results()
-        command("restore", tmp_path / "backup.db", "--database", restored)
+        command("data", "restore", tmp_path / "backup.db", "--database", restored)
         for number in range(2):  # while the other one serves
             lab.replace(number)
             lab.after_some_results()
@@ -154,9 +154,12 @@ def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> 
     with working(lab):
         lab.after_some_results()
         with newer_version(tmp_path, ADDS):
-            asked = CliRunner().invoke(adabkb, ["doctor", "--database", lab.url])
-            assert (asked.exit_code, "adabkb migrate; its servers may go on meanwhile" in asked.output) == (1, True)
-            command("migrate", "--database", lab.url)
+            asked = CliRunner().invoke(adabkb, ["data", "doctor", "--database", lab.url])
+            assert (asked.exit_code, "adabkb data migrate; its servers may go on meanwhile" in asked.output) == (
+                1,
+                True,
+            )
+            command("data", "migrate", "--database", lab.url)
             lab.replace(1)  # by a server of the newer version
         assert ready(lab.addresses[0]), "a server of the older version, which has not been replaced"
         lab.after_some_results()
@@ -165,10 +168,10 @@ def test_a_migration_that_only_adds_needs_no_pause(lab: Lab, tmp_path: Path) -> 
         lab.after_some_results()
     lab.stop()
     copied = f"sqlite:///{tmp_path}/copied.db"
-    command("backup", tmp_path / "back.db", "--database", lab.url)
-    command("restore", tmp_path / "back.db", "--database", f"sqlite:///{tmp_path}/restored.db")
+    command("data", "backup", tmp_path / "back.db", "--database", lab.url)
+    command("data", "restore", tmp_path / "back.db", "--database", f"sqlite:///{tmp_path}/restored.db")
     assert results(f"sqlite:///{tmp_path}/restored.db") == results(lab.url), "backups go on after the way back"
-    refused = CliRunner().invoke(adabkb, ["copy", lab.url, copied])
+    refused = CliRunner().invoke(adabkb, ["data", "copy", lab.url, copied])
     assert (refused.exit_code, "Install that version" in refused.output) == (1, True), "it would lack what was added"
     check_sound(lab.url)
 
@@ -181,14 +184,14 @@ def test_a_newer_database_is_refused_with_the_remedy_and_the_backup_from_before_
 
     with working(lab):
         saved = lab.after_some_results()
-        command("backup", tmp_path / "backup.db", "--database", lab.url)
+        command("data", "backup", tmp_path / "backup.db", "--database", lab.url)
     with closing(Database(lab.url)) as database, database.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'from_the_future'")
     assert [readiness(address) for address in lab.addresses] == [["/schema"]] * 2, "who runs is asked for nothing more"
-    refused = CliRunner().invoke(adabkb, ["doctor", "--database", lab.url])
+    refused = CliRunner().invoke(adabkb, ["data", "doctor", "--database", lab.url])
     assert (refused.exit_code, "Install that version" in refused.output) == (1, True)
     back = f"sqlite:///{tmp_path}/back.db"
-    command("restore", tmp_path / "backup.db", "--database", back)
+    command("data", "restore", tmp_path / "backup.db", "--database", back)
     with server(back) as address, Client(address) as client:
         study = client.study("s")
         trial = study.suggest()

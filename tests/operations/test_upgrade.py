@@ -48,7 +48,7 @@ def test_a_study_of_an_older_version_goes_on(kept: Database, tmp_path: Path, *, 
     if is_of_another_engine:
         of_another_engine(kept)
     with newer_version(tmp_path):
-        with pytest.raises(SchemaMismatch, match="adabkb migrate"):
+        with pytest.raises(SchemaMismatch, match="adabkb data migrate"):
             migration.prepare(kept)
         migration.upgrade(kept)
         running = Service(kept)

@@ -182,7 +182,7 @@ def test_a_migration_that_breaks_a_reference_changes_nothing(filled: Database, t
 
 def test_a_version_refuses_the_schema_of_the_one_before_and_of_the_one_after(filled: Database, tmp_path: Path) -> None:
     with newer_version(tmp_path):
-        with pytest.raises(SchemaMismatch, match=r"Back it up, then run: adabkb migrate$"):
+        with pytest.raises(SchemaMismatch, match=r"Back it up, then run: adabkb data migrate$"):
             migration.prepare(filled)
         migration.upgrade(filled)
         migration.prepare(filled)
@@ -216,7 +216,7 @@ def test_servers_that_start_at_once_migrate_once(database_url: str) -> None:
     ("statement", "remedy"),
     [
         ("UPDATE alembic_version SET version_num = 'from_the_future'", "newer adabkb-service"),
-        ("DELETE FROM alembic_version", "adabkb migrate"),
+        ("DELETE FROM alembic_version", "adabkb data migrate"),
     ],
 )
 def test_a_database_of_another_version_is_refused_with_the_remedy(

@@ -30,9 +30,10 @@ def mcp(
     token: Token = None,
     retry_for: RetryFor = PATIENCE,
 ) -> None:
-    """Give agents tools to work on studies, by the Model Context Protocol.
+    """Give agents tools to work on studies.
 
-    The agent's program starts this command and talks to it over standard input and output:
+    The tools are those of the Model Context Protocol. The agent's program starts this command and talks to it over
+    standard input and output:
 
     \b
     {"mcpServers": {"adabkb": {"command": "adabkb", "args": ["mcp", "--read-only"],

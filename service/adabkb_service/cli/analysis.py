@@ -25,7 +25,7 @@ OfMetric = Annotated[
 
 
 def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json: AsJson = False) -> None:
-    """Show which parameters the objective depends on, by the model.
+    """Show which parameters the objective depends on.
 
     These are Sobol' indices with their standard errors: the share of the variance over the space that a parameter
     explains by itself (first order), and together with all others (total).
@@ -64,12 +64,12 @@ def slice_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the model predicts along one or two parameters.
+    """Show the prediction along one or two parameters.
 
     All others are as in the recommended point, unless --at says otherwise.
 
     \b
-    adabkb slice svm C --points 10 --at gamma=0.1
+    adabkb model slice svm C --points 10 --at gamma=0.1
     """
     others = json.dumps(parse_point(at)) if at else None
     found = server.get(path(study, "/slice"), parameter=parameters, points=points, at=others)
@@ -93,7 +93,7 @@ def partition(
     metric: OfMetric = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the cells of the partition tree with what the model says of each, in order of creation."""
+    """List the cells of the partition with their predictions."""
     found = list(server.pages(path(study, "/partition"), status=status, metric=metric))
     rows = [
         [cell["key"], str(cell["depth"]), cell["status"], f"{cell['mean']:.6g}", f"{cell['std']:.2g}", _index(cell)]

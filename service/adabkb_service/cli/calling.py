@@ -34,22 +34,12 @@ TIMEOUT = 60.0
 COMPLETION_PATIENCE = 2.0
 """The same while a shell waits for the ids of studies to complete a word with."""
 
-Url = Annotated[str, typer.Option("--url", envvar="ADABKB_URL", help="address of the server")]
-Local = Annotated[
-    Path | None,
-    typer.Option(
-        "--local", help="use the server of this SQLite file instead, which is started if need be", show_default=False
-    ),
-]
-Token = Annotated[
-    str | None,
-    typer.Option(
-        "--token", envvar="ADABKB_TOKEN", help="that the server knows you by; see adabkb token", show_default=False
-    ),
-]
-RetryFor = Annotated[
-    float, typer.Option("--retry-for", envvar="ADABKB_RETRY_FOR", min=0, help="seconds to wait for an absent server")
-]
+Url = Annotated[str, typer.Option("--url", hidden=True)]
+Local = Annotated[Path | None, typer.Option("--local", hidden=True)]
+Token = Annotated[str | None, typer.Option("--token", hidden=True)]
+RetryFor = Annotated[float, typer.Option("--retry-for", min=0, hidden=True)]
+OwnRetryFor = Annotated[float | None, typer.Option("--retry-for", min=0, hidden=True)]
+"""Of a command that waits longer, unless it is told how long."""
 
 
 def _studies(context: typer.Context, incomplete: str) -> list[str]:
@@ -155,7 +145,7 @@ def _sendable(body: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         encoded(body)
     except ValueError:
-        fail("NaN and infinity cannot be sent, give finite numbers (for a run without a result: adabkb fail)")
+        fail("NaN and infinity cannot be sent, give finite numbers (for a trial without a result: adabkb trial fail)")
     return body
 
 

@@ -25,10 +25,12 @@ def report(
     lease_seconds: LeaseSeconds = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report the value of a trial before its end, and renew its lease; exit with code 3 if the trial is stopped.
+    """Report the value of a trial before its end.
+
+    This renews the lease of the trial. The exit code is 3 if the trial is stopped.
 
     \b
-    adabkb report svm 7 12 0.31
+    adabkb trial report svm 7 12 0.31
     """
     body = body_of(step=step, value=value, attempt=attempt, lease_seconds=lease_seconds)
     answer = server.post(path(study, f"/trials/{trial}/reports"), body)
@@ -38,7 +40,7 @@ def report(
 
 
 def curve(server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False) -> None:
-    """Show what a trial has reported before its end, step by step."""
+    """List what a trial has reported before its end."""
     reports = list(server.pages(path(study, f"/trials/{trial}/reports"), attempt=attempt))
     lines = [f"step {report['step']}: {report['value']!r}" for report in reports]
     show(reports, "\n".join(lines) or f"Trial {trial} has reported nothing.", as_json=as_json)

@@ -62,10 +62,10 @@ STUDIES = Identifier(
     "an id, or the beginning of ids and a *, such as svm or vision-*",
     "See which studies there are: adabkb study list",
 )
-TRIAL = _number("number of a trial", "See which there are: adabkb trials STUDY")
-OBSERVATION = _number("number of an observation", "See which there are: adabkb observations STUDY")
-DELETION = _number("number of a deletion", "See which there are: adabkb study trash")
-LINK = _token("id of a link", "See which there are: adabkb study links STUDY")
+TRIAL = _number("number of a trial", "See which there are: adabkb trial list STUDY")
+OBSERVATION = _number("number of an observation", "See which there are: adabkb result list STUDY")
+DELETION = _number("number of a deletion", "See which there are: adabkb trash list")
+LINK = _token("id of a link", "See which there are: adabkb access links STUDY")
 TOKEN = _token("id of a token", "See which there are: adabkb token list")
 
 StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=False), STUDY]
@@ -73,7 +73,7 @@ StudyId = Annotated[str, typer.Argument(help="the study's id", show_default=Fals
 TrialNumber = Annotated[int, typer.Argument(help="the trial's number", show_default=False, parser=str), TRIAL]
 Seq = Annotated[
     int,
-    typer.Argument(help="the observation's sequence number (adabkb observations)", show_default=False, parser=str),
+    typer.Argument(help="the observation's sequence number (adabkb result list)", show_default=False, parser=str),
     OBSERVATION,
 ]
 TokenId = Annotated[str, typer.Argument(help="its id, see adabkb token list", show_default=False), TOKEN]

@@ -1,4 +1,4 @@
-"""``adabkb import-results``: results from elsewhere, as ``study.import_results`` of the client."""
+"""``adabkb result import``: results from elsewhere, as ``study.import_results`` of the client."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ def import_results(
         str, typer.Option(metavar="COLUMN", help="column of their standard errors, if there is one")
     ] = "std_error",
     state: Annotated[str, typer.Option(metavar="COLUMN", help="column of the rows' states, if there is one")] = "state",
-    mapping: Annotated[
+    column: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="PARAM=COLUMN", help="column of a parameter of another name", show_default=False),
+        typer.Option(
+            "--column", metavar="PARAM=COLUMN", help="column of a parameter of another name", show_default=False
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would happen")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Store results from elsewhere, each once, however often the import is repeated.
+    """Import results from a table, each once.
+
+    A repeated import stores only what is new.
 
     \b
-    adabkb import-results svm notebook.csv --value accuracy --map C=penalty --dry-run
+    adabkb result import svm notebook.csv --value accuracy --column C=penalty --dry-run
 
     Each row is a result at a point that nobody suggested; it does not count towards the budget. A row with any other
     state than "completed" or "complete" is left out. A row that does not fit is listed and stops no other; then the
@@ -41,7 +45,7 @@ def import_results(
     """
     steps = StudyCalls(study).import_results(
         file,
-        columns=dict(_column(text) for text in mapping or ()),
+        columns=dict(_column(text) for text in column or ()),
         value=value,
         std_error=std_error,
         state=state,
@@ -51,7 +55,7 @@ def import_results(
     try:
         report = server.perform(steps)
     except NoColumn as missing:
-        option = f"--{missing.field.replace('_', '-')} COLUMN" if missing.parameter is None else "--map PARAM=COLUMN"
+        option = f"--{missing.field.replace('_', '-')} COLUMN" if missing.parameter is None else "--column PARAM=COLUMN"
         fail(f"{missing.what}. Name it: {option.replace('PARAM', missing.parameter or '')}")
     except (ValueError, ImportError) as error:
         fail(str(error))
@@ -65,5 +69,5 @@ def import_results(
 def _column(text: str) -> tuple[str, str]:
     name, equals, column = text.partition("=")
     if not equals:
-        fail(f"--map {text!r} names no column; give --map PARAM=COLUMN")
+        fail(f"--column {text!r} names no column; give --column PARAM=COLUMN")
     return name, column

@@ -4,170 +4,201 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import typer.main
-from typer.core import TyperGroup
 
+from adabkb_service.cli.groups import Command, Group
 from adabkb_service.cli.identifiers import checking
 from adabkb_service.cli.output import fail, speaking
 
-SERVER: dict[str, str | dict[str, str]] = {
-    "serve": "server.serve",
-    "work": "worker.work",
-    "migrate": "maintenance.migrate",
-    "backup": "maintenance.backup",
-    "restore": "maintenance.restore",
-    "copy": "maintenance.copy",
-    "doctor": "maintenance.doctor",
-    "replay": "replaying.replay",
-    "import": "maintenance.import_",
-    "token": {
-        "create": "tokens.create",
-        "list": "tokens.list_tokens",
-        "quota": "tokens.change_quotas",
-        "revoke": "tokens.revoke",
+SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
+    "Programs that run until they are done or stopped": {
+        "serve": "server.serve",
+        "run": "run.run",
+        "work": "worker.work",
+        "mcp": "agents.mcp",
     },
-    "audit": "tokens.show_audit",
-}
-"""Commands that need the server's packages: the module and the function of each, or the commands of a group."""
-
-CLIENT: dict[str, str | dict[str, str]] = {
-    "run": "run.run",
-    "suggest": "trials.suggest",
-    "observe": "trials.observe",
-    "observe-many": "trials.observe_many",
-    "add": "trials.add",
-    "import-results": "importing.import_results",
-    "queue": "trials.queue",
-    "fail": "trials.fail_trial",
-    "release": "trials.release",
-    "heartbeat": "trials.heartbeat",
-    "report": "curves.report",
-    "curve": "curves.curve",
-    "retry": "trials.retry",
-    "annotate": "trials.annotate",
-    "trials": "trials.list_trials",
-    "why": "trials.why",
-    "observations": "results.list_observations",
-    "correct": "results.correct",
-    "exclude": "results.exclude",
-    "include": "results.include",
-    "recommend": "results.recommend",
-    "front": "results.front",
-    "predict": "results.predict",
-    "importance": "analysis.importance",
-    "slice": "analysis.slice_",
-    "model": "results.model",
-    "partition": "analysis.partition",
-    "tree": "results.tree",
-    "dictionary": "results.dictionary",
-    "events": "results.events",
-    "watch": "results.watch",
-    "pause": "studies.pause",
-    "resume": "studies.resume",
-    "update": "studies.update",
-    "export": "studies.export",
-    "whoami": "sharing.whoami",
-    "mcp": "agents.mcp",
-    "study": {
-        "create": "studies.create_study",
-        "list": "studies.list_studies",
-        "show": "studies.show_study",
-        "delete": "trash.delete_study",
-        "trash": "trash.list_trash",
-        "restore": "trash.restore_study",
-        "purge": "trash.purge_study",
-        "access": "sharing.show_access",
-        "share": "sharing.share",
-        "unshare": "sharing.unshare",
-        "give": "sharing.give",
-        "link": "sharing.link",
-        "links": "sharing.list_links",
-        "unlink": "sharing.unlink",
+    "What is on a server": {
+        "study": {
+            "create": "studies.create_study",
+            "list": "studies.list_studies",
+            "show": "studies.show_study",
+            "recommendation": "results.recommendation",
+            "front": "results.front",
+            "update": "studies.update",
+            "pause": "studies.pause",
+            "resume": "studies.resume",
+            "watch": "results.watch",
+            "events": "results.events",
+            "export": "studies.export",
+            "delete": "trash.delete_study",
+        },
+        "trial": {
+            "suggest": "trials.suggest",
+            "queue": "trials.queue",
+            "list": "trials.list_trials",
+            "why": "trials.why",
+            "report": "curves.report",
+            "curve": "curves.curve",
+            "heartbeat": "trials.heartbeat",
+            "fail": "trials.fail_trial",
+            "release": "trials.release",
+            "retry": "trials.retry",
+            "annotate": "trials.annotate",
+        },
+        "result": {
+            "observe": "trials.observe",
+            "observe-many": "trials.observe_many",
+            "add": "trials.add",
+            "import": "importing.import_results",
+            "list": "results.list_observations",
+            "correct": "results.correct",
+            "exclude": "results.exclude",
+            "include": "results.include",
+        },
+        "model": {
+            "show": "results.model",
+            "predict": "results.predict",
+            "importance": "analysis.importance",
+            "slice": "analysis.slice_",
+            "partition": "analysis.partition",
+            "tree": "results.tree",
+            "dictionary": "results.dictionary",
+        },
+        "access": {
+            "whoami": "sharing.whoami",
+            "show": "sharing.show_access",
+            "share": "sharing.share",
+            "unshare": "sharing.unshare",
+            "give": "sharing.give",
+            "link": "sharing.link",
+            "links": "sharing.list_links",
+            "unlink": "sharing.unlink",
+        },
+        "trash": {"list": "trash.list_trash", "restore": "trash.restore_study", "purge": "trash.purge_study"},
     },
-    "outbox": {"list": "outbox.list_kept", "send": "outbox.send", "drop": "outbox.drop"},
+    "What is on this machine": {
+        "outbox": {"list": "outbox.list_kept", "send": "outbox.send", "drop": "outbox.drop"},
+    },
+    "What is in a database, with or without a server": {
+        "data": {
+            "migrate": "maintenance.migrate",
+            "backup": "maintenance.backup",
+            "restore": "maintenance.restore",
+            "copy": "maintenance.copy",
+            "import": "maintenance.import_",
+            "doctor": "maintenance.doctor",
+            "replay": "replaying.replay",
+            "audit": "tokens.show_audit",
+        },
+        "token": {
+            "create": "tokens.create",
+            "list": "tokens.list_tokens",
+            "quota": "tokens.change_quotas",
+            "revoke": "tokens.revoke",
+        },
+    },
 }
-"""The other commands, likewise."""
+"""The commands and groups by heading of the help: the module and the function of each command."""
 
+SUMMARIES = {
+    "serve": "Run a server.",
+    "run": "Evaluate the trials of a study with a program.",
+    "work": "Run a model worker on the PostgreSQL of servers.",
+    "mcp": "Give agents tools to work on studies.",
+    "study": "Create, list, show, change, watch, export and delete studies.",
+    "trial": "Ask for trials, list and explain them, give them back.",
+    "result": "Report, add, import, list and correct results.",
+    "model": "Show what the model predicts and what it has learned.",
+    "access": "Show who you are and who may see a study; share it.",
+    "trash": "List, restore and purge deleted studies.",
+    "outbox": "List, send and drop results that wait for a server.",
+    "data": "Back up, migrate, copy and check a database.",
+    "token": "Create, list, change and revoke the tokens of a server.",
+}
+"""What the commands and groups of the first level do."""
+
+COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
+NEED_SERVER = ("serve", "work", "data", "token")
+"""Commands and groups that need the server's packages."""
 ALONE = ("agents.mcp", "outbox.list_kept", "outbox.drop", "run.run")
 """Functions of clients that do not take the server as their first argument."""
-
-GROUPS = {
-    "token": "Make, list, change and revoke the tokens of a server, in its database.",
-    "study": "Create, list, show and delete the studies of a server.",
-    "outbox": "List, send and drop results that wait on this machine for a server.",
-}
-"""What the commands of a group do."""
-
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
-NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
-"""For commands that take a value, because a negative one would otherwise be taken for an option."""
-WITH_VALUES = ("observe", "add", "correct", "report")
+PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 
-class Commands(TyperGroup):
-    """All commands. A command is imported when it is asked for: to import all of them takes seconds."""
+def _paths() -> dict[str, list[str]]:
+    """The paths of all commands by their last name."""
+    found: dict[str, list[str]] = {}
+    for name, where in COMMANDS.items():
+        found.setdefault(name, []).append(name)
+        for each in where if isinstance(where, Mapping) else ():
+            found.setdefault(each, []).append(f"{name} {each}")
+    return found
 
-    # Contexts and commands are click's, of which typer has a copy of its own, or not, by its version.
+
+PATHS = _paths()
+
+
+class Root(Group):
+    """All commands."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        names: Any = dict.fromkeys([*SERVER, *CLIENT])
-        self.commands = names  # for the help, and for what a misspelt one is nearest to
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (click's)
-        """Return a command, or None if there is none of that name."""
-        if cmd_name in SERVER:
-            return _server_command(cmd_name)
-        return _made(cmd_name, CLIENT[cmd_name], _client_function) if cmd_name in CLIENT else None
+        members = {name: partial(_member, name, where) for name, where in COMMANDS.items()}
+        sections = {heading: list(section) for heading, section in SECTIONS.items()}
+        super().__init__(members=members, paths=PATHS, sections=sections, summaries=SUMMARIES, **options)
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    cls=Root,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog="Exit codes: 0 done, 1 failed or refused, 2 wrong usage.",
+)
+
+
+def _member(name: str, where: str | Mapping[str, str]) -> Any:
+    """A command of the first level, or a group."""
+    needs_server = name in NEED_SERVER
+    if isinstance(where, str):
+        return _command(name, where, needs_server)
+    members = {each: partial(_command, each, function, needs_server) for each, function in where.items()}
+    return Group(
+        name=name,
+        group=name,
+        members=members,
+        paths=PATHS,
+        help=SUMMARIES[name],
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+
+
+@cache
+def _command(name: str, where: str, needs_server: bool) -> Any:
+    """A command. One that needs packages which are missing says what to install."""
+    try:
+        function = _function(where)
+    except ModuleNotFoundError as missing:
+        if not needs_server or (missing.name or "").startswith("adabkb_service"):
+            raise
+        return _made(name, _need_server, ANYTHING)
+    if not needs_server and where not in ALONE:
+        calling: Callable[..., Callable[..., None]] = _imported("calling").calling
+        function = calling(function)
+    return _made(name, function)
 
 
 def _need_server() -> None:
     """Needs the server's packages: pip install 'adabkb-service[server]'."""
     fail("this command needs the server's packages; install them: pip install 'adabkb-service[server]'")
-
-
-def _server_command(name: str) -> Any:
-    """A command that needs the server's packages. Where these are missing, it says what to install."""
-    try:
-        return _made(name, SERVER[name], _function)
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").startswith("adabkb_service"):
-            raise
-        return _alone(name, _need_server, ANYTHING)
-
-
-def _made(name: str, where: str | Mapping[str, str], found: Callable[[str], Callable[..., None]]) -> Any:
-    """A command, or the group of the commands that are there."""
-    if isinstance(where, str):
-        return _alone(name, found(where), NEGATIVE_NUMBERS if name in WITH_VALUES else None)
-    group = typer.Typer(
-        help=GROUPS[name],
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
-    for each, function in where.items():
-        group.command(each)(speaking(checking(found(function))))
-    return typer.main.get_command(group)
-
-
-def _client_function(where: str) -> Callable[..., None]:
-    """A function of a client, with the options that name the server, if it calls one."""
-    function = _function(where)
-    if where in ALONE:
-        return function
-    calling: Callable[..., Callable[..., None]] = _imported("calling").calling
-    return calling(function)
 
 
 def _function(where: str) -> Callable[..., None]:
@@ -187,10 +218,13 @@ def _imported(module: str) -> Any:
         gc.enable()
 
 
-def _alone(name: str, command: Callable[..., None], settings: dict[str, Any] | None = None) -> Any:
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name, context_settings=settings)(speaking(checking(command)))
-    return typer.main.get_command(alone)
+def _made(name: str, function: Callable[..., None], settings: dict[str, Any] | None = None) -> Any:
+    alone = typer.Typer(**PLAIN)
+    alone.command(name, cls=Command, context_settings=settings)(speaking(checking(function)))
+    command = typer.main.get_command(alone)
+    if isinstance(command, Command) and (names := command.global_options()):
+        command.epilog = f"Global options (adabkb --help): {', '.join(names)}"
+    return command
 
 
 def _print_version(wanted: bool) -> None:
@@ -201,8 +235,43 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url",
+            envvar="ADABKB_URL",
+            metavar="URL",
+            show_envvar=False,
+            help="the server; else $ADABKB_URL, http://127.0.0.1:8000",
+        ),
+    ] = None,
+    local: Annotated[
+        Path | None,
+        typer.Option("--local", metavar="FILE", help="or the server of this SQLite file, started if need be"),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", envvar="ADABKB_TOKEN", metavar="TOKEN", show_envvar=False, help="your token; else $ADABKB_TOKEN"
+        ),
+    ] = None,
+    retry_for: Annotated[
+        float | None,
+        typer.Option(
+            "--retry-for",
+            envvar="ADABKB_RETRY_FOR",
+            metavar="SECONDS",
+            min=0,
+            show_envvar=False,
+            help="wait for the server; else $ADABKB_RETRY_FOR, 5",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")] = False,
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")
     ] = False,
 ) -> None:
-    """Ada-BKB optimization service: run a server, maintain its database, use it from the shell."""
+    """Optimize with a server: suggest points to try, and learn from the results.
+
+    The options --url to --json may also stand after a command.
+    """

@@ -19,7 +19,7 @@ from adabkb_service.storage import backups, copying, migration
 from adabkb_service.storage.database import Database
 
 Export = Annotated[
-    Path, typer.Argument(help="file that adabkb export wrote, - for stdin", allow_dash=True, show_default=False)
+    Path, typer.Argument(help="file that adabkb study export wrote, - for stdin", allow_dash=True, show_default=False)
 ]
 
 
@@ -36,7 +36,10 @@ def doctor(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that the rows of a database agree with its logs; exit code 1 if any do not."""
+    """Check that the rows of a database agree with its logs.
+
+    The exit code is 1 if any do not.
+    """
     with opened(settings(database=database).database, existing=True) as found:
         migration.require(found)
         findings = list(examine(found, study))
@@ -66,9 +69,10 @@ def backup(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the whole database, as of one moment, into a SQLite file, while servers may run.
+    """Copy a whole database into a SQLite file.
 
-    Its checksum is written beside it, as FILE.sha256; adabkb restore compares the two.
+    The copy is as of one moment, and servers may run meanwhile. Its checksum is written beside it, as FILE.sha256;
+    adabkb data restore compares the two.
     """
     folder = file if file.is_dir() else None
     if folder is not None:
@@ -118,13 +122,16 @@ def _saved(source: Database, file: Path) -> dict[str, int]:
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="file that adabkb backup wrote", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="file that adabkb data backup wrote", show_default=False)],
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a backup into an empty database, SQLite or PostgreSQL. A damaged one is refused."""
+    """Copy a backup into an empty database.
+
+    The database is SQLite or PostgreSQL. A damaged backup is refused.
+    """
     if not file.is_file():
-        fail(f"there is no file {file}; give one that adabkb backup wrote")
+        fail(f"there is no file {file}; give one that adabkb data backup wrote")
     with reported():
         backups.check(file)
     copied = _copied(f"sqlite:///{file}", settings(database=database).database, exactly=False)
@@ -136,11 +143,12 @@ def copy(
     target: Annotated[str, typer.Argument(help="URL of an empty database, or of none yet", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Copy a whole database into an empty one, from SQLite to PostgreSQL or back; every study goes on where it was.
+    """Copy a whole database into an empty one.
 
-    Stop the servers of the source before: what they take after the copy stays there.
+    It copies from SQLite to PostgreSQL or back, and every study goes on where it was. Stop the servers of the source
+    before: what they take after the copy stays there.
 
-    adabkb copy sqlite:///adabkb.db postgresql://adabkb@localhost/adabkb
+    adabkb data copy sqlite:///adabkb.db postgresql://adabkb@localhost/adabkb
     """
     copied = _copied(source, target)
     show(copied, f"{copied['studies']} studies with {copied['events']} events are copied.", as_json=as_json)
@@ -178,14 +186,14 @@ def import_(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write an exported study into a database, where it continues as it was."""
+    """Import an exported study. It goes on where it was."""
     with opened(settings(database=database).database) as target:
         migration.prepare(target)
         try:
             with sys.stdin if str(file) == "-" else file.open(encoding="utf-8") as lines:
                 study = import_study(target, lines)
         except (OSError, UnicodeDecodeError) as error:
-            fail(f"cannot read {file}: {error}; give a file that adabkb export wrote, or - for standard input")
+            fail(f"cannot read {file}: {error}; give a file that adabkb study export wrote, or - for standard input")
     counts = study.counts
     line = f"Study {study.id} is {study.state}, with {counts.trials} trials and {counts.observations} observations."
     show(study.model_dump(mode="json"), line, as_json=as_json)

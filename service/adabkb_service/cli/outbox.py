@@ -31,7 +31,10 @@ class Entry(NamedTuple):
 
 
 def list_kept(kept_for: KeptFor = None, as_json: AsJson = False) -> None:
-    """List the results that wait on this machine, for all servers, with what the server last said of each."""
+    """List the results that wait on this machine.
+
+    It lists them for all servers, with what the server last said of each.
+    """
     entries = _entries(kept_for)
     show([_document(entry) for entry in entries], _listed(entries), as_json=as_json)
 
@@ -42,7 +45,9 @@ def send(
     refused: Annotated[bool, typer.Option("--refused", help="those too that the server has refused before")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send the results that wait for the server; the exit code is 1 if one of them is not stored.
+    """Send the results that wait for the server.
+
+    The exit code is 1 if one of them is not stored.
 
     \b
     adabkb outbox send --url http://new:8000 --kept-for http://old:8000
@@ -76,7 +81,7 @@ def drop(
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Drop results that wait on this machine or were refused; they are lost."""
+    """Drop results that wait or were refused. They are lost."""
     entries = _chosen(_entries(kept_for), ids or ())
     if entries and not yes:
         if not sys.stdin.isatty():

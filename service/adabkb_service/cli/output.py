@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-AsJson = Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")]
+AsJson = Annotated[bool, typer.Option("--json", hidden=True)]
 
 WHICH_STUDIES = "See which there are: adabkb study list"
 
@@ -91,7 +91,8 @@ def summary(study: Mapping[str, Any]) -> str:
         line += f", cost {study['cost_spent']:.6g}"
         line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) else ""
     if study.get("objectives"):
-        line += f", objectives {', '.join(each['metric'] for each in study['objectives'])} (adabkb front {study['id']})"
+        names = ", ".join(each["metric"] for each in study["objectives"])
+        line += f", objectives {names} (adabkb study front {study['id']})"
     if best is not None:
         word = "best" if best.get("feasible", True) else "none within the outcome constraints, nearest"
         line += f", {word} {best['value']!r}{measured(best)} at {point(best['parameters'])}"

@@ -16,34 +16,35 @@ MOST_FAULTS = 10
 
 REMEDIES = {
     "unauthorized": "Give a good token: --token or ADABKB_TOKEN. An administrator makes one: adabkb token create",
-    "forbidden": "Use a token that may, or ask the owner: adabkb study share STUDY USER --work",
-    "deletion_not_found": "See which can be restored: adabkb study trash",
+    "forbidden": "Use a token that may, or ask the owner: adabkb access share STUDY USER --right work",
+    "deletion_not_found": "See which can be restored: adabkb trash list",
     "study_not_found": WHICH_STUDIES,
-    "trial_not_found": "See which there are: adabkb trials STUDY",
-    "observation_not_found": "See which there are: adabkb observations STUDY",
-    "study_exists": "Give another id, or change what may be changed: adabkb update STUDY",
-    "result_conflict": "Replace a stored value: adabkb correct STUDY SEQ VALUE. Hand out a failed trial again: adabkb "
-    "retry STUDY TRIAL",
-    "report_conflict": "Reports cannot be corrected. Let the trial begin again: adabkb release STUDY TRIAL",
-    "trial_finished": "Nothing is left to do for it. Take a wrong result out: adabkb exclude STUDY SEQ",
-    "lease_lost": "Stop working on it, and ask for another: adabkb suggest STUDY",
-    "study_complete": "Raise its budget: adabkb update STUDY --budget NUMBER. A result at a point of your own costs "
-    "none: adabkb add STUDY VALUE NAME=VALUE...",
+    "trial_not_found": "See which there are: adabkb trial list STUDY",
+    "observation_not_found": "See which there are: adabkb result list STUDY",
+    "study_exists": "Give another id, or change what may be changed: adabkb study update STUDY",
+    "result_conflict": "Replace a stored value: adabkb result correct STUDY SEQ VALUE. Hand out a failed trial again: "
+    "adabkb trial retry STUDY TRIAL",
+    "report_conflict": "Reports cannot be corrected. Let the trial begin again: adabkb trial release STUDY TRIAL",
+    "trial_finished": "Nothing is left to do for it. Take a wrong result out: adabkb result exclude STUDY SEQ",
+    "lease_lost": "Stop working on it, and ask for another: adabkb trial suggest STUDY",
+    "study_complete": "Raise its budget: adabkb study update STUDY --budget NUMBER. A result at a point of your own "
+    "costs none: adabkb result add STUDY VALUE NAME=VALUE...",
 }
 """By code. STUDY stands for the id."""
 
 NO_TRIAL = {
-    "budget": "all trials of its budget are handed out; raise it: adabkb update STUDY --budget NUMBER",
-    "converged": "it has converged; go by its result: adabkb recommend STUDY",
-    "exhausted": "all points of its space are handed out; go by its result: adabkb recommend STUDY",
-    "failures": "it was paused because its trials failed one after the other (failure_limit). See why: adabkb trials "
-    "STUDY --state failed. Remove the cause, then: adabkb retry STUDY, adabkb resume STUDY",
+    "budget": "all trials of its budget are handed out; raise it: adabkb study update STUDY --budget NUMBER",
+    "converged": "it has converged; go by its result: adabkb study recommendation STUDY",
+    "exhausted": "all points of its space are handed out; go by its result: adabkb study recommendation STUDY",
+    "failures": "it was paused because its trials failed one after the other (failure_limit). See why: adabkb trial "
+    "list STUDY --state failed. Remove the cause, then: adabkb trial retry STUDY --failed, adabkb study resume STUDY",
     "fixed_exhausted": "all points with the values of --fixed are handed out; fix fewer, or other values",
-    "gain_unlikely": "going on will probably gain little; let it go on: adabkb update STUDY --gap-share-below none",
-    "no_gain": "its last results were no better; let it go on: adabkb update STUDY --no-gain-for none",
-    "paused": "somebody has paused it; let it go on: adabkb resume STUDY",
-    "pending_limit": "as many trials as its pending_limit allows have no result; tell one: adabkb observe STUDY TRIAL "
-    "VALUE",
+    "gain_unlikely": "going on will probably gain little; let it go on: "
+    "adabkb study update STUDY --gap-share-below none",
+    "no_gain": "its last results were no better; let it go on: adabkb study update STUDY --no-gain-for none",
+    "paused": "somebody has paused it; let it go on: adabkb study resume STUDY",
+    "pending_limit": "as many trials as its pending_limit allows have no result; tell one: "
+    "adabkb result observe STUDY TRIAL VALUE",
 }
 """Why a study hands out no trial, and what to do, by reason."""
 

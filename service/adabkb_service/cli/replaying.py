@@ -1,4 +1,4 @@
-"""``adabkb replay``: of the commands that work on the database, the one that needs the engine."""
+"""``adabkb data replay``: of the commands that work on the database, the one that needs the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from adabkb_service.storage import migration
 
 
 def replay(study: StudyId, database: DatabaseUrl = None, as_json: AsJson = False) -> None:
-    """Rebuild a study's model from its log, and decide on every suggestion again to compare it."""
+    """Rebuild the model of a study from its log.
+
+    It also decides on every suggestion again, and compares the two.
+    """
     chosen = settings(database=database)
     # As many threads as the server uses: with another number, sums differ in their last digits.
     with opened(chosen.database, existing=True) as found, threadpool_limits(chosen.blas_threads):

@@ -34,7 +34,7 @@ Reason = Annotated[str | None, typer.Option(help="why, for the log", show_defaul
 
 
 def list_observations(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the observations of a study in the order in which they were stored."""
+    """List the results of a study in the order of storage."""
     found = list(server.pages(path(study, "/observations")))
     show(found, "\n".join(map(_observation, found)) or f"Study {study} has no observations.", as_json=as_json)
 
@@ -52,10 +52,12 @@ def correct(
     reason: Reason = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the value of an observation, and metrics. The model is rebuilt; the log keeps both values and the reason.
+    """Replace the value and the metrics of a result.
+
+    The model is rebuilt; the log keeps both values and the reason.
 
     \b
-    adabkb correct svm 12 0.93 --reason "typing error"
+    adabkb result correct svm 12 0.93 --reason "typing error"
     """
     changes: dict[str, Any] = {"reason": reason, **parse_metrics(metric, metric_std_error)}
     if value is not None:
@@ -66,22 +68,25 @@ def correct(
 
 
 def exclude(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_json: AsJson = False) -> None:
-    """Exclude an observation from the model; it stays in the log."""
+    """Exclude a result from the model. It stays in the log."""
     _amend(server, study, seq, {"excluded": True, "reason": reason}, as_json=as_json)
 
 
 def include(server: Server, study: StudyId, seq: Seq, reason: Reason = None, as_json: AsJson = False) -> None:
-    """Include an excluded observation again."""
+    """Include an excluded result again."""
     _amend(server, study, seq, {"excluded": False, "reason": reason}, as_json=as_json)
 
 
-def recommend(
+def recommendation(
     server: Server,
     study: StudyId,
     feasible_probability: FeasibleProbability = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the best point by the model, and the best observed one; of several objectives the front by the model."""
+    """Show the best point by the model and by results.
+
+    Of several objectives, it shows the front by the model.
+    """
     found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability)
     model, observed, gap = found["model"], found["observed"], found["gap"]
     lines = [REASONS[found["reason"]]] if found.get("reason") in REASONS else []
@@ -103,10 +108,12 @@ def front(
     feasible_probability: FeasibleProbability = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the Pareto front of a study with several objectives: by results, by the model, and its hypervolume.
+    """Show the Pareto front of several objectives.
+
+    It has the front by results and by the model, and its hypervolume.
 
     \b
-    adabkb front forest
+    adabkb study front forest
     """
     found = server.get(path(study, "/front"), feasible_probability=feasible_probability)
     lines = [f"observation {each['observation']}: {_numbers(each)}" for each in found["observed"]]
@@ -130,10 +137,10 @@ def predict(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Show what the model predicts of the objective at one point, or several.
+    """Show what the model predicts at one point or several.
 
     \b
-    adabkb predict svm '{"C": 1, "gamma": 0.1}' '{"C": 10, "gamma": 0.1}'
+    adabkb model predict svm '{"C": 1, "gamma": 0.1}' '{"C": 10, "gamma": 0.1}'
     """
     in_json = all(argument.lstrip().startswith("{") for argument in parameters)
     points = [parse_point([argument]) for argument in parameters] if in_json else [parse_point(parameters)]
@@ -146,18 +153,18 @@ def predict(
 
 
 def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Show the model in numbers: its constants, its size and what it has learned."""
+    """Show the constants and the size of the model."""
     found = server.get(path(study, "/model"))
     show(found, "\n".join(f"{name}: {json.dumps(value)}" for name, value in found.items()), as_json=as_json)
 
 
 def tree(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the cells of the partition tree in order of creation."""
+    """List the cells of the partition tree, oldest first."""
     _listing(server, study, "tree", as_json=as_json)
 
 
 def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the points of the dictionary, which the sketch is built on."""
+    """List the points that the sketch is built on."""
     _listing(server, study, "dictionary", as_json=as_json)
 
 
@@ -171,11 +178,12 @@ def watch(
     server: Server,
     study: StudyId,
     all_events: Annotated[bool, typer.Option("--all", help="begin with the first event of the log")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print each event as a line of JSON")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Show what happens to a study as it happens, until it is complete or deleted, or Ctrl-C.
+    """Show what happens to a study as it happens.
 
-    It begins with the state of the study; --all begins with its first event. It waits for a server that is restarted.
+    It ends when the study is complete or deleted, or by Ctrl-C. It begins with the state of the study; --all begins
+    with its first event. It waits for a server that is restarted. With --json, each event is a line of JSON.
     """
     found = server.get(path(study))
     if not as_json:

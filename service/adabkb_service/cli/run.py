@@ -16,8 +16,19 @@ import typer
 from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
 from adabkb_client.connection import DEFAULT_URL
 from adabkb_client.leased import LEASE_SECONDS
+from adabkb_client.local import LocalServer
 from adabkb_client.result import Expected
-from adabkb_service.cli.calling import Local, StudyId, Token, Url, checked, local_server, reported, sendable
+from adabkb_service.cli.calling import (
+    Local,
+    OwnRetryFor,
+    StudyId,
+    Token,
+    Url,
+    checked,
+    local_server,
+    reported,
+    sendable,
+)
 from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
@@ -34,10 +45,10 @@ def run(
         list[str],
         typer.Argument(help="after --: the program and its arguments, {name} for a parameter", show_default=False),
     ],
-    count: Annotated[
+    n_trials: Annotated[
         int | None, typer.Option(min=1, help="trials to evaluate, at most; else until the study is complete")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="programs that run at once")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="programs that run at once")] = 1,
     timeout: Annotated[
         float | None, typer.Option(min=POSITIVE_SECONDS, help="seconds for one trial, which then fails")
     ] = None,
@@ -62,9 +73,12 @@ def run(
     url: Url = DEFAULT_URL,
     local: Local = None,
     token: Token = None,
+    retry_for: OwnRetryFor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate the trials of a study with a program, until the study is complete.
+    """Evaluate the trials of a study with a program.
+
+    It ends when the study is complete.
 
     \b
     adabkb run svm -- ./train.sh --lr {lr} --layers {layers}
@@ -89,7 +103,7 @@ def run(
     programs = Programs(program, {**os.environ, **told}, Limits(timeout, grace, max_failures), expression, logs)
     with (
         reported(option_names(run), study),
-        Client(url, token) if server is None else Client.local(server.database) as client,
+        _client(url, token, server, retry_for) as client,
         _lines_on_standard_error(),
         programs.passing_signals_on(),
         _explained(study, max_failures),
@@ -100,8 +114,8 @@ def run(
         programs.expected = Expected.by(info)
         report = found.run(
             programs,
-            workers=jobs,
-            n_trials=count,
+            workers=workers,
+            n_trials=n_trials,
             pass_trial=True,
             max_failures=max_failures,
             lease_seconds=lease_seconds,
@@ -112,7 +126,13 @@ def run(
             programs.check_running()
     show(asdict(report), _summary(study, report), as_json=as_json)
     if report.failed and not report.completed + report.stopped:
-        fail(f"every trial of this command failed. See why: adabkb trials {study} --state failed")
+        fail(f"every trial of this command failed. See why: adabkb trial list {study} --state failed")
+
+
+def _client(url: str, token: str | None, server: LocalServer | None, retry_for: float | None) -> Client:
+    if server is None:
+        return Client(url, token, retry_for=retry_for)
+    return Client.local(server.database, retry_for=retry_for)
 
 
 @contextmanager
@@ -125,7 +145,7 @@ def _explained(study: str, max_failures: int) -> Iterator[None]:
     except ProgramFailed as error:
         fail(
             f"stopped by {max_failures} failures in a row, this is the last: {error}\n"
-            f"Remove the cause, then have the failed trials handed out again: adabkb retry {study}"
+            f"Remove the cause, then have the failed trials handed out again: adabkb trial retry {study} --failed"
         )
     except NoTrialAvailable as none:
         fail(no_trial(study, none.reason))

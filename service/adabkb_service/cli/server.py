@@ -90,7 +90,10 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Run a server. It creates the schema in an empty database, and prints its address when it is ready."""
+    """Run a server.
+
+    It creates the schema in an empty database, and prints its address when it is ready.
+    """
     found = settings(host=host, port=port, database=database, access_log=access_log, insecure=insecure)
     logs.configure(found.log_format, access=found.access_log)
     sys.setswitchinterval(SWITCH_SECONDS)

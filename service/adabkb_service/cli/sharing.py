@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import typer
@@ -26,20 +26,24 @@ def share(
     server: Server,
     study: StudyId,
     user: User,
-    work: Annotated[bool, typer.Option("--work", help="they may also ask for trials, report and change it")] = False,
+    right: Annotated[
+        Literal["read", "work"], typer.Option(help="work: also ask for trials, report results and change the study")
+    ] = "read",
     as_json: AsJson = False,
 ) -> None:
-    """Let a user, or everybody who has a token, read a study or work on it.
+    """Let a user read a study or work on it.
+
+    "*" stands for everybody who has a token.
 
     \b
-    adabkb study share svm bob --work
-    adabkb study share svm "*"
+    adabkb access share svm bob --right work
+    adabkb access share svm "*"
     """
-    _change(server, study, {"shared_with": {user: "work" if work else "read"}}, as_json=as_json)
+    _change(server, study, {"shared_with": {user: right}}, as_json=as_json)
 
 
 def unshare(server: Server, study: StudyId, user: User, as_json: AsJson = False) -> None:
-    """Share a study with a user, or with everybody, no longer."""
+    """Stop sharing a study with a user, or with everybody."""
     _change(server, study, {"shared_with": {user: None}}, as_json=as_json)
 
 
@@ -49,7 +53,10 @@ def give(
     user: Annotated[str, typer.Argument(help="the new owner", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Give a study to another owner, who may then do everything with it; the former one no longer."""
+    """Give a study to another owner.
+
+    The new owner may do everything with it, the former one nothing.
+    """
     _change(server, study, {"owner": user}, as_json=as_json)
 
 
@@ -59,18 +66,21 @@ def link(
     days: Annotated[float | None, typer.Option(min=0, help="for which it is good; for good if not given")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token by which anybody who has it reads this one study, and print it this once."""
+    """Make a token that reads this one study.
+
+    It is printed this once. Anybody who has it reads the study.
+    """
     until = None if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat()
     made = server.post(path(study, "/links"), {} if until is None else {"expires_at": until})
     text = (
         f"Whoever has this token reads study {study}: ADABKB_TOKEN={made['token']} adabkb study show {study}\n"
-        f"To take it back: adabkb study unlink {study} {made['id']}"
+        f"To take it back: adabkb access unlink {study} {made['id']}"
     )
     show(made, text, as_json=as_json)
 
 
 def list_links(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the links to a study, newest first, without their tokens."""
+    """List the links to a study, newest first."""
     found = list(server.pages(path(study, "/links")))
     rows = [[each["id"], each["expires_at"] or "", "revoked" if each["revoked_at"] else ""] for each in found]
     show(found, table(["id", "until", ""], rows) if found else f"Study {study} has no links.", as_json=as_json)
@@ -79,16 +89,16 @@ def list_links(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 def unlink(
     server: Server,
     study: StudyId,
-    link: Annotated[str, typer.Argument(help="its id, see adabkb study links", show_default=False), LINK],
+    link: Annotated[str, typer.Argument(help="its id, see adabkb access links", show_default=False), LINK],
     as_json: AsJson = False,
 ) -> None:
     """Revoke a link."""
     server.delete(path(study, f"/links/{quote(link, safe='')}"))
-    show({"unlinked": link}, f"Link {link} is of no use any more.", as_json=as_json)
+    show({"unlinked": link}, f"Link {link} is revoked.", as_json=as_json)
 
 
 def whoami(server: Server, as_json: AsJson = False) -> None:
-    """Show whom the server takes you for, by your token."""
+    """Show your user, scope and quotas on the server."""
     found = server.get("/tokens/self")
     only = "" if found["studies"] is None else f", for {', '.join(found['studies'])}"
     text = f"You are {found['user']}, with the scope {found['scope']}{only}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -33,9 +33,10 @@ def create_study(
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a study from its definition, the body of POST /v1/studies.
+    """Create a study from its definition.
 
-    --descriptors takes the choices of a parameter, and numbers that describe them, from a table.
+    The definition is the body of POST /v1/studies. --descriptors takes the choices of a parameter, and numbers that
+    describe them, from a table.
 
     echo '{"id": "svm", "direction": "maximize", "budget": 60, "parameters": [{"name": "C", "kind": "float", "low":
     0.001, "high": 1000, "scale": "log"}]}' | adabkb study create -
@@ -63,7 +64,10 @@ def list_studies(server: Server, as_json: AsJson = False) -> None:
 
 
 def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Show a study: state, counts, best result, and what going on will probably gain."""
+    """Show the state, the counts and the best result of a study.
+
+    It also says what going on will probably gain.
+    """
     found = server.get(path(study))
     lines = [summary(found)]
     if found["gap"] is not None:
@@ -76,12 +80,12 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def pause(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Hand out no trials until the study is resumed; results are still accepted."""
+    """Issue no trials until the study is resumed. Results are still accepted."""
     _change(server, study, {"state": "paused"}, as_json=as_json)
 
 
 def resume(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """Hand out trials again."""
+    """Issue trials again."""
     _change(server, study, {"state": "running"}, as_json=as_json)
 
 
@@ -126,13 +130,14 @@ def update(
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the settings of a study that may be changed, or edit its space; "none" takes a limit away.
+    """Change the settings of a study, or edit its space.
 
+    "none" takes a limit away.
     The rules to stop, --no-gain-for and --gap-share-below, are replaced together.
 
     \b
-    adabkb update svm --budget 100 --tolerance none
-    adabkb update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
+    adabkb study update svm --budget 100 --tolerance none
+    adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {
         "budget": budget,
@@ -166,12 +171,13 @@ def export(
     server: Server,
     study: StudyId,
     format: Annotated[
-        str, typer.Option(help="jsonl: everything; csv: the trials and results; curves: reports, as CSV")
+        Literal["jsonl", "csv", "curves"],
+        typer.Option(help="jsonl: everything; csv: the trials and results; curves: reports, as CSV"),
     ] = "jsonl",
     output: Annotated[Path | None, typer.Option(help="file to write instead of stdout", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="the same as --format jsonl")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Export everything that a study holds."""
+    """Export everything that a study holds, or tables of it. --json is --format jsonl."""
     if as_json and format != "jsonl":
         fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
     is_for_excel = output is not None and format != "jsonl"  # a program that reads stdout takes no byte order mark

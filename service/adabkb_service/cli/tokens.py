@@ -1,4 +1,4 @@
-"""``adabkb token ...`` and ``adabkb audit``: they work on the database, so that whoever has it can always get in."""
+"""``adabkb token`` and ``adabkb data audit``. They work on the database: who has it can always restore admin access."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def create(
 
 
 def list_tokens(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
-    """List all tokens, newest first, without their secrets."""
+    """List all tokens, newest first."""
     with _service(database) as service:
         found = list(_all(service))
     text = table(
@@ -94,7 +94,7 @@ def revoke(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a token; running servers notice within 5 seconds."""
+    """Revoke a token. Running servers notice within 5 seconds."""
     with _service(database) as service:
         tokens.revoke(service, _here(), token)
     show({"revoked": token}, f"Token {token} is revoked.", as_json=as_json)
@@ -106,7 +106,9 @@ def change_quotas(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change quotas of a token; servers that run notice within 5 seconds.
+    """Change quotas of a token.
+
+    Running servers notice within 5 seconds.
 
     \b
     adabkb token quota 0123456789ab trials=100000 megabytes=500
@@ -125,7 +127,10 @@ def show_audit(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List who did what to tokens, to whole studies and to their sharing, and who was refused; newest first."""
+    """List who did what, newest first.
+
+    The audit log has what was done to tokens, to whole studies and to their sharing, and who was refused.
+    """
     with _service(database) as service:
         found = audit.page(service, 0, last)
     text = "\n".join(map(_line, found)) or "The audit log is empty."

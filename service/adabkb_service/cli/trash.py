@@ -21,15 +21,18 @@ def delete_study(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a study and everything below it; for 30 days, adabkb study restore brings it back."""
+    """Delete a study and everything in it.
+
+    For 30 days, adabkb trash restore brings it back.
+    """
     _confirm(f"Delete study {study} with all its results{' for good' if purge else ''}?", yes=yes)
     server.delete(path(study), purge="true" if purge else None)
-    how = "" if purge else f" For 30 days it can be brought back: adabkb study restore {study}"
+    how = "" if purge else f" For 30 days it can be brought back: adabkb trash restore {study}"
     show({"deleted": study}, f"Study {study} is deleted.{how}", as_json=as_json)
 
 
 def list_trash(server: Server, as_json: AsJson = False) -> None:
-    """List your deleted studies, those deleted last first."""
+    """List your deleted studies, latest first."""
     found = list(server.pages("/trash"))
     rows = [
         [
@@ -51,13 +54,13 @@ def restore_study(
     deletion: Annotated[
         int | None,
         typer.Option(
-            metavar="<int>", help="which one of several, see adabkb study trash; the last if not given", parser=str
+            metavar="<int>", help="which one of several, see adabkb trash list; the last if not given", parser=str
         ),
         DELETION,
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a deleted study back; it goes on where it was."""
+    """Restore a deleted study. It goes on where it was."""
     found = server.post(path(study, "/restore"), {} if deletion is None else {"deletion": deletion})
     show(found, summary(found), as_json=as_json)
 
@@ -65,7 +68,7 @@ def restore_study(
 def purge_study(
     server: Server,
     deletion: Annotated[
-        int, typer.Argument(help="its number, see adabkb study trash", show_default=False, parser=str), DELETION
+        int, typer.Argument(help="its number, see adabkb trash list", show_default=False, parser=str), DELETION
     ],
     yes: Yes = False,
     as_json: AsJson = False,

@@ -44,10 +44,12 @@ def suggest(
     fixed: FixedParameters = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask for trials; if there are none, print the reason and exit with code 1.
+    """Ask for trials.
+
+    If there are none, it prints the reason and exits with code 1.
 
     \b
-    adabkb suggest svm --fixed kernel=rbf
+    adabkb trial suggest svm --fixed kernel=rbf
     """
     given = parse_point(fixed) if fixed else None
     body = body_of(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given)
@@ -68,20 +70,19 @@ def observe(
     std_error: StdError = None,
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
-    failed: Annotated[str | None, typer.Option(help="instead of a value: why it failed", show_default=False)] = None,
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report the result of a trial, or that it failed.
+    """Report the result of a trial.
 
     \b
-    adabkb observe svm 7 0.93 --std-error 0.01 --metric latency_ms=12
+    adabkb result observe svm 7 0.93 --std-error 0.01 --metric latency_ms=12
     """
-    if (value is None and not metric) == (failed is None):
-        fail("give either a value or --failed REASON (of several objectives: --metric NAME=NUMBER for each)")
-    if failed is not None:
-        _tell(server, study, trial, body_of(status="failed", reason=failed, attempt=attempt), as_json=as_json)
-        return
+    if value is None and not metric:
+        fail(
+            "give a value, or --metric NAME=NUMBER for each of several objectives. If there is none: "
+            f"adabkb trial fail {study} {trial} REASON"
+        )
     body = {**body_of(value=value, std_error=std_error, attempt=attempt), **parse_metrics(metric, metric_std_error)}
     if parameters:
         body["parameters"] = parse_point(parameters)
@@ -96,10 +97,12 @@ def fail_trial(
     attempt: Attempt = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report that a trial cannot be evaluated; it is not handed out again, unless it is retried.
+    """Report that a trial cannot be evaluated.
+
+    It is not issued again, unless it is retried.
 
     \b
-    adabkb fail svm 7 "out of memory"
+    adabkb trial fail svm 7 "out of memory"
     """
     _tell(server, study, trial, body_of(status="failed", reason=reason, attempt=attempt), as_json=as_json)
 
@@ -113,11 +116,13 @@ def add(
     metric_std_error: MetricErrors = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report a result at a point that nobody suggested; it does not count towards the budget.
+    """Report a result at a point of your own.
+
+    It does not count towards the budget.
 
     \b
-    adabkb add svm 0.91 C=10 gamma=0.1 --metric latency_ms=12
-    adabkb add forest depth=7 --metric error=0.08 --metric nodes=2200
+    adabkb result add svm 0.91 C=10 gamma=0.1 --metric latency_ms=12
+    adabkb result add forest depth=7 --metric error=0.08 --metric nodes=2200
     """
     value, point_of_result = parse_result(parameters)
     body = body_of(value=value, std_error=std_error, parameters=point_of_result)
@@ -135,7 +140,9 @@ def observe_many(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would happen")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Report many results, each a line of JSON; one that is refused does not affect the others.
+    """Report many results, each a line of JSON.
+
+    One that is refused does not affect the others.
 
     A line is {"trial": 7, "value": 0.93}, or {"parameters": {...}, "value": 0.93} for a point that nobody suggested,
     both with "std_error" if it is known. The exit code is 1 if any line was refused.
@@ -158,10 +165,12 @@ def observe_many(
 
 
 def queue(server: Server, study: StudyId, parameters: Point, as_json: AsJson = False) -> None:
-    """Queue a point of your own; it is handed out before any suggestion, and counts towards the budget.
+    """Queue a point of your own as a trial.
+
+    It is issued before any suggestion, and counts towards the budget.
 
     \b
-    adabkb queue svm C=10 gamma=0.1
+    adabkb trial queue svm C=10 gamma=0.1
     """
     trial = server.post(path(study, "/trials"), {"parameters": parse_point(parameters)})
     show(trial, f"Trial {trial['number']} is {trial['state']}: {point(trial['parameters'])}", as_json=as_json)
@@ -170,7 +179,7 @@ def queue(server: Server, study: StudyId, parameters: Point, as_json: AsJson = F
 def release(
     server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False
 ) -> None:
-    """Give a trial back unevaluated; it is the next to be handed out."""
+    """Give a trial back unevaluated. It is the next to be issued."""
     answer = server.post(path(study, f"/trials/{trial}/release"), body_of(attempt=attempt))
     show(answer, f"Trial {trial} is {answer['trial']['state']}.", as_json=as_json)
 
@@ -193,14 +202,24 @@ def retry(
     server: Server,
     study: StudyId,
     trials: Annotated[
-        list[int] | None, typer.Argument(help="numbers of trials; all failed ones if none are given", parser=str), TRIAL
+        list[int] | None, typer.Argument(help="numbers of trials", parser=str, show_default=False), TRIAL
     ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="all trials that have failed")] = False,
     reason: Annotated[str | None, typer.Option(help="what has changed, for the log", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let failed trials be handed out again; a paused study also needs to be resumed."""
-    failed = trials or [trial["number"] for trial in server.pages(path(study, "/trials"), state="failed")]
-    answers = [server.post(path(study, f"/trials/{number}/retry"), {"reason": reason}) for number in failed]
+    """Let failed trials be issued again.
+
+    A paused study also needs to be resumed.
+
+    \b
+    adabkb trial retry svm 7 9
+    adabkb trial retry svm --failed
+    """
+    if bool(trials) == failed:
+        fail("give the numbers of trials, or --failed for all that have failed")
+    numbers = trials or [trial["number"] for trial in server.pages(path(study, "/trials"), state="failed")]
+    answers = [server.post(path(study, f"/trials/{number}/retry"), {"reason": reason}) for number in numbers]
     lines = [f"Trial {answer['trial']['number']} is {answer['trial']['state']}." for answer in answers]
     show([answer["trial"] for answer in answers], "\n".join(lines) or "No trial has failed.", as_json=as_json)
 
@@ -214,10 +233,10 @@ def annotate(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Set attributes of a trial. They are your own: the model has no part in them.
+    """Set attributes of a trial. They are your own; the model does not use them.
 
     \b
-    adabkb annotate svm 3 host=n1 fold=2
+    adabkb trial annotate svm 3 host=n1 fold=2
     """
     answer = server.patch(
         path(study, f"/trials/{trial}"), {"attributes": parse_point(attributes, "an attribute", "such as host=n1")}
@@ -232,18 +251,27 @@ def list_trials(
     state: Annotated[State | None, typer.Option(help="only those in this state", show_default=False)] = None,
     attribute: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME:VALUE", help="only those that have it; may be repeated", show_default=False),
+        typer.Option(metavar="NAME=VALUE", help="only those that have it; may be repeated", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the trials of a study by number."""
-    trials = list(server.pages(path(study, "/trials"), state=state, attribute=attribute))
+    wanted = [_attribute(text) for text in attribute or ()]
+    trials = list(server.pages(path(study, "/trials"), state=state, attribute=wanted))
     which = "trials" if state is None else f"{state} trials"
     show(trials, "\n".join(map(_line, trials)) or f"Study {study} has no {which}.", as_json=as_json)
 
 
+def _attribute(text: str) -> str:
+    """An attribute as the API takes it."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        fail(f"--attribute {text!r} has no value; give --attribute NAME=VALUE, such as host=n1")
+    return f"{name}:{value}"
+
+
 def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = False) -> None:
-    """Explain a trial: what its decision took into account, and what became of it."""
+    """Explain a trial: why this point, and what became of it."""
     answer = server.get(path(study, f"/trials/{trial}/why"))
     found = answer["trial"]
     lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]

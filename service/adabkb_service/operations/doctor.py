@@ -1,4 +1,4 @@
-"""``adabkb doctor``: whether a database is what its logs say, and consistent in itself."""
+"""``adabkb data doctor``: whether a database is what its logs say, and consistent in itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Extent:
     events: int
 
 
-REPLAY = "adabkb replay rebuilds it from the log"
+REPLAY = "adabkb data replay rebuilds it from the log"
 RESTORE = "restore a backup, or export the study and look into it; its log is what happened"
 
 

@@ -1,4 +1,4 @@
-"""``adabkb import``: a study from its export, into any database; it goes on where it was.
+"""``adabkb data import``: a study from its export, into any database; it goes on where it was.
 
 The rows are made from the log, which is all that happened. The export's other lines add what the log does not hold:
 when leases end, what the model had made of it, and the answers kept under idempotency keys. A file may have been
@@ -299,7 +299,9 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         model.figures()
     except Exception as error:  # the engine may raise anything
         _refuse(
-            at, f"the model cannot be restored (adabkb replay rebuilds it, before the export): {_told(error)}", error
+            at,
+            f"the model cannot be restored (adabkb data replay rebuilds it, before the export): {_told(error)}",
+            error,
         )
     for key in cells:
         try:
@@ -325,7 +327,7 @@ def _check_keys(study: StudyRow, keys: list[Line]) -> None:
 
 
 def _refuse(number: int, sentence: str, cause: Exception | None = None) -> NoReturn:
-    raise _invalid(f"line {number} is not one of an export (adabkb export): {sentence}") from cause
+    raise _invalid(f"line {number} is not one of an export (adabkb study export): {sentence}") from cause
 
 
 def _refuse_invalid(number: int, error: ValidationError) -> NoReturn:

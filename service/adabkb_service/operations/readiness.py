@@ -26,7 +26,7 @@ def _faults(service: Service) -> Iterator[tuple[str, str]]:
     try:
         with service.database.reading() as connection:
             if migration.schema_status(connection) not in migration.USABLE:
-                yield "schema", "the database does not have this version's schema; run: adabkb migrate"
+                yield "schema", "the database does not have this version's schema; run: adabkb data migrate"
         if service.database.last_error is not None:
             migration.rewrite(service.database)
     except AdaBKBError as error:

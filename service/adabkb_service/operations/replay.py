@@ -1,4 +1,4 @@
-"""``adabkb replay``: the model as rows, rebuilt from the log alone."""
+"""``adabkb data replay``: the model as rows, rebuilt from the log alone."""
 
 from __future__ import annotations
 

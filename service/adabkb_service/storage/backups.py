@@ -54,7 +54,7 @@ def check(file: Path) -> None:
     with file.open("rb") as opened:
         header = opened.read(HEADER_BYTES)
     if not header.startswith(HEADER[: len(header)]) or not header:
-        raise Damaged(f"{file} is not a SQLite file; give one that adabkb backup wrote")
+        raise Damaged(f"{file} is not a SQLite file; give one that adabkb data backup wrote")
     page = int.from_bytes(header[PAGE_SIZE]) if len(header) == HEADER_BYTES else 0
     expected = (65536 if page == 1 else page) * int.from_bytes(header[PAGE_COUNT])
     if size < max(expected, HEADER_BYTES):

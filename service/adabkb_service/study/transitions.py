@@ -1,9 +1,9 @@
 """The transition function: what each event of the log does to the rows of its study.
 
 Everything that changes a study is an event, and ``apply`` is the only code that turns an event into rows. Live requests
-apply the events that they cause to a ``Draft``. Replay, ``adabkb doctor``, ``adabkb import`` and ``/why`` apply stored
-events to a ``ReplayState``. The log does not hold when leases end (heartbeats are no events), nor what the model has
-computed; the study's state follows from its row.
+apply the events that they cause to a ``Draft``. Stored events are applied to a ``ReplayState``, by replay,
+``adabkb data doctor``, ``adabkb data import`` and ``/why``. The log does not hold when leases end (heartbeats are no
+events), nor what the model has computed; the study's state follows from its row.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def test_a_program_is_given_its_parameters_and_its_last_line_is_the_result(
 
 def test_a_run_with_parameters_fixed_ends_when_all_their_points_are_done(create: Create, run: Run) -> None:
     study = create(parameters={"b": Bool(), "c": Categorical(["u", "v"])})
-    told = run(study, "echo 1", "--fixed", "c=v", "--jobs", "2")
+    told = run(study, "echo 1", "--fixed", "c=v", "--workers", "2")
     assert told.startswith(f"Study {study.id} goes on; this command completed 2 trials, 0 failed.")
     assert {trial.parameters["c"] for trial in study.trials()} == {"v"}
 
@@ -85,7 +85,7 @@ def test_a_program_reports_its_steps_and_is_ended_when_its_trial_is_stopped(
     study = create(budget=2, early_stopping={"rule": "asha", "max_steps": 9})
     first = """echo 1 1 >>"$ADABKB_REPORTS"; echo '{{"step": 3, "value": 2}}' >>"$ADABKB_REPORTS"; echo 2"""
     later = """trap 'touch told; echo 9; exit 0' TERM; echo 1 0 >>"$ADABKB_REPORTS"; while true; do sleep 0.05; done"""
-    said = run(study, f'if [ "$ADABKB_TRIAL" = 1 ]; then {first}; else {later}; fi', "--count", "2")
+    said = run(study, f'if [ "$ADABKB_TRIAL" = 1 ]; then {first}; else {later}; fi', "--n-trials", "2")
     assert "completed 1 trials, 0 failed, 1 were stopped" in said
     assert states(study) == ["completed", "stopped"]
     assert [(point.step, point.value) for point in study.curve(1)] == [(1, 1.0), (3, 2.0)]
@@ -155,7 +155,7 @@ def test_a_failed_trial_has_the_reason_and_a_command_whose_trials_all_failed_exi
 ) -> None:
     study = create(budget=1)
     said = run(study, script, code=1)
-    assert f"every trial of this command failed. See why: adabkb trials {study.id} --state failed" in said
+    assert f"every trial of this command failed. See why: adabkb trial list {study.id} --state failed" in said
     [told] = reasons(study)
     assert reason in (told or "")
 

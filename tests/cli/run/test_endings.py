@@ -22,7 +22,7 @@ def test_a_signal_goes_to_the_program_and_the_trial_is_given_back(
 ) -> None:
     study = create(budget=2)
     script = "trap 'touch asked-{lr}; exit 1' HUP INT TERM; sleep 60 & echo $! >$ADABKB_TRIAL.pid; wait"
-    with started(address, study, script, "--jobs", "2") as process:
+    with started(address, study, script, "--workers", "2") as process:
         wait_for(lambda: len(list(folder.glob("*.pid"))) == 2)
         process.send_signal(number)
         assert process.wait(60) == 128 + number
@@ -158,7 +158,7 @@ def test_the_lease_is_renewed_while_the_program_runs(create: Create, run: Run, f
 
 def test_two_commands_share_a_study(create: Create, address: str) -> None:
     study = create(budget=4)
-    two = ("--count", "2")
+    two = ("--n-trials", "2")
     with started(address, study, "echo {layers}", *two) as one, started(address, study, "echo {layers}", *two) as other:
         assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)
     assert states(study) == ["completed"] * 4

@@ -14,10 +14,10 @@ from tests.processes import is_alive
 def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Run, folder: Path) -> None:
     study = create(budget=9)
     together = "touch $ADABKB_TRIAL; while [ $(ls | wc -l) -lt 3 ]; do sleep 0.01; done; echo 1"
-    said = json.loads(run(study, together, "--jobs", "3", "--count", "4", "--json"))
+    said = json.loads(run(study, together, "--workers", "3", "--n-trials", "4", "--json"))
     assert (said["completed"], said["failed"]) == (4, 0)
     assert len(list(folder.iterdir())) == 4
-    assert "goes on; this command completed 1 trials" in run(study, "echo 1", "--count", "1")
+    assert "goes on; this command completed 1 trials" in run(study, "echo 1", "--n-trials", "1")
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children_and_the_trial_fails(
@@ -49,14 +49,14 @@ def test_failures_in_a_row_stop_the_command_with_the_remedy(create: Create, run:
     study = create(budget=9)
     said = run(study, "echo no space left >&2; exit 1", "--max-failures", "2", code=1)
     assert "stopped by 2 failures in a row, this is the last: exit code 1: no space left" in said
-    assert f"adabkb retry {study.id}" in said
+    assert f"adabkb trial retry {study.id} --failed" in said
     assert states(study) == ["failed", "failed"]
 
 
 def test_a_study_that_its_failures_paused_is_told_in_the_words_of_commands(create: Create, run: Run) -> None:
     study = create(budget=9, failure_limit=1)
     said = run(study, "exit 1", code=1)
-    assert f"adabkb retry {study.id}, adabkb resume {study.id}" in said
+    assert f"adabkb trial retry {study.id} --failed, adabkb study resume {study.id}" in said
 
 
 def test_it_waits_while_the_study_is_paused_and_ends_when_told(create: Create, address: str) -> None:

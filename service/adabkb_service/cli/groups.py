@@ -1,0 +1,135 @@
+"""Groups of commands, and commands that take the global options before their name or after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+GLOBAL = {"url": "--url", "token": "--token", "local": "--local", "retry_for": "--retry-for", "as_json": "--json"}
+"""The options of all commands, by parameter. The first command of the line declares them, and each command again."""
+NEGATIVE = re.compile(r"-(\.?[0-9].*|inf|infinity|nan)", re.IGNORECASE)
+"""A negative number, which is a value and no option."""
+PROGRAM = "adabkb"
+MOST = 3
+"""Commands that a message names, at most, for one that does not exist."""
+NEAR = 0.7
+"""How similar two names are, from 0 to 1, one of which may be a slip for the other."""
+
+# Contexts and commands are click's, of which typer has a copy of its own, or not, by its version.
+
+
+class Command(TyperCommand):
+    """A command. Global options may stand before its name, and negative numbers among its arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. A global option after the command counts more than one before it."""
+        unknown = None if ctx.ignore_unknown_options else self._unknown(args)
+        if unknown is None:
+            ctx.ignore_unknown_options = True  # what looks like options are negative numbers
+        else:
+            args = [unknown, *args]  # refused before negative numbers are
+        rest: list[str] = super().parse_args(ctx, args)
+        root = ctx.find_root()
+        taken = self.global_options()
+        for name, option in GLOBAL.items():
+            if root is ctx or _source(root, name) in ("DEFAULT", ""):
+                continue
+            if option in taken:
+                if _source(ctx, name) != "COMMANDLINE":
+                    ctx.params[name] = root.params[name]
+            elif _source(root, name) == "COMMANDLINE":
+                ctx.fail(f"{ctx.command_path} takes no {option}; leave it out.")
+        return rest
+
+    def global_options(self) -> list[str]:
+        """Return the global options that the command takes."""
+        own = {option for parameter in self.params for option in parameter.opts}
+        return [option for option in GLOBAL.values() if option in own]
+
+    def _unknown(self, args: Sequence[str]) -> str | None:
+        """The first option that the command does not have."""
+        known = {name: option for option in self.params for name in option.opts if name.startswith("-")}
+        words = iter(args)
+        for word in words:
+            if word == "--":
+                break
+            name, equals, _ = word.partition("=")
+            if name in known:
+                if not (equals or getattr(known[name], "is_flag", False)):
+                    next(words, None)
+            elif word.startswith("-") and word not in ("-", "--help") and NEGATIVE.fullmatch(word) is None:
+                return word
+        return None
+
+
+class Group(TyperGroup):
+    """Commands, each of which is imported when it is asked for: to import all of them takes seconds.
+
+    Args:
+        members: makes each command.
+        group: the name of the group; none for the program itself.
+        sections: the names below each heading of the help; none for a single list.
+        summaries: what commands do, which the help says without importing them.
+        paths: of all commands of the program by their last name, for a name that is none here.
+        options: of ``TyperGroup``.
+    """
+
+    def __init__(
+        self,
+        *,
+        members: Mapping[str, Callable[[], Any]],
+        paths: Mapping[str, Sequence[str]],
+        group: str = "",
+        sections: Mapping[str, Sequence[str]] | None = None,
+        summaries: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        names: Any = dict.fromkeys(members)
+        self.commands = names
+        self._members = members
+        self._paths = paths
+        self._group = group
+        self._sections = sections or {"Commands": list(members)}
+        self._summaries = summaries or {}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (click's)
+        """Return a command, or None if there is none of that name."""
+        return self._members[cmd_name]() if cmd_name in self._members else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the arguments name; otherwise name the one that is probably meant."""
+        name = args[0]
+        if not (name in self._members or name.startswith("-") or ctx.resilient_parsing):
+            meant = " or ".join(f"{PROGRAM} {path}" for path in self._meant(name)[:MOST])
+            ctx.fail(f"No such command {name!r}.{f' Did you mean {meant}?' if meant else ''}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands below their headings."""
+        width = formatter.width - 6 - max(map(len, self._members))
+        for heading, names in self._sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name, self._summaries.get(name) or self.get_command(ctx, name).get_short_help_str(width))
+                        for name in names
+                    ]
+                )
+
+    def _meant(self, name: str) -> list[str]:
+        """The paths of the commands that are probably meant: of that name elsewhere, or of a similar name."""
+        if name in self._paths:
+            return list(self._paths[name])
+        here = [f"{self._group} {each}".strip() for each in get_close_matches(name, self._members, MOST, NEAR)]
+        anywhere = [path for each in get_close_matches(name, self._paths, MOST, NEAR) for path in self._paths[each]]
+        return here or anywhere
+
+
+def _source(context: Any, name: str) -> str:
+    """Where the value of an option is from: COMMANDLINE, ENVIRONMENT, DEFAULT; empty if there is no such option."""
+    return getattr(context.get_parameter_source(name), "name", "")
