@@ -27,6 +27,7 @@ from adabkb_client.errors import (
 from adabkb_client.fitting import RowError
 from adabkb_client.front import Front, FrontObjective, FrontPoint, Growth
 from adabkb_client.import_report import ImportedResult, ImportReport
+from adabkb_client.items import Items
 from adabkb_client.lease import LeasedTrial
 from adabkb_client.models import (
     Answer,
@@ -37,6 +38,7 @@ from adabkb_client.models import (
     Estimate,
     Event,
     FrontEstimate,
+    MetricPrediction,
     Observation,
     Prediction,
     Recommendation,
@@ -101,10 +103,12 @@ __all__ = [
     "ImportedResult",
     "Int",
     "Invalid",
+    "Items",
     "KeptResult",
     "LeasedTrial",
     "Link",
     "MedianRule",
+    "MetricPrediction",
     "NoTrialAvailable",
     "NotFound",
     "Observation",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client import text
+from adabkb_client import html, text
 from adabkb_client.models import Parameters, Prediction
 
 
@@ -38,6 +38,9 @@ class Importance:
     def __repr__(self) -> str:
         return text.importance(self)
 
+    def _repr_html_(self) -> str:
+        return html.importance(self)
+
 
 @dataclass(frozen=True)
 class SliceAxis:
@@ -47,7 +50,7 @@ class SliceAxis:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Slice:
     """The posterior along one or two parameters, with the others ``at`` some values.
 
@@ -58,3 +61,6 @@ class Slice:
     axes: tuple[SliceAxis, ...]
     at: Parameters
     predictions: tuple[Prediction, ...]
+
+    def __repr__(self) -> str:
+        return text.slice_(self)

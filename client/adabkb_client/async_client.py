@@ -13,7 +13,7 @@ from adabkb_client.async_transport import AsyncTransport
 from adabkb_client.calls import naming_settings
 from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
 from adabkb_client.local import LocalServer
-from adabkb_client.models import Direction, StudyInfo
+from adabkb_client.models import Direction
 from adabkb_client.outbox import Delivery
 from adabkb_client.parameters import Parameter
 from adabkb_client.settings import StudySettings
@@ -107,9 +107,9 @@ class AsyncClient:
         await study.info()
         return study
 
-    def studies(self) -> AsyncIterator[StudyInfo]:
-        """Yield all studies."""
-        return self._transport.each(client_calls.studies())
+    def studies(self) -> AsyncIterator[AsyncStudy]:
+        """Yield all studies, newest first."""
+        return self._transport.each(client_calls.studies().mapped(lambda info: AsyncStudy(self._transport, info.id)))
 
     async def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: see ``Client.delete_study``."""

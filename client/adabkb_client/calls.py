@@ -22,6 +22,7 @@ from adabkb_client.protocol import PAGE, Json, Param
 log = logging.getLogger("adabkb_client")
 
 T = TypeVar("T")
+U = TypeVar("U")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -67,16 +68,24 @@ class Listing(Generic[T]):
         call = Call("GET", self.path, params={**self.params, "limit": count}, retry_for=0.0)
         return [self.decode(item) for item in (yield call)["items"]]
 
+    def page_after(self, cursor: str | None) -> Steps[tuple[list[T], str | None]]:
+        """Read the page at a cursor, and the cursor of the next one; None for the first page, and after the last."""
+        page = yield self.page(cursor)
+        return [self.decode(item) for item in page["items"]], page["next_cursor"]
+
     def all(self) -> Steps[list[T]]:
         """Read all pages."""
         items: list[T] = []
         cursor: str | None = None
         while True:
-            page = yield self.page(cursor)
-            items += map(self.decode, page["items"])
-            cursor = page["next_cursor"]
+            read, cursor = yield from self.page_after(cursor)
+            items += read
             if cursor is None:
                 return items
+
+    def mapped(self, function: Callable[[T], U]) -> "Listing[U]":
+        """Return the same list, of what a function makes of its items."""
+        return Listing(self.path, lambda item: function(self.decode(item)), self.params)
 
 
 def delivery(outbox: Outbox | None) -> Steps[Delivery]:

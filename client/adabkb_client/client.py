@@ -11,7 +11,7 @@ from adabkb_client.calls import naming_settings
 from adabkb_client.connection import OutboxFolder, Settings, server_at, settings
 from adabkb_client.items import Items
 from adabkb_client.local import LocalServer
-from adabkb_client.models import Direction, StudyInfo
+from adabkb_client.models import Direction
 from adabkb_client.outbox import Delivery
 from adabkb_client.parameters import Parameter
 from adabkb_client.settings import StudySettings
@@ -155,9 +155,10 @@ class Client:
         study.info()
         return study
 
-    def studies(self) -> Items[StudyInfo]:
-        """Yield all studies."""
-        return Items(self._transport, client_calls.studies())
+    def studies(self) -> Items[Study]:
+        """Return all studies, newest first. A console shows their states; ``info()`` of each has all about it."""
+        infos = client_calls.studies()
+        return Items(self._transport, infos.mapped(lambda info: Study(self._transport, info.id)), shown=infos)
 
     def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: for good with ``purge``, else it is in the trash for 30 days.
@@ -169,7 +170,7 @@ class Client:
         self._transport.perform(StudyCalls(id).delete(purge=purge))
 
     def trash(self) -> Items[Deletion]:
-        """Yield the deleted studies that can be restored, those deleted last first."""
+        """Return the deleted studies that can be restored, those deleted last first."""
         return Items(self._transport, client_calls.trash())
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:

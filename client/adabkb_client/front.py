@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from adabkb_client import text
 from adabkb_client.models import Direction, FrontEstimate, Metrics, Parameters
 
 
@@ -34,7 +35,7 @@ class FrontPoint:
     metrics: Metrics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Front:
     """The Pareto front by results (``observed``) and by the model, and the hypervolume over time.
 
@@ -53,3 +54,6 @@ class Front:
     def reference(self) -> Mapping[str, float]:
         """The reference point, by the names of the objectives."""
         return {each.metric: each.reference for each in self.objectives}
+
+    def __repr__(self) -> str:
+        return text.front(self)

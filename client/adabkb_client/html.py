@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from adabkb_client.analysis import Importance
     from adabkb_client.models import Estimate, Recommendation, StudyInfo
 
 SHOWN = 50
@@ -18,6 +19,8 @@ COLUMNS = {
     "Observation": ("seq", "trial", "value", "std_error", "parameters", "excluded"),
 }
 """What is shown of a record; of others, everything."""
+NAMED = ("parameters", "metrics", "std_errors", "attributes")
+"""Fields with values by name."""
 
 
 def study(info: "StudyInfo") -> str:
@@ -66,6 +69,21 @@ def recommendation(found: "Recommendation") -> str:
     return table(["", "value", *names], rows) + gap
 
 
+def importance(found: "Importance") -> str:
+    """Return the importances with their standard errors, the largest first."""
+    if found.reason is not None:
+        return escape(repr(found))
+    rows = [
+        (
+            each.name,
+            f"{each.first_order:.2f} ± {each.first_order_error:.2f}",
+            f"{each.total:.2f} ± {each.total_error:.2f}",
+        )
+        for each in sorted(found.parameters, key=lambda each: -each.total)
+    ]
+    return f"Importance by {found.results} results{table(['parameter', 'alone', 'with others'], rows)}"
+
+
 def records(items: Sequence[Any], *, is_all: bool) -> str:
     """Return records of one kind, one a row; parameters have columns of their own."""
     if not items:
@@ -97,6 +115,19 @@ def cells(record: Any) -> dict[str, Any]:
             found |= {f"parameters.{each}": _choice(value) for each, value in fields[name].items()}
         else:
             found[name] = fields[name]
+    return found
+
+
+def fields(record: Any) -> dict[str, Any]:
+    """Return all fields of a record, with those of parameters, metrics and standard errors by their names."""
+    if hasattr(record, "trial_budget"):  # a study
+        return {**cells(record), "created_at": record.created_at}
+    found: dict[str, Any] = {}
+    for name, value in (record if isinstance(record, Mapping) else vars(record)).items():
+        if name in NAMED and (value is None or isinstance(value, Mapping)):
+            found |= {f"{name}.{each}": number for each, number in (value or {}).items()}
+        else:
+            found[name] = value
     return found
 
 

@@ -54,6 +54,9 @@ class ImportReport:
         return len({error.row for error in self.errors})
 
     def __repr__(self) -> str:
+        return f"<Import of {str(self).partition(chr(10))[0]}>"
+
+    def __str__(self) -> str:
         would = "would be stored" if self.dry_run else "stored"
         rows = f"{self.rows} row{'s' * (self.rows != 1)}"
         lines = [f"{self.source}: {rows}, {len(self.results)} {would} in study {self.study_id!r}"]

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from adabkb_client.bar import bar
@@ -154,8 +153,7 @@ def _told(
     for (number, _), fate in zip(items, fates, strict=True):
         if fate.answer is not None and (told := fate.answer.observation) is not None:
             measured = (told.metrics, told.std_errors)
-            value = None if isnan(told.value) else told.value  # several objectives are metrics
-            results.append(ImportedResult(number, told.parameters, value, told.std_error, *measured))
+            results.append(ImportedResult(number, told.parameters, told.value, told.std_error, *measured))
         else:
             errors.extend(_refused(number, fate))
     return results

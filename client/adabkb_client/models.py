@@ -1,6 +1,5 @@
 """What the server answers, as frozen records; ``decoding.py`` builds them."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,22 +27,32 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class MetricPrediction:
+    """Posterior mean and standard deviation of a metric at a point, and its confidence bounds."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+
+
+@dataclass(frozen=True)
 class Prediction:
     """Posterior mean and standard deviation of the objective at a point, and its confidence bounds.
 
     In a study with metrics, ``metrics`` has the same of each; ``feasible_probability`` is of keeping all constraints.
-    Several objectives are among the metrics, and the numbers of its own are NaN.
+    Several objectives are among the metrics, and the numbers of its own are None.
     """
 
-    mean: float = math.nan
-    std: float = math.nan
-    lcb: float = math.nan
-    ucb: float = math.nan
-    metrics: Mapping[str, "Prediction"] | None = None
+    mean: float | None = None
+    std: float | None = None
+    lcb: float | None = None
+    ucb: float | None = None
+    metrics: Mapping[str, MetricPrediction] | None = None
     feasible_probability: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trial:
     """A point to evaluate; one unit of the study's budget.
 
@@ -76,13 +85,16 @@ class Trial:
     estimate: ExpectedValue | None = None
     metrics: Metrics | None = None
 
+    def __repr__(self) -> str:
+        return text.trial(self)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Observation:
     """A result with its sequence number; ``trial`` is None for a point that nobody suggested.
 
     ``outside``: the study's space was edited, and this is no point of it any more, so it does not count.
-    Several objectives are among the metrics, and ``value`` is NaN.
+    Several objectives are among the metrics, and ``value`` is None.
     """
 
     seq: int
@@ -92,7 +104,7 @@ class Observation:
     std_error: float | None
     excluded: bool
     observed_at: datetime
-    value: float = math.nan
+    value: float | None = None
     metrics: Metrics | None = None
     std_errors: Metrics | None = None
     outside: bool = False
@@ -101,6 +113,9 @@ class Observation:
     def counts(self) -> bool:
         """Whether it is neither excluded nor outside of the space."""
         return not (self.excluded or self.outside)
+
+    def __repr__(self) -> str:
+        return text.observation(self)
 
 
 @dataclass(frozen=True)
@@ -203,13 +218,16 @@ class StudyInfo(StudySummary):
         return self.budget if isinstance(self.budget, int) else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """The answer to a change: the trial or the observation that it concerned, and the state of the study."""
 
     study: StudySummary
     trial: Trial | None = None
     observation: Observation | None = None
+
+    def __repr__(self) -> str:
+        return text.answer(self)
 
 
 @dataclass(frozen=True)
@@ -249,7 +267,7 @@ class Estimate:
     parameters: Parameters
     mean: float
     std: float
-    metrics: Mapping[str, "Prediction"] | None = None
+    metrics: Mapping[str, MetricPrediction] | None = None
     feasible_probability: float | None = None
 
 
@@ -262,7 +280,7 @@ class FrontEstimate:
     """
 
     parameters: Parameters
-    metrics: Mapping[str, "Prediction"]
+    metrics: Mapping[str, MetricPrediction]
     probability: float
     feasible_probability: float
 
@@ -296,7 +314,7 @@ class Recommendation:
         return html.recommendation(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Event:
     """An entry of the study's log."""
 
@@ -305,3 +323,6 @@ class Event:
     trial: int | None
     payload: dict[str, Any]
     created_at: datetime
+
+    def __repr__(self) -> str:
+        return text.event(self)

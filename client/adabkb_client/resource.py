@@ -1,6 +1,6 @@
 """The calls of a study, each of which blocks until it is answered; ``study.py`` has what is built on them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar, overload
 
 from adabkb_client.calls import Listing, Steps, documented
@@ -28,12 +28,12 @@ def performed(
 def listed(
     listing: Callable[Concatenate[StudyCalls, P], Listing[T]],
 ) -> Callable[Concatenate["StudyResource", P], Items[T]]:
-    """Make a method of a list, which yields its items as they are read."""
+    """Make a method of a list, the items of which are read when they are needed."""
 
     def method(self: "StudyResource", /, *args: P.args, **kwargs: P.kwargs) -> Items[T]:
         return Items(self._transport, listing(self._calls, *args, **kwargs))
 
-    documented(method, listing, Iterator)
+    documented(method, listing, Items)
     return method
 
 

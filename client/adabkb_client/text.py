@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from adabkb_client.html import LONGEST, cells
 
 if TYPE_CHECKING:
-    from adabkb_client.analysis import Importance
-    from adabkb_client.models import Best, Estimate, Recommendation, StudySummary
+    from adabkb_client.analysis import Importance, Slice
+    from adabkb_client.front import Front
+    from adabkb_client.models import Answer, Best, Estimate, Event, Observation, Recommendation, StudySummary, Trial
     from adabkb_client.options import RunReport
 
 
@@ -48,19 +49,53 @@ def recommendation(found: "Recommendation") -> str:
 
 
 def importance(found: "Importance") -> str:
-    """Return the importances as a table, the largest first."""
+    """Return the total importances in one line, the largest first."""
     if found.reason is not None:
         return f"<Importance: none ({found.reason}), {found.results} results>"
     ranked = sorted(found.parameters, key=lambda each: -each.total)
-    rows = [
-        (
-            each.name,
-            f"{each.first_order:.2f} ± {each.first_order_error:.2f}",
-            f"{each.total:.2f} ± {each.total_error:.2f}",
-        )
-        for each in ranked
-    ]
-    return f"Importance by {found.results} results\n{table(('parameter', 'alone', 'with others'), rows)}"
+    return f"<Importance by {found.results} results: {', '.join(f'{each.name} {each.total:.2f}' for each in ranked)}>"
+
+
+def slice_(found: "Slice") -> str:
+    """Return what a slice is along, in one line."""
+    along = ", ".join(f"{len(axis.values)} values of {axis.name}" for axis in found.axes)
+    at = f" at {point(found.at)}" if found.at else ""
+    return f"<Slice by {found.results} results: {along}{at}>"
+
+
+def front(found: "Front") -> str:
+    """Return the sizes of a front in one line."""
+    volume = "" if found.hypervolume is None else f", hypervolume {found.hypervolume:.6g}"
+    points = f"{len(found.observed)} points, {len(found.model)} by the model"
+    return f"<Front of {', '.join(each.metric for each in found.objectives)}: {points}{volume}>"
+
+
+def trial(found: "Trial") -> str:
+    """Return a trial in one line."""
+    said = {"completed": _result(found.value, found.metrics), "failed": found.reason, "active": found.worker}
+    more = said.get(found.state)
+    state = f"{found.state} ({more})" if more else found.state
+    return f"<Trial {found.number} of {found.study_id!r}: {state} at {point(found.parameters)}>"
+
+
+def observation(found: "Observation") -> str:
+    """Return a result in one line."""
+    of = "" if found.trial is None else f" of trial {found.trial}"
+    marks = "".join(f", {word}" for word in ("excluded", "outside") if getattr(found, word))
+    error = "" if found.std_error is None else f" ± {found.std_error:.2g}"
+    result = _result(found.value, found.metrics)
+    return f"<Observation {found.seq}{of}: {result}{error} at {point(found.parameters)}{marks}>"
+
+
+def answer(found: "Answer") -> str:
+    """Return what a change has come to in one line."""
+    return " ".join(repr(each) for each in (found.trial, found.observation, found.study) if each is not None)
+
+
+def event(found: "Event") -> str:
+    """Return an entry of the log in one line."""
+    of = "" if found.trial is None else f" trial {found.trial}"
+    return f"<Event {found.seq}: {found.kind}{of}, {found.created_at:%Y-%m-%d %H:%M:%S}>"
 
 
 def records(items: Sequence[Any], *, is_all: bool) -> str:
@@ -84,6 +119,12 @@ def _at(found: "Best") -> str:
     word = "best" if found.feasible is not False else "none feasible, nearest"
     metrics = f" ({point(found.metrics)})" if found.metrics else ""
     return f"{word} {found.value:.6g}{metrics} at {point(found.parameters)}"
+
+
+def _result(value: float | None, metrics: Mapping[str, float] | None) -> str:
+    told = "" if value is None else f"{value:.6g}"
+    measured = point(metrics or {})
+    return f"{told} ({measured})" if told and measured else told or measured
 
 
 def _estimate(found: "Estimate") -> str:

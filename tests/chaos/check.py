@@ -117,7 +117,7 @@ def _end(record: Record, plan: Plan) -> Iterator[str]:
         yield f"the counts are {info.counts}, the trials {dict(states)}"
     if info.counts.observations != len(record.observations):
         yield f"{info.counts.observations} observations are counted, {len(record.observations)} are there"
-    values = [observation.value for observation in record.observations if observation.counts]
+    values = [each.value for each in record.observations if each.counts and each.value is not None]
     best = (max if plan.direction == "maximize" else min)(values, default=None)
     if best != (info.best.value if info.best else None):
         yield f"the best observation is {best!r}, told is {info.best}"

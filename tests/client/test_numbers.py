@@ -43,7 +43,7 @@ def test_numpy_numbers_are_results_and_points(client: Client) -> None:
     study.observe_point(point, np.float32(0.75))
     study.observe_many([{"parameters": point, "value": np.float64(1.0), "std_error": np.array(0.5)}])
     assert [each.value for each in study.observations()] == [0.25, 2.0, 0.75, 1.0]
-    assert next(study.observations()).parameters == {"x": 0.5, "n": 3, "b": True}
+    assert study.observations()[0].parameters == {"x": 0.5, "n": 3, "b": True}
     assert len(study.predict([point])) == 1
     assert study.queue(point).parameters == {"x": 0.5, "n": 3, "b": True}
     study.correct(np.int64(1), np.float64(5.0))  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ def put(client: Client, study: Study, value: float, **body: object) -> KeptResul
 
 
 def values(study: Study) -> list[float]:
-    return [observation.value for observation in study.observations()]
+    return [each.value for each in study.observations() if each.value is not None]
 
 
 def test_a_result_that_cannot_be_delivered_is_kept_and_sent_at_the_next_contact(

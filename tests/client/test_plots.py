@@ -108,7 +108,8 @@ def test_the_history_shows_every_result_and_the_best_so_far(worked_on: Study) ->
     (axes,) = drawn(worked_on.plot.history())
     found = [each for each in worked_on.observations() if not each.excluded]
     lines = {str(line.get_label()): number for number, line in enumerate(axes.lines)}
-    assert plotted(axes, lines["best so far"])[1] == np.minimum.accumulate([each.value for each in found]).tolist()
+    best = np.minimum.accumulate([each.value or 0.0 for each in found])
+    assert plotted(axes, lines["best so far"])[1] == best.tolist()
     assert plotted(axes, lines["excluded"])[0] == [2]
     assert axes.get_ylabel() == "value (minimize)"
 
@@ -140,7 +141,8 @@ def test_a_contour_is_over_the_two_most_important_parameters_or_those_named(work
 def test_each_result_is_a_line_through_its_parameters(worked_on: Study) -> None:
     host, *scales, _ = drawn(worked_on.plot.parallel())
     (lines,) = (each for each in host.collections if isinstance(each, LineCollection))
-    found = sorted((each for each in worked_on.observations() if not each.excluded), key=lambda each: -each.value)
+    counted = [each for each in worked_on.observations() if not each.excluded]
+    found = sorted(counted, key=lambda each: -(each.value or 0.0))
     for segment, each in zip(lines.get_segments(), found, strict=True):
         lr, kind, n = (each.parameters[name] for name in ("lr $x$", "kind", "n"))
         place = ["$a$", None, (1, 2)].index(kind)

@@ -204,7 +204,7 @@ def test_a_process_that_is_killed_while_it_is_idle_is_replaced(study: Study) -> 
     seen: list[int] = []
 
     def kill_it(_: Study, __: Trial) -> None:
-        seen.append(int(next(reversed(list(study.observations()))).value))
+        seen.append(int(study.observations()[-1].value or 0))
         os.kill(seen[-1], signal.SIGKILL)
         os.waitid(os.P_PID, seen[-1], os.WEXITED | os.WNOWAIT)  # all of its threads have ended; it is not reaped
 

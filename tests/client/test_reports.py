@@ -24,7 +24,7 @@ def test_a_run_stops_what_the_study_stops_and_spends_the_budget_by_steps(study: 
     assert (report.completed, report.stopped, report.reason) == (counts.completed, counts.stopped, "budget")
     assert counts.stopped > 0
     assert counts.trials > 3
-    stopped = next(study.trials("stopped"))
+    stopped = study.trials("stopped")[0]
     assert stopped.curve is not None
     assert [point.step for point in study.curve(stopped)][-1] == stopped.curve.step < 9
     assert stopped.estimate is not None

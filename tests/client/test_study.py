@@ -255,7 +255,9 @@ def test_what_the_model_says(study: Study) -> None:
     assert study.info().gap == after.gap
     prediction = study.predict([after.model.parameters, {"x": 0, "y": 1}])[0]
     assert prediction.mean == pytest.approx(after.model.mean)
-    assert prediction.lcb < prediction.mean < prediction.ucb
+    assert prediction.lcb is not None
+    assert prediction.ucb is not None
+    assert prediction.lcb < after.model.mean < prediction.ucb
     assert study.model()
     assert next(iter(study.tree()))["key"] == "0"
     assert list(study.dictionary())

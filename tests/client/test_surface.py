@@ -3,9 +3,8 @@
 import inspect
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from types import GenericAlias
 from typing import get_args, get_origin
 
 import pytest
@@ -19,6 +18,7 @@ from adabkb_client import (
     Best,
     Client,
     Event,
+    Items,
     LeasedTrial,
     Prediction,
     Recommendation,
@@ -33,11 +33,11 @@ SURFACE = """
     APIError Access AdaBKBError Answer AshaRule AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool
     Categorical Cell Client Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary Deletion Delivery
     Estimate Event ExpectedValue Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport
-    Importance ImportedResult Int Invalid KeptResult LeasedTrial Link MedianRule NoTrialAvailable NotFound Observation
-    Ordinal Outbox OutcomeConstraint Parameter ParameterImportance PatienceRule PreconditionFailed Prediction
-    Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
-    StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer WorkerDied
-    WorkerLost
+    Importance ImportedResult Int Invalid Items KeptResult LeasedTrial Link MedianRule MetricPrediction NoTrialAvailable
+    NotFound Observation Ordinal Outbox OutcomeConstraint Parameter ParameterImportance PatienceRule PreconditionFailed
+    Prediction Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges
+    StudyComplete StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer
+    WorkerDied WorkerLost
 """
 
 
@@ -111,10 +111,10 @@ def test_a_call_written_once_has_the_same_documentation_and_signature_in_both_cl
     documentation, (parameters, steps) = inspect.getdoc(procedure), signature(procedure)
     assert documentation
     returned = get_args(steps)[-1]
-    for kind, iterator in ((Study, Iterator), (AsyncStudy, AsyncIterator)):
+    for kind, of in ((Study, Items), (AsyncStudy, AsyncIterator)):
         method = getattr(kind, name)
         assert inspect.getdoc(method) == documentation
-        expected = GenericAlias(iterator, returned) if get_origin(steps) is Listing else returned
+        expected = of[returned] if get_origin(steps) is Listing else returned
         assert signature(method) == (parameters, expected)
 
 

@@ -35,15 +35,26 @@ def test_a_report_and_a_recommendation_are_one_line(study: Study) -> None:
     assert repr(Recommendation(None, None, None)) == "<Recommendation: none yet>"
 
 
-def test_importances_are_a_table_with_the_largest_first() -> None:
+def test_importances_are_one_line_and_a_table_in_a_notebook_with_the_largest_first() -> None:
     small, large = ParameterImportance("b", 0.1, 0.02, 0.2, 0.03), ParameterImportance("long", 0.7, 0.01, 0.8, 0.01)
-    assert repr(Importance(30, 1.5, (small, large), None)).splitlines() == [
-        "Importance by 30 results",
-        "parameter  alone        with others",
-        "long       0.70 ± 0.01  0.80 ± 0.01",
-        "b          0.10 ± 0.02  0.20 ± 0.03",
-    ]
+    found = Importance(30, 1.5, (small, large), None)
+    assert repr(found) == "<Importance by 30 results: long 0.80, b 0.20>"
+    assert "<td>long</td><td>0.70 ± 0.01</td><td>0.80 ± 0.01</td></tr><tr><td>b</td>" in found._repr_html_()
     assert repr(Importance(2, None, (), "too_few_results")) == "<Importance: none (too_few_results), 2 results>"
+
+
+def test_trials_results_events_and_answers_are_one_line(study: Study) -> None:
+    first, second, failed = study.trials()
+    assert repr(first) == "<Trial 1 of 's': completed (0.5) at C=2, gamma=0.25>"
+    assert repr(failed).startswith("<Trial 3 of 's': failed (diverged) at C=")
+    assert repr(study.observations()[1]) == "<Observation 2 of trial 2: 4.5 at C=6, gamma=0.75>"
+    excluded = study.exclude(1)
+    assert repr(excluded.observation) == "<Observation 1 of trial 1: 0.5 at C=2, gamma=0.25, excluded>"
+    assert repr(excluded).startswith(repr(excluded.observation) + " <Study 's': running, ")
+    assert repr(study.events()[0]).startswith("<Event 1: created, 20")
+    shown = [first, second, excluded, study.slice("C", points=3), study.predict([first.parameters])[0], study.access()]
+    assert repr(study.slice("C", points=3)).startswith("<Slice by 1 results: 3 values of C at gamma=")
+    assert all(len(repr(each).splitlines()) == 1 and len(repr(each)) < 250 for each in shown)
 
 
 def test_lists_of_trials_and_studies_are_tables(client: Client, study: Study) -> None:

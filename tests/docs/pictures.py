@@ -146,7 +146,7 @@ def _box(axes: Axes, cell: Cell) -> None:
 
 def _dots(axes: Axes, study: Study) -> None:
     seen = list(study.observations())
-    axes.plot([s.parameters["x"] for s in seen], [s.value for s in seen], "o", color=AMBER, ms=5, zorder=4)
+    axes.plot([s.parameters["x"] for s in seen], [s.value or 0.0 for s in seen], "o", color=AMBER, ms=5, zorder=4)
 
 
 def draw(folder: Path, address: str) -> None:

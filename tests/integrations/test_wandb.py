@@ -103,7 +103,7 @@ def test_each_trial_is_a_run_in_the_group_of_the_study(study: Study, tmp_path: P
         study.run(evaluate, n_trials=2, pass_trial=True, workers=2, callbacks=[callback])
         assert wandb.run is own
     first, failed = (each for each in runs(tmp_path) if each.run.project == "p")
-    trial = next(study.trials())
+    trial = study.trials()[0]
     assert [each.run.display_name for each in (first, failed)] == ["s-1", "s-2"]
     assert {(each.run.run_group, each.run.job_type, *each.run.tags) for each in (first, failed)} == {
         ("s", "trial", "mine")

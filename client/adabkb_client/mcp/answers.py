@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NotRequired
 
@@ -10,7 +9,16 @@ from typing_extensions import TypedDict  # up to Python 3.11, pydantic refuses t
 
 from adabkb_client.analysis import Importance
 from adabkb_client.mcp.refusals import no_trial
-from adabkb_client.models import Answer, Best, Prediction, Recommendation, StudyInfo, StudySummary, Trial
+from adabkb_client.models import (
+    Answer,
+    Best,
+    MetricPrediction,
+    Prediction,
+    Recommendation,
+    StudyInfo,
+    StudySummary,
+    Trial,
+)
 
 
 class BestAnswer(TypedDict):
@@ -178,7 +186,7 @@ class ImportanceAnswer(TypedDict):
 
 
 def some(**fields: Any) -> Any:
-    """Return the fields that have a value: neither null, nor empty, nor a number that is not known."""
+    """Return the fields that have a value: neither null nor empty."""
     return {name: value for name, value in fields.items() if not _is_nothing(value)}
 
 
@@ -354,11 +362,9 @@ def _waiting_for(study: StudySummary) -> str:
     return awaited if active else "a call of suggest"
 
 
-def _metrics(found: Mapping[str, Prediction] | None) -> dict[str, PredictionAnswer] | None:
-    return None if found is None else {name: prediction(each) for name, each in found.items()}
+def _metrics(found: Mapping[str, MetricPrediction] | None) -> dict[str, PredictionAnswer] | None:
+    return None if found is None else {name: some(**vars(each)) for name, each in found.items()}
 
 
 def _is_nothing(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isnan(value)
     return value is None or (isinstance(value, list | dict | tuple | str) and not value)

@@ -7,6 +7,7 @@ from matplotlib.figure import FigureBase
 from adabkb_client.front import Front
 from adabkb_client.models import Observation
 from adabkb_client.plots.canvas import canvas, dots, label, saying
+from adabkb_client.plots.metrics import numbers
 
 
 def front(
@@ -21,10 +22,10 @@ def front(
     dots(axes, [each[across] for each in points], [each[up] for each in points], "result")
     estimates = [(each.metrics[across], each.metrics[up]) for each in found.model]
     axes.errorbar(
-        [x.mean for x, _ in estimates],
-        [y.mean for _, y in estimates],
-        [y.std for _, y in estimates],
-        [x.std for x, _ in estimates],
+        numbers(x.mean for x, _ in estimates),
+        numbers(y.mean for _, y in estimates),
+        numbers(y.std for _, y in estimates),
+        numbers(x.std for x, _ in estimates),
         fmt="D",
         ms=6,
         mfc="none",

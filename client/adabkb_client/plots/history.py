@@ -7,6 +7,7 @@ from matplotlib.figure import FigureBase
 
 from adabkb_client.models import Observation, StudyInfo
 from adabkb_client.plots.canvas import OBSERVED, canvas, label, saying
+from adabkb_client.plots.metrics import numbers
 
 
 def history(info: StudyInfo, observations: Sequence[Observation], figure: FigureBase | None) -> FigureBase:
@@ -17,15 +18,15 @@ def history(info: StudyInfo, observations: Sequence[Observation], figure: Figure
     axes = figure.add_subplot()
     counted = [each for each in observations if each.counts]
     others = [each for each in observations if not each.counts]
-    numbers, values = [each.seq for each in counted], [each.value for each in counted]
+    places, values = [each.seq for each in counted], numbers(each.value for each in counted)
     errors = [each.std_error or 0.0 for each in counted]
-    axes.errorbar(numbers, values, errors, fmt="o", ms=4, color=OBSERVED, elinewidth=1, label="result")
+    axes.errorbar(places, values, errors, fmt="o", ms=4, color=OBSERVED, elinewidth=1, label="result")
     if others:
-        places = [each.seq for each in others], [each.value for each in others]
+        crosses = [each.seq for each in others], numbers(each.value for each in others)
         names = {"outside of the space" if each.outside else "excluded" for each in others}
-        axes.plot(*places, "x", ms=5, color="0.6", label=", ".join(sorted(names)))
+        axes.plot(*crosses, "x", ms=5, color="0.6", label=", ".join(sorted(names)))
     better = min if info.direction == "minimize" else max
-    axes.step(numbers, list(accumulate(values, better)), where="post", color="tab:red", label="best so far")
+    axes.step(places, list(accumulate(values, better)), where="post", color="tab:red", label="best so far")
     axes.set(xlabel="observation", ylabel=f"value ({info.direction})", title=label(info.id))
     axes.legend()
     return figure

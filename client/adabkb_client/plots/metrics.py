@@ -1,10 +1,11 @@
 """A metric in the place of the value: how figures show one of several objectives."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from adabkb_client.analysis import Slice
-from adabkb_client.models import Observation, StudyInfo
+from adabkb_client.models import Observation, Prediction, StudyInfo
 
 
 def as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
@@ -38,4 +39,9 @@ def predicted(cut: Slice, metric: str | None) -> Slice:
     """Return a slice whose predictions are those of a metric."""
     if metric is None:
         return cut
-    return replace(cut, predictions=tuple((each.metrics or {})[metric] for each in cut.predictions))
+    return replace(cut, predictions=tuple(Prediction(**vars((each.metrics or {})[metric])) for each in cut.predictions))
+
+
+def numbers(values: Iterable[float | None]) -> list[float]:
+    """Return values as a figure takes them: NaN where one is missing."""
+    return [math.nan if value is None else value for value in values]

@@ -11,6 +11,7 @@ from matplotlib.figure import FigureBase
 
 from adabkb_client.models import Observation, Parameters, StudyInfo
 from adabkb_client.plots.canvas import canvas, label, saying
+from adabkb_client.plots.metrics import numbers
 from adabkb_client.plots.scales import Scale
 
 
@@ -23,8 +24,8 @@ def parallel(
     figure = canvas(figure, 2.0 + 1.5 * len(scales), 4.0)
     host = figure.add_subplot()
     sign = -1.0 if info.direction == "minimize" else 1.0
-    ordered = sorted(observations, key=lambda each: sign * each.value)
-    values = [each.value for each in ordered]
+    pairs = zip(numbers(each.value for each in observations), observations, strict=True)
+    values, ordered = zip(*sorted(pairs, key=lambda pair: sign * pair[0]), strict=True)
     colors = ScalarMappable(Normalize(min(values), max(values)), colormaps["viridis_r" if sign < 0 else "viridis"])
     lines = [list(_line(scales, each.parameters)) for each in ordered]
     host.add_collection(LineCollection(lines, colors=colors.to_rgba(np.array(values)), linewidths=1.0, alpha=0.7))

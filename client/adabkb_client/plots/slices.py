@@ -9,6 +9,7 @@ from matplotlib.figure import FigureBase
 from adabkb_client.analysis import Slice
 from adabkb_client.models import Observation, Recommendation, StudyInfo
 from adabkb_client.plots.canvas import dots, label, panels, saying, star
+from adabkb_client.plots.metrics import numbers
 from adabkb_client.plots.scales import Scale
 
 COLUMNS = 3
@@ -31,9 +32,9 @@ def slices(
         _line(axes, scale, cut)
         having = [each for each in observations if scale.name in each.parameters]  # elsewhere it is inactive
         places = [scale.position(each.parameters[scale.name]) for each in having]
-        values = [each.value for each in having]
+        values = numbers(each.value for each in having)
         dots(axes, places, values, "results (anywhere)")
-        axes.set_ylim(_limits([*values, *(each.mean for each in cut.predictions)]))
+        axes.set_ylim(_limits([*values, *numbers(each.mean for each in cut.predictions)]))
         scale.draw(axes, "x")
         axes.set_ylabel("value")
     all_axes[0].legend(fontsize="small")
@@ -53,11 +54,11 @@ def contour(
     if not observations:
         return saying(figure, f"Study {info.id} has no results yet.")
     figure, both = panels(figure, 2, 2)
-    means = [each.mean for each in cut.predictions]
+    means = numbers(each.mean for each in cut.predictions)
     colors = "viridis_r" if info.direction == "minimize" else "viridis"
     for axes, values, name, map_name in (
         (both[0], means, "posterior mean", colors),
-        (both[1], [each.std for each in cut.predictions], "standard deviation", "Blues"),
+        (both[1], numbers(each.std for each in cut.predictions), "standard deviation", "Blues"),
     ):
         drawn = _surface(axes, scales, cut, values, map_name)
         figure.colorbar(drawn, ax=axes, label=name)
@@ -80,7 +81,7 @@ def _limits(values: Sequence[float]) -> tuple[float, float]:
 def _line(axes: Axes, scale: Scale, cut: Slice) -> None:
     """The mean as a line within a band, or of choices as points with bars."""
     places, found = scale.positions(cut.axes[0].values), cut.predictions
-    means, lows, highs = [it.mean for it in found], [it.lcb for it in found], [it.ucb for it in found]
+    means, lows, highs = (numbers(getattr(it, name) for it in found) for name in ("mean", "lcb", "ucb"))
     if scale.is_numeric:
         axes.fill_between(places, lows, highs, alpha=0.25, color="tab:blue", linewidth=0, label="interval")
         axes.plot(places, means, color="tab:blue", label="posterior mean")

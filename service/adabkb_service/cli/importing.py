@@ -61,7 +61,7 @@ def import_results(
         fail(str(error))
     except OSError as error:
         fail(f"cannot read {file}: {error.strerror or error}")
-    show({**asdict(report), "stored": report.stored}, repr(report), as_json=as_json)
+    show({**asdict(report), "stored": report.stored}, str(report), as_json=as_json)
     if report.errors:
         raise typer.Exit(1)
 

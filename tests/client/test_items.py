@@ -1,0 +1,86 @@
+"""Lists on the server as sequences: read page by page, each page once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, Study
+from adabkb_client.protocol import PAGE
+from tests.client.faults import proxy
+
+ITEMS = 2 * PAGE + 3
+
+
+@pytest.fixture
+def study(client: Client) -> Study:
+    """A study with three pages of results."""
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1)
+    for start in range(0, ITEMS, 100):
+        numbers = range(start, min(start + 100, ITEMS))
+        study.observe_many([{"parameters": {"x": number / ITEMS}, "value": number} for number in numbers])
+    return study
+
+
+def test_a_list_has_a_length_indices_and_slices(study: Study) -> None:
+    found = study.observations()
+    numbers = list(range(1, ITEMS + 1))
+    assert len(found) == ITEMS
+    assert [each.seq for each in found] == [each.seq for each in found] == numbers  # it is not used up
+    assert (found[0].seq, found[-1].seq, found[PAGE].seq) == (1, ITEMS, PAGE + 1)
+    for part in (slice(5), slice(-5, None), slice(PAGE - 1, PAGE + 2), slice(None, None, 2), slice(3, -3), slice(0)):
+        assert [each.seq for each in study.observations()[part]] == numbers[part]
+    assert found
+    assert not study.trials()
+    with pytest.raises(IndexError):
+        found[ITEMS]
+
+
+@pytest.mark.usefixtures("study")
+def test_only_the_pages_that_are_needed_are_read_and_each_once(server: str) -> None:
+    with proxy(server) as through, Client(through.url) as client:
+        found = client.study("s").observations()
+        through.sent.clear()
+        assert [each.seq for each in found[:PAGE]] == list(range(1, PAGE + 1))
+        assert found[PAGE - 1].seq == PAGE
+        assert bool(found)
+        assert len(through.sent) == 1
+        assert found[PAGE].seq == PAGE + 1
+        assert len(through.sent) == 2
+        assert len(found) == len(list(found)) == ITEMS
+        assert len(through.sent) == 3
+
+
+@pytest.mark.usefixtures("study")
+def test_a_list_goes_on_where_a_failure_has_stopped_it(server: str) -> None:
+    with proxy(server) as through, Client(through.url, retry_for=0) as client:
+        found = client.study("s").observations()
+        assert found[0].seq == 1
+        through.faults.append("lose request")
+        with pytest.raises(ConnectionFailed):
+            len(found)
+        assert [each.seq for each in found] == list(range(1, ITEMS + 1))
+
+
+def test_a_list_becomes_a_frame(client: Client, study: Study) -> None:
+    frame = study.observations().to_frame()
+    assert (len(frame), frame["value"].tolist()) == (ITEMS, list(range(ITEMS)))
+    assert frame["parameters.x"].tolist() == [number / ITEMS for number in range(ITEMS)]
+    studies = client.studies().to_frame()
+    assert studies[["id", "state"]].to_numpy().tolist() == [["s", "running"]]
+    assert len(client.trash().to_frame()) == 0
+
+
+def test_studies_are_studies(client: Client, study: Study) -> None:
+    (found,) = client.studies()
+    assert (type(found), found.id, found.best()) == (Study, study.id, study.best())
+
+
+@pytest.mark.usefixtures("study")
+def test_the_asynchronous_client_yields_studies_too(server: str) -> None:
+    async def first() -> list[tuple[str, int]]:
+        async with AsyncClient(server) as aclient:
+            return [(each.id, (await each.info()).counts.observations) async for each in aclient.studies()]
+
+    assert asyncio.run(first()) == [("s", ITEMS)]
