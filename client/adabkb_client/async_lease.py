@@ -25,8 +25,8 @@ class AsyncLeasedTrial(Leased):
         self._study = study
 
     async def set_attribute(self, name: str, value: Any) -> None:
-        """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
-        self._set_here(await self._study.set_attributes(self, {name: value}))
+        """Set an attribute of the trial, or remove it by None: see ``Study.annotate``."""
+        self._set_here(await self._study.annotate(self, {name: value}))
 
     async def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
         """Report the value before the end, and return whether to stop: see ``Study.report``.

@@ -75,7 +75,7 @@ class AsyncStudy:
     unlink = awaited(StudyCalls.unlink)
 
     observe = awaited(StudyCalls.observe)
-    observe_point = awaited(StudyCalls.observe_point)
+    add_result = awaited(StudyCalls.add_result)
     observe_many = awaited(StudyCalls.observe_many)
     fail = awaited(StudyCalls.fail)
     heartbeat = awaited(StudyCalls.heartbeat)
@@ -87,7 +87,7 @@ class AsyncStudy:
     curve = streamed(StudyCalls.curve)
     retry = awaited(StudyCalls.retry)
     retry_failed = awaited(StudyCalls.retry_failed)
-    set_attributes = awaited(StudyCalls.set_attributes)
+    annotate = awaited(StudyCalls.annotate)
     queue = awaited(StudyCalls.queue)
     trials = streamed(StudyCalls.trials)
     why = awaited(StudyCalls.why)

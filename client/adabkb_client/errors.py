@@ -182,7 +182,7 @@ _REMEDIES = {
     "its own.",
     "trial_finished": "Nothing is left to do for it; study.exclude(seq) takes a wrong result out.",
     "lease_lost": "Stop working on it; study.suggest() leases another.",
-    "study_complete": "study.update(budget=...) raises its budget; study.observe_point(parameters, value) costs none.",
+    "study_complete": "study.update(budget=...) raises its budget; study.add_result(parameters, value) costs none.",
     "not_found": "Give Client the address of the server alone, without a page, such as http://127.0.0.1:8000.",
 }
 """What to do in terms of this client, by code."""

@@ -45,8 +45,8 @@ class LeasedTrial(Leased):
         return type(self), (self._study, self.trial)
 
     def set_attribute(self, name: str, value: Any) -> None:
-        """Set an attribute of the trial, or remove it by None: see ``Study.set_attributes``."""
-        self._set_here(self._study.set_attributes(self, {name: value}))
+        """Set an attribute of the trial, or remove it by None: see ``Study.annotate``."""
+        self._set_here(self._study.annotate(self, {name: value}))
 
     def report(self, step: SupportsIndex, value: SupportsFloat) -> bool:
         """Report the value before the end, and return whether to stop: see ``Study.report``.

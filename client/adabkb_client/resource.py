@@ -63,7 +63,7 @@ class StudyResource:
     unlink = performed(StudyCalls.unlink)
 
     observe = performed(StudyCalls.observe)
-    observe_point = performed(StudyCalls.observe_point)
+    add_result = performed(StudyCalls.add_result)
     observe_many = performed(StudyCalls.observe_many)
     fail = performed(StudyCalls.fail)
     heartbeat = performed(StudyCalls.heartbeat)
@@ -75,7 +75,7 @@ class StudyResource:
     curve = listed(StudyCalls.curve)
     retry = performed(StudyCalls.retry)
     retry_failed = performed(StudyCalls.retry_failed)
-    set_attributes = performed(StudyCalls.set_attributes)
+    annotate = performed(StudyCalls.annotate)
     queue = performed(StudyCalls.queue)
     trials = listed(StudyCalls.trials)
     why = performed(StudyCalls.why)

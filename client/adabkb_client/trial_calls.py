@@ -97,7 +97,7 @@ class TrialCalls:
         """
         return self._settle(trial, {**result_of(value, std_error, metrics, std_errors), **_point(parameters)})
 
-    def observe_point(
+    def add_result(
         self,
         parameters: Parameters,
         value: SupportsFloat | None = None,
@@ -112,7 +112,7 @@ class TrialCalls:
     def observe_many(self, items: Sequence[Mapping[str, Any]], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
         """Report many results in wire form, and return the outcome of each.
 
-        An item is what ``observe`` and ``observe_point`` send: ``{"trial": 3, "value": 0.1}`` or
+        An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
         ``{"parameters": {...}, "value": 0.1, "std_error": 0.01}``. A refused item does not stop the others.
         With ``dry_run`` nothing is stored.
 
@@ -180,7 +180,7 @@ class TrialCalls:
                 retried.append(trial)
         return retried
 
-    def set_attributes(self, trial: Leased | Trial | int, attributes: Mapping[str, Any]) -> Steps[Answer]:
+    def annotate(self, trial: Leased | Trial | int, attributes: Mapping[str, Any]) -> Steps[Answer]:
         """Set attributes of a trial, whatever state it is in. They are your own; the model has no part in them.
 
         Args:

@@ -125,7 +125,7 @@ def test_after_thirty_days_it_is_gone_though_the_clock_may_jump(guarded: Guarded
 def test_the_client_deletes_restores_and_purges(guarded: Guarded) -> None:
     with Client(guarded.address, guarded.token("kim", "work")) as kim:
         study = kim.create_study("kims", {"x": Float(0, 1)}, direction="minimize")
-        study.observe_point({"x": 0.5}, 1.0)
+        study.add_result({"x": 0.5}, 1.0)
         kim.delete_study("kims")
         assert [(each.study, each.results) for each in kim.trash()] == [("kims", 1)]
         assert kim.restore_study("kims").best() is not None

@@ -97,9 +97,9 @@ class Session:
         made = self._call("observe", study.id, lambda: study.observe(trial, value), {"refused"})
         self._enter(made, trial=trial.number, attempt=trial.attempt, value=value)
 
-    def observe_point(self, study: Study, parameters: Parameters, value: float) -> None:
+    def add_result(self, study: Study, parameters: Parameters, value: float) -> None:
         """Tell a result at a point that nobody suggested."""
-        made = self._call("point", study.id, lambda: study.observe_point(parameters, value))
+        made = self._call("point", study.id, lambda: study.add_result(parameters, value))
         self._enter(made, value=value, parameters=parameters, observation=_seq(made.answer))
 
     def observe_many(self, study: Study, items: Sequence[dict[str, Any]]) -> list[BatchItem]:

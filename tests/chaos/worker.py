@@ -172,7 +172,7 @@ class Worker:
         if chosen := self._choose():
             plan, study = chosen
             point = plan.point(self._dice)
-            self._session.observe_point(study, point, self._value(point))
+            self._session.add_result(study, point, self._value(point))
 
     def _tell_again(self) -> None:
         if told := self._recall():

@@ -97,7 +97,7 @@ def test_a_rule_to_stop_is_set_and_removed(study: Study) -> None:
 def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) -> None:
     assert "going on" not in adabkb("study", "show", study.id)
     for x, y in product((0.0, 0.5, 1.0), repeat=2):
-        study.observe_point({"x": x, "y": y}, (x - 0.4) ** 2 + y)
+        study.add_result({"x": x, "y": y}, (x - 0.4) ** 2 + y)
     gap = study.info().gap
     assert gap is not None
     assert f"going on will probably gain less than {gap:.6g}" in adabkb("study", "show", study.id)

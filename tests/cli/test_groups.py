@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from adabkb_client import Client
+from adabkb_client.resource import StudyResource
 from adabkb_service.cli.main import SUMMARIES
 from tests.cli.shell import adabkb, commands
 from tests.cli.test_calls import listening
@@ -17,6 +19,23 @@ SCREEN = 40
 """Lines of a terminal."""
 SERVING = {("serve",), ("work",), ("mcp",)}
 """They run until they are stopped, and print no answer."""
+
+
+MACHINERY = {"settle", "deliver_reports", "report_many"}
+"""Calls of leased trials."""
+CLIENT = {name for name in dir(Client) if not name.startswith("_")}
+NAMED = {
+    ("study", "list"): ("studies",),
+    ("study", "show"): ("info", "best"),
+    ("study", "watch"): ("events",),
+    ("trial", "list"): ("trials",),
+    ("trial", "retry"): ("retry", "retry_failed"),
+    ("result", "list"): ("observations",),
+    ("model", "show"): ("model",),
+    ("access", "show"): ("access",),
+    ("access", "links"): ("access",),
+}
+"""Calls of commands that show or list; of others the name is enough."""
 
 
 def groups() -> list[str]:
@@ -83,6 +102,20 @@ def test_global_options_stand_before_a_command_or_after_it(monkeypatch: pytest.M
         adabkb("--token", "first", "study", "list", "--url", url, "--token", "second")
     assert (json.loads(before), json.loads(between)) == ([], [])
     assert tokens == ["Bearer first", "Bearer second", "Bearer second"]
+
+
+def test_each_command_of_a_study_is_a_call_of_the_client_and_the_other_way_round() -> None:
+    """Commands have the names of methods: ``result add`` is ``add_result``, ``trial list`` is ``trials``."""
+    calls = {name for name in dir(StudyResource) if not name.startswith("_")} - MACHINERY
+    found = set[str]()
+    for path, _ in commands():
+        if path == ("access", "whoami"):
+            continue  # it is about the token, and not about a study
+        if len(path) == 2 and path[0] in ("study", "trial", "result", "model", "access"):
+            names = NAMED.get(path) or (path[1].replace("-", "_"), f"{path[1]}_{path[0]}", f"{path[1]}_{path[0]}s")
+            assert (calls | CLIENT) & set(names), path
+            found |= calls & set(names)
+    assert found == calls
 
 
 def test_an_error_is_json_if_the_option_stands_before_the_command() -> None:

@@ -37,7 +37,7 @@ def test_what_waits_is_listed_with_its_age_and_what_was_last_said(create: Callab
         there = client.study(study.id)
         faulty.faults.append("lose request")
         with pytest.raises(ConnectionFailed):
-            there.observe_point({"lr": 0.5, "layers": 2}, 0.75)
+            there.add_result({"lr": 0.5, "layers": 2}, 0.75)
         lines = adabkb("outbox", "list").splitlines()
         assert lines[0] == f"for {faulty.url}:"
         assert f" {study.id} lr=0.5 layers=2: 0.75, kept " in lines[1]

@@ -62,8 +62,8 @@ def test_a_study_is_created_used_and_deleted(server: str, client: Client) -> Non
         assert answer.trial is not None
         await study.fail(second, "diverged")
         assert [trial.number for trial in await study.retry_failed()] == [2]
-        await study.set_attributes(1, {"host": "n1"})
-        await study.observe_point({"x": 0.5, "y": 2.0}, 0.25)
+        await study.annotate(1, {"host": "n1"})
+        await study.add_result({"x": 0.5, "y": 2.0}, 0.25)
         fates = await study.observe_many([{"trial": 2, "value": 0.75}, {"trial": 99, "value": 0.0}])
         assert [fate.status for fate in fates] == [200, 404]
         assert [trial.state async for trial in study.trials()] == ["completed", "completed"]
@@ -171,7 +171,7 @@ def test_both_kinds_of_clients_share_the_outbox(study: Study, faulty: Proxy) -> 
         remote = await aclient.study(study.id)
         faulty.faults.extend(["lose request"] * 20)
         with pytest.raises(ResultKept):
-            await remote.observe_point({"x": 0.5, "y": 2.0}, 0.5)
+            await remote.add_result({"x": 0.5, "y": 2.0}, 0.5)
         faulty.faults.clear()
 
     async def meet(aclient: AsyncClient) -> None:

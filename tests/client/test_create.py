@@ -47,8 +47,8 @@ def test_an_update_changes_nothing_of_a_study_that_differs_in_more(client: Clien
 
 def test_a_space_is_edited_and_opened_by_its_new_definition(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1)
-    study.observe_point({"x": 0.25}, 1.0)
-    study.observe_point({"x": 0.75}, 2.0)
+    study.add_result({"x": 0.25}, 1.0)
+    study.add_result({"x": 0.75}, 2.0)
     wider: dict[str, Parameter] = {"x": Float(0.5, 2), "b": Categorical([(1, 2), None])}
     info = study.update(parameters=wider, defaults={"b": (1, 2)}, budget=5)
     assert (info.space_version, info.defaults, info.budget) == (2, {"b": (1, 2)}, 5)

@@ -13,7 +13,7 @@ from adabkb_client import APIError, Client, Float, Study
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda study: study.observe_point({"x": 3, "y": 2}, 1.0), ["parameter 'x': is 3, outside [0.0, 1.0]"]),
+        (lambda study: study.add_result({"x": 3, "y": 2}, 1.0), ["parameter 'x': is 3, outside [0.0, 1.0]"]),
         (lambda study: study.predict([{"x": 7, "y": 2}]), ["points[0], parameter 'x': is 7, outside [0.0, 1.0]"]),
         (lambda study: study.update(budget=-1), ["budget: must be at least 1"]),
         (lambda study: study.update(bugdet=1), ["bugdet: is not a field here; did you mean budget?"]),

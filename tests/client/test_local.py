@@ -74,14 +74,14 @@ def test_clients_share_a_server_which_is_started_anew_if_it_dies_and_ends_with_t
     with clients(database, 3) as (one, two, three):
         assert one.url == two.url == three.url
         study = one.create_study("s", SPACE, direction="maximize", seed=1)
-        study.observe_point({"x": 0.25}, 1.0)
+        study.add_result({"x": 0.25}, 1.0)
 
         first = server_process()
         first.kill()
         first.wait()
         monkeypatch.setenv("ADABKB_LOCK_SECONDS", "none")
         with pytest.raises(ResultKept, match=r"no server can be started for .*study\.db: the setting 'lock_seconds'"):
-            study.observe_point({"x": 0.5}, 2.0)
+            study.add_result({"x": 0.5}, 2.0)
         monkeypatch.delenv("ADABKB_LOCK_SECONDS")
 
         worker = [sys.executable, "-c", WORKER]  # it finds the server by itself
@@ -99,7 +99,7 @@ SCRIPT = """
 import os, signal, sys
 from adabkb_client import Client
 client = Client.local(sys.argv[1])
-client.study("s").observe_point({"x": 0.5}, 2.0)
+client.study("s").add_result({"x": 0.5}, 2.0)
 print(client.url, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -114,7 +114,7 @@ def test_a_script_that_is_killed_leaves_its_results_and_no_server(database: Path
     async def found() -> str:
         client = await AsyncClient.local(database)
         study = await client.create_study("s", SPACE, direction="maximize")
-        await study.observe_point({"x": 0.25}, 1.0)
+        await study.add_result({"x": 0.25}, 1.0)
         assert await asyncio.to_thread(said_by_the_script, database) == client.url
         await client.close()
         return client.outbox.folder.name if client.outbox else ""

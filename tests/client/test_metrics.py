@@ -62,7 +62,7 @@ def test_results_are_told_corrected_and_imported_with_metrics(client: Client, st
     rows = [(row.value, row.metrics, row.std_errors) for row in other.observations()]
     assert rows == [(row.value, row.metrics, row.std_errors) for row in study.observations()]
     with pytest.raises(Invalid, match="cost"):
-        study.observe_point({"x": 1.0}, 1.0, metrics={"size": 1})
+        study.add_result({"x": 1.0}, 1.0, metrics={"size": 1})
     with pytest.raises(Conflict, match="cost"):
         study.observe(1, 3.0, metrics={"cost": 0.75, "size": 1})
 

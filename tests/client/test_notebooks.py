@@ -19,7 +19,7 @@ def poisoned(client: Client) -> Study:
     )
     study.observe(study.suggest(worker=POISON), 0.5)
     study.fail(study.suggest(), POISON)
-    study.observe_point({POISON: None, "x": 0.25}, 0.125)
+    study.add_result({POISON: None, "x": 0.25}, 0.125)
     return study
 
 

@@ -40,7 +40,7 @@ def test_numpy_numbers_are_results_and_points(client: Client) -> None:
     first, second = study.suggest(np.int64(2), lease_seconds=np.float64(60))  # type: ignore[call-overload]
     study.observe(np.int64(first.number), np.array(0.25), std_error=np.float32(0.5), parameters=point)  # type: ignore[arg-type]
     study.observe(second, np.int64(2), std_error=np.array(1))
-    study.observe_point(point, np.float32(0.75))
+    study.add_result(point, np.float32(0.75))
     study.observe_many([{"parameters": point, "value": np.float64(1.0), "std_error": np.array(0.5)}])
     assert [each.value for each in study.observations()] == [0.25, 2.0, 0.75, 1.0]
     assert study.observations()[0].parameters == {"x": 0.5, "n": 3, "b": True}

@@ -69,9 +69,9 @@ def test_they_are_imported_corrected_and_refused_with_a_value(client: Client, st
     study.correct(1, metrics={"near": 2.0})
     assert [row.metrics for row in study.observations()] == [{"near": 2.0, "far": 1.0}]
     with pytest.raises(Invalid, match="several objectives"):
-        study.observe_point({"x": 1.0}, 1.0, metrics={"near": 1, "far": 1})
+        study.add_result({"x": 1.0}, 1.0, metrics={"near": 1, "far": 1})
     with pytest.raises(Invalid, match="far"):
-        study.observe_point({"x": 1.0}, metrics={"near": 1})
+        study.add_result({"x": 1.0}, metrics={"near": 1})
     with pytest.raises(Invalid, match="direction: is required"):
         client.create_study("u", {"x": Float(0, 2)})
 

@@ -79,7 +79,7 @@ def test_a_result_whose_answer_was_lost_is_stored_once(study: Study, remote: Stu
     faulty.faults.append("lose answer")
     lose(faulty)
     with pytest.raises(ResultKept):
-        remote.observe_point({"x": 0.5, "y": 2.0}, 1.5)
+        remote.add_result({"x": 0.5, "y": 2.0}, 1.5)
     faulty.faults.clear()
     remote.info()
     assert values(study) == [1.5]
@@ -149,7 +149,7 @@ def test_what_several_processes_send_at_once_is_stored_once(study: Study, remote
     lose(faulty)
     for value in range(5):
         with pytest.raises(ResultKept):
-            remote.observe_point({"x": 0.5, "y": 2.0}, value)
+            remote.add_result({"x": 0.5, "y": 2.0}, value)
     faulty.faults.clear()
     faulty.faults.extend(["slow"] * 6)
     before = len(faulty.keys("/observe"))
@@ -181,7 +181,7 @@ def test_what_the_server_refuses_is_kept_apart_and_told_in_words(
     with pytest.raises(ResultKept):
         remote.observe(trial, 0.5)
     with pytest.raises(ResultKept):
-        remote.observe_point({"x": 0.5, "y": 2.0}, 1.5)
+        remote.add_result({"x": 0.5, "y": 2.0}, 1.5)
     faulty.faults.clear()
     study.observe(trial, 7.0)
     with Client(faulty.url) as client:

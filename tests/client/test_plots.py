@@ -40,7 +40,7 @@ def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def test_figures_of_an_edited_space_show_its_results_and_cross_out_the_others(connected: Client) -> None:
     study = connected.create_study("edited", {"x": Float(0, 1), "kind": Categorical(["a", "b"])}, direction="minimize")
     for x, kind in [(0.1, "a"), (0.2, "b"), (0.7, "a"), (0.9, "a")]:
-        study.observe_point({"x": x, "kind": kind}, x)
+        study.add_result({"x": x, "kind": kind}, x)
     edited: dict[str, Parameter] = {"x": Float(0, 0.8), "kind": Categorical(["a", "c"]), "n": Int(1, 3)}
     study.update(parameters=edited, defaults={"n": 1})
     lines = {str(line.get_label()): line for line in drawn(study.plot.history())[0].lines}
@@ -247,7 +247,7 @@ def test_every_kind_of_parameter_has_a_scale() -> None:
 def test_the_axis_of_integers_has_integer_ticks(connected: Client, parameter: Int) -> None:
     study = connected.create_study(None, {"n": parameter, "x": Float(0, 1)}, direction="minimize")
     for x in (0.25, 0.75):
-        study.observe_point({"n": parameter.low, "x": x}, x)
+        study.add_result({"n": parameter.low, "x": x}, x)
     for figure in (study.plot.parallel(), study.plot.slice("n")):
         drawn: Any = figure.axes
         axes = [axis for axis in drawn if axis.get_ylim()[0] == parameter.low - parameter.step / 2]

@@ -51,7 +51,7 @@ def test_a_point_nobody_suggested_is_stored_once(study: Study, faulty: Proxy) ->
     with Client(faulty.url) as client:
         remote = client.study(study.id)
         faulty.faults.append("lose answer")
-        remote.observe_point({"x": 0.25, "y": 10.0}, 1.5)
+        remote.add_result({"x": 0.25, "y": 10.0}, 1.5)
     assert [observation.value for observation in study.observations()] == [1.5]
 
 
@@ -96,7 +96,7 @@ def test_refusals_are_not_repeated(study: Study, faulty: Proxy) -> None:
         with pytest.raises(Conflict):
             remote.observe(trial, 2.0)
         with pytest.raises(Invalid):
-            remote.observe_point({"x": 7.0, "y": 10.0}, 2.0)
+            remote.add_result({"x": 7.0, "y": 10.0}, 2.0)
     assert len(faulty.sent) == 2
 
 

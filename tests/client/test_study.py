@@ -69,8 +69,8 @@ def test_choices_of_every_type_are_given_back_to_the_server_as_they_came(client:
     study = client.create_study("types", space, direction="minimize", seed=1)
     assert client.create_study("types", space, direction="minimize", seed=1).id == "types"
     point = {"depth": None, "widths": (64, 64)}
-    study.observe_point(point, 0.5)
-    study.observe_point({**point, "widths": [64], "seed": 7}, 1.5)
+    study.add_result(point, 0.5)
+    study.add_result({**point, "widths": [64], "seed": 7}, 1.5)
     assert [dict(each.parameters) for each in study.observations()] == [
         {"depth": None, "widths": (64, 64), "seed": 7},
         {"depth": None, "widths": (64,), "seed": 7},
@@ -83,9 +83,9 @@ def test_choices_of_every_type_are_given_back_to_the_server_as_they_came(client:
     assert found is not None
     assert found.parameters["widths"] == (64, 64)
     with pytest.raises(Invalid, match="parameter 'seed': is fixed at 7"):
-        study.observe_point({**point, "seed": 8}, 0.5)
+        study.add_result({**point, "seed": 8}, 0.5)
     with pytest.raises(Invalid, match=r"parameter 'widths': must be one of \[64\], \[64, 64\]"):
-        study.observe_point({**point, "widths": (64, 64, 64)}, 0.5)
+        study.add_result({**point, "widths": (64, 64, 64)}, 0.5)
 
 
 def test_an_unknown_study_is_not_found(client: Client) -> None:
@@ -156,7 +156,7 @@ def test_a_paused_study_hands_out_nothing_but_takes_results(study: Study) -> Non
 def test_results_read_back_as_they_were_reported(study: Study) -> None:
     trial = study.suggest()
     study.observe(trial, np.float32(0.5), std_error=0.25, parameters={"x": np.float64(0.125), "y": 3})
-    study.observe_point({"x": 1, "y": np.int64(2)}, -1.0)
+    study.add_result({"x": 1, "y": np.int64(2)}, -1.0)
     run, free = study.observations()
     assert (run.trial, run.attempt, run.value, run.std_error) == (trial.number, 1, 0.5, 0.25)
     assert run.parameters == {"x": 0.125, "y": 3}
@@ -183,7 +183,7 @@ def test_a_value_that_is_no_number_is_refused_before_it_is_sent(study: Study, va
     with pytest.raises(ValueError, match="std_error"):
         study.observe(trial, 1.0, std_error=value)
     with pytest.raises(ValueError, match="parameter 'x' must be a finite number"):
-        study.observe_point({"x": value, "y": 1.0}, 1.0)
+        study.add_result({"x": value, "y": 1.0}, 1.0)
 
 
 def test_a_batch_tells_the_fate_of_each_item(study: Study) -> None:
@@ -264,8 +264,8 @@ def test_what_the_model_says(study: Study) -> None:
 
 
 def test_a_wrong_result_can_be_corrected_or_excluded(study: Study) -> None:
-    high = study.observe_point({"x": 0.2, "y": 10.0}, 1e6).observation
-    low = study.observe_point({"x": 0.8, "y": 10.0}, 2.0).observation
+    high = study.add_result({"x": 0.2, "y": 10.0}, 1e6).observation
+    low = study.add_result({"x": 0.8, "y": 10.0}, 2.0).observation
     assert high is not None
     assert low is not None
     corrected = study.correct(high.seq, 3.0).observation
@@ -292,7 +292,7 @@ def test_the_log_is_complete_and_in_order(study: Study) -> None:
 
 def test_a_frame_has_a_row_per_observation(study: Study) -> None:
     study.observe(study.suggest(), 1.5)
-    study.observe_point({"x": 0.5, "y": 10.0}, 2.5)
+    study.add_result({"x": 0.5, "y": 10.0}, 2.5)
     frame = study.to_frame()
     assert frame["value"].tolist() == [1.5, 2.5]
     assert frame["parameters.x"].tolist()[1] == 0.5
@@ -312,7 +312,7 @@ def test_export_is_text_in_the_format_asked_for(study: Study) -> None:
 def test_an_export_as_csv_has_the_parameters_and_result_of_each_trial(study: Study) -> None:
     trial = study.suggest()
     study.observe(trial, 1.5, 0.25)
-    study.observe_point({"x": 0.25, "y": 20.0}, 2.5)
+    study.add_result({"x": 0.25, "y": 20.0}, 2.5)
     failed = study.suggest()
     study.fail(failed, "no memory")
     rows = list(csv.DictReader(io.StringIO(study.export("csv"))))
@@ -334,9 +334,9 @@ def test_attributes_of_trials_are_set_read_and_searched(study: Study) -> None:
         answer = trial.observe(1.0)
     assert answer.trial is not None
     assert answer.trial.attributes == trial.attributes
-    study.set_attributes(1, {"software": None, "fold": 3, "sizes": [2, 4]})
+    study.annotate(1, {"software": None, "fold": 3, "sizes": [2, 4]})
     second = study.suggest()
-    study.set_attributes(second, {"host": "n2", "fold": 3})
+    study.annotate(second, {"host": "n2", "fold": 3})
     assert [each.attributes for each in study.trials()] == [
         {"host": "n1", "fold": 3, "sizes": [2, 4]},
         {"host": "n2", "fold": 3},
@@ -345,6 +345,6 @@ def test_attributes_of_trials_are_set_read_and_searched(study: Study) -> None:
     assert [each.number for each in study.trials("active", {"fold": np.int64(3)})] == [2]
     assert [each.number for each in study.trials(attributes={"fold": 3, "host": "n1"})] == [1]
     with pytest.raises(Invalid, match=r"attributes: must have names .* without a colon, not 'a:b'"):
-        study.set_attributes(1, {"a:b": 1})
+        study.annotate(1, {"a:b": 1})
     with pytest.raises(ValueError, match="not JSON compliant"):
-        study.set_attributes(1, {"a": float("nan")})
+        study.annotate(1, {"a": float("nan")})

@@ -40,7 +40,7 @@ def tried(client: Client) -> Study:
     study.observe(second, 2.5, metrics={"seconds": 1})
     study.release(study.suggest())
     study.queue({"x": 0.75, "solvent": None})
-    study.observe_point({"x": 0.1, "solvent": None}, 9.0, metrics={"seconds": 2})
+    study.add_result({"x": 0.1, "solvent": None}, 9.0, metrics={"seconds": 2})
     study.exclude(1, "spilt")
     return study
 

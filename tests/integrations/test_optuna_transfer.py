@@ -70,10 +70,10 @@ def test_trials_of_the_server_become_trials_of_optuna(client: Client) -> None:
     study.observe(second, 0.25, std_error=0.5)
     study.fail(first, "out of memory")
     study.observe(third, 9.0)
-    study.set_attributes(second, {"host": "n1"})
+    study.annotate(second, {"host": "n1"})
     study.exclude(2)
     point = {"x": 0.6, "n": 5, "units": 9, "width": 64, "layers": (64, 64), "data": "iris"}
-    study.observe_point(point, -1.0)
+    study.add_result(point, -1.0)
     made = to_optuna(study, study_name="theirs")
     assert (made.study_name, made.direction.name) == ("theirs", "MINIMIZE")
     complete, failed, nobodys = made.trials

@@ -161,7 +161,7 @@ class Changing:
         steps = StudyCalls(study).observe(trial, value, std_error, parameters, metrics=metrics, std_errors=std_errors)
         return answers.change(await self._perform(steps, context, key))
 
-    async def observe_point(
+    async def add_result(
         self,
         context: AnyContext,
         study: StudyId,
@@ -175,7 +175,7 @@ class Changing:
         """Store a result at a point that was not suggested, such as an earlier experiment. It costs no budget. The
         model learns from it. Without a key each call stores another result."""
         _check_some_result(value, metrics)
-        steps = StudyCalls(study).observe_point(parameters, value, std_error, metrics=metrics, std_errors=std_errors)
+        steps = StudyCalls(study).add_result(parameters, value, std_error, metrics=metrics, std_errors=std_errors)
         return answers.change(await self._perform(steps, context, key))
 
     async def report(

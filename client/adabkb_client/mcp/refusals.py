@@ -25,7 +25,7 @@ REMEDIES = {
     "report_conflict": "A reported value stays as it is; report the next step.",
     "trial_finished": "Nothing is left to do for this trial. suggest() hands out another one.",
     "lease_lost": "Stop working on this trial. suggest() hands out another one.",
-    "study_complete": "recommendation() has its result. observe_point() stores a result at a point of your own.",
+    "study_complete": "recommendation() has its result. add_result() stores a result at a point of your own.",
 }
 """What to do, by the code of the server's refusal."""
 

@@ -18,7 +18,7 @@ from tests.client.mcp.agents import ADABKB, SPACE, environment, http_server, ove
 
 READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance"}
 REPEATABLE = {"create_study", "observe", "fail", "report", "pause", "resume"}
-OTHERS = {"suggest", "observe_point", "heartbeat", "release"}
+OTHERS = {"suggest", "add_result", "heartbeat", "release"}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 

@@ -100,7 +100,7 @@ def test_a_change_with_a_key_is_made_once(server: str) -> None:
             assert await agent.call("observe", study="s", trial=1, value=0.5, key="tell-1") == told
             point = {"x": 0.25, "n": 3}
             for _ in range(2):
-                await agent.call("observe_point", study="s", parameters=point, value=0.4, key="earlier")
+                await agent.call("add_result", study="s", parameters=point, value=0.4, key="earlier")
             reused = await agent.refusal("observe", study="s", trial=2, value=0.5, key="tell-1")
             assert reused.startswith("key: ")
 
