@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from adabkb_client.fitting import RowError
@@ -55,6 +56,9 @@ class ImportReport:
 
     def __repr__(self) -> str:
         return f"<Import of {str(self).partition(chr(10))[0]}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         would = "would be stored" if self.dry_run else "stored"

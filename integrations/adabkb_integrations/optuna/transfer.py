@@ -69,7 +69,7 @@ def to_server(optuna_study: optuna.Study, client: Client, study_id: str, **setti
     direction: Direction = "minimize" if optuna_study.direction == optuna.study.StudyDirection.MINIMIZE else "maximize"
     study = client.create_study(study_id, parameters, direction=direction, **settings)
     report = study.import_results(optuna_study)
-    log.log(logging.WARNING if report.errors else logging.INFO, "%r", report)
+    log.log(logging.WARNING if report.errors else logging.INFO, "%s", report)
     return study
 
 
