@@ -32,12 +32,17 @@ Descriptors = Mapping[str, Iterable[float]] | None
 @dataclass(frozen=True)
 class Float:
     """A real number in [low, high]; with ``log`` it is searched on a log scale (low > 0), with ``step`` it is one of
-    low, low + step, ... up to high."""
+    low, low + step, ... up to high.
+
+    With ``periodic`` it is an angle, a time of day or the like: ``high`` is the same point as ``low``, and values close
+    to either end are close to each other. Suggestions are below ``high``.
+    """
 
     low: float
     high: float
     log: bool = False
     step: float | None = None
+    periodic: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -46,7 +51,8 @@ class Float:
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         step = {} if self.step is None else {"step": self.step}
-        own = {"low": self.low, "high": self.high, "scale": _scale(self.log), **step}
+        periodic = {"periodic": True} if self.periodic else {}
+        own = {"low": self.low, "high": self.high, "scale": _scale(self.log), **step, **periodic}
         return {"kind": "float", **own, **_wire(self.when)}
 
 

@@ -38,11 +38,14 @@ class FloatParameter(Part):
     high: Number
     log: Annotated[bool, Field(description="search on a log scale; low must be positive")] = False
     step: Annotated[Positive | None, Field(description="only low, low + step, ...; not with log")] = None
+    periodic: Annotated[
+        bool, Field(description="high is the same point as low, as of an angle; not with log or step")
+    ] = False
     when: When = None
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Float(self.low, self.high, self.log, self.step, when=self.when)
+        return Float(self.low, self.high, self.log, self.step, periodic=self.periodic, when=self.when)
 
 
 class IntParameter(Part):

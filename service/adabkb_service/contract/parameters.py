@@ -7,6 +7,7 @@ before ``high``, so that each fault is reported at its own field.
 from __future__ import annotations
 
 import math
+from operator import not_
 from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import (
@@ -120,7 +121,8 @@ class Body(BaseModel):
 
 
 class FloatParameter(Body):
-    """A real interval or, with a step, the numbers low, low + step, ... up to high."""
+    """A real interval or, with a step, the numbers low, low + step, ... up to high. If it is periodic, such as an angle
+    or a time of day, high is the same point as low."""
 
     name: Name
     kind: Literal["float"]
@@ -128,6 +130,13 @@ class FloatParameter(Body):
     low: Number
     high: Number
     step: Annotated[Positive | None, Field(description="on a linear scale only")] = None
+    periodic: Annotated[
+        bool,
+        Field(
+            description="whether low and high are the same point, as of an angle; values are below high",
+            exclude_if=not_,
+        ),
+    ] = False
     when: When = None
 
     @field_validator("low")
@@ -163,11 +172,22 @@ class FloatParameter(Body):
             raise PydanticCustomError("bounds", "must not exceed high - low")
         return step
 
+    @field_validator("periodic")
+    @classmethod
+    def _has_ends_that_can_meet(cls, periodic: bool, info: ValidationInfo) -> bool:
+        if periodic and info.data.get("scale") == "log":
+            raise PydanticCustomError(
+                "periodic", "must be left out on a log scale, whose ends cannot be the same point"
+            )
+        if periodic and info.data.get("step") is not None:
+            raise PydanticCustomError("periodic", "must be left out with a step; keep one of the two")
+        return periodic
+
     def axis(self) -> Axis:
         """The engine's axis."""
         if self.step is not None:
             return StepAxis(self.name, self.low, self.high, self.step)
-        return FloatAxis(self.name, self.low, self.high, self.scale)
+        return FloatAxis(self.name, self.low, self.high, self.scale, self.periodic)
 
 
 class IntParameter(Body):

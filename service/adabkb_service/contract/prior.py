@@ -92,7 +92,8 @@ def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> 
             continue
         axis = parameter.axis()
         if isinstance(parameter, FloatParameter | IntParameter):
-            around.append(Around(index, axis.encode(belief.around), _width(belief, parameter)))
+            is_periodic = isinstance(parameter, FloatParameter) and parameter.periodic
+            around.append(Around(index, axis.encode(belief.around), _width(belief, parameter), is_periodic))
         else:
             assert isinstance(axis, ChoiceAxis)
             assert belief.weights is not MISSING

@@ -31,6 +31,7 @@ from adabkb_service.contract.parameters import (
     Body,
     CategoricalParameter,
     Count,
+    FloatParameter,
     LeaseSeconds,
     Name,
     Parameter,
@@ -185,6 +186,9 @@ class StudyDefinition(Body):
         is_described = any(isinstance(each, CategoricalParameter) and each.descriptors for each in parameters)
         if is_described and not isinstance(algorithm, AutoProfile):
             raise incompatible("kind", "makes no use of descriptors; leave the algorithm out: auto does")
+        is_periodic = any(isinstance(each, FloatParameter) and each.periodic for each in parameters)
+        if is_periodic and not isinstance(algorithm, AutoProfile):
+            raise incompatible("kind", "has no periodic parameters; leave the algorithm out: auto has them")
         return algorithm.resolved(space)
 
     @field_validator("constraints")

@@ -43,12 +43,13 @@ ROUNDING_ULPS = 16  # upper bound of the rounding errors of encode and decode to
 
 @dataclass(frozen=True)
 class FloatAxis:
-    """A real interval ``[low, high]``."""
+    """A real interval ``[low, high]`` or, if it is periodic, ``[low, high)``: ``high`` is the same point as ``low``."""
 
     name: str
     low: float
     high: float
     scale: Scale = "linear"
+    periodic: bool = False
 
     @property
     def count(self) -> None:
@@ -71,16 +72,21 @@ class FloatAxis:
         if u <= 0.0:
             return self.low
         if u >= 1.0:
-            return self.high
+            return self.canonical(self.high)
         # Written so that neither the difference of huge bounds nor the product can overflow.
         low, high = self.raw_bounds
         value = low * (1.0 - u) + high * u
         on_grid = float(f"{math.exp(value):.{DIGITS - 2}e}") if self.scale == "log" else round(value, self._decimals)
-        return min(max(on_grid, self.low), self.high)
+        return self.canonical(min(max(on_grid, self.low), self.high))
+
+    def canonical(self, value: float) -> float:
+        """The value in the form that is stored: the end of a periodic axis is its beginning."""
+        return float(self.low if self.periodic and value >= self.high else value)
 
     def encode(self, value: Any) -> float:
         """The inverse of ``decode``."""
         low, high = self.raw_bounds
+        value = self.canonical(value)
         position = math.log(value) if self.scale == "log" else value
         # Halved first: high - low may exceed the largest float.
         return min(max((position / 2 - low / 2) / (high / 2 - low / 2), 0.0), 1.0)

@@ -47,6 +47,20 @@ class Around:
     """c, in the unit cube."""
     width: float
     """w, in the unit cube."""
+    is_periodic: bool = False
+    """Whether u - c is the shorter way around."""
+
+    def deviations(self, u: Array) -> Array:
+        """(u - c) / w, (k,)."""
+        away = u - self.middle
+        found: Array = (away - np.rint(away) if self.is_periodic else away) / self.width
+        return found
+
+    def drawn(self, deviations: Array) -> Array:
+        """The positions, (k,), in the unit cube that are so far from c, in w."""
+        moved = self.middle + self.width * deviations
+        found: Array = moved % 1.0 if self.is_periodic else np.clip(moved, 0.0, 1.0)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,7 @@ class Prior:
         """As ``log_density``, and its gradient, (k, d), which is zero along choices."""
         total, slopes = self._reciprocal(space, positions), np.zeros(positions.shape)
         for belief in self.around:
-            z = (positions[:, belief.axis] - belief.middle) / belief.width
+            z = belief.deviations(positions[:, belief.axis])
             slopes[:, belief.axis] = 2.0 * z / belief.width
         active = space.activity.active(positions)
         return -np.log(total), np.where(active, -slopes, 0.0) / total[:, None]
@@ -86,7 +100,7 @@ class Prior:
             some = positions[first : first + AT_ONCE]
             squares = np.zeros(some.shape)
             for belief in self.around:
-                z = (some[:, belief.axis] - belief.middle) / belief.width
+                z = belief.deviations(some[:, belief.axis])
                 squares[:, belief.axis] = z * z
             for axis, cost in costs:
                 index = np.clip((some[:, axis] * len(cost)).astype(int), 0, len(cost) - 1)
@@ -101,7 +115,7 @@ class Prior:
         for belief in self.around:
             tails = np.tan(np.pi * (uniform[:, belief.axis] - 0.5))
             tails[0] = 0.0
-            drawn[:, belief.axis] = np.clip(belief.middle + belief.width * tails, 0.0, 1.0)
+            drawn[:, belief.axis] = belief.drawn(tails)
         for choices in self.weighted:
             weights = np.array(choices.weights)
             index = np.searchsorted(np.cumsum(weights) / weights.sum(), uniform[:, choices.axis], side="right")

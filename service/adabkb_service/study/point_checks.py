@@ -102,7 +102,7 @@ def canonical(axis: Axis, value: Any) -> Any:
     """A valid value in its parameter's type: 1 for a float parameter is 1.0, 1.0 for an integer one is 1."""
     match axis:
         case FloatAxis():
-            return float(value)
+            return axis.canonical(value)
         case IntAxis():
             return int(value)
         case _:

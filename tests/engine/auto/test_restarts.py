@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine import record as records
 from adabkb_service.engine.auto import restarts
 from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Hyperparameters, prior
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.restarts import (
@@ -31,7 +32,7 @@ from tests.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
 
-NO_CATEGORIES, ALL = np.zeros(2, dtype=bool), np.ones(2, dtype=bool)
+ALL = np.ones(2, dtype=bool)
 
 
 def bowl(point: Array) -> float:
@@ -98,8 +99,9 @@ def test_a_restart_sees_what_came_since_and_lies_apart_from_the_best_point() -> 
 
 def test_another_category_is_never_around_the_best_point() -> None:
     positions = np.array([[0.5, 0.0], [0.5, 0.25]])
-    assert list(is_outside_neighbourhood(positions, positions[0], np.array([False, True]), ALL)) == [False, True]
-    assert list(is_outside_neighbourhood(positions, positions[0] + 0.01, NO_CATEGORIES, ALL)) == [False, True]
+    mixed, ordered = Domain(Space((*unit_space(1).axes, ChoiceAxis("c", tuple("ab"))))), Domain(unit_space(2))
+    assert list(is_outside_neighbourhood(mixed, positions, positions[0], ALL)) == [False, True]
+    assert list(is_outside_neighbourhood(ordered, positions, positions[0] + 0.01, ALL)) == [False, True]
 
 
 def test_while_the_search_has_stalled_one_of_three_suggestions_is_its_own() -> None:
@@ -235,6 +237,6 @@ def test_a_correction_begins_another_restart() -> None:
 
 def test_random_points_of_a_restart_avoid_where_evaluations_fail() -> None:
     positions, failed = np.array([[0.2, 0.2], [0.9, 0.9]]), np.array([[0.2, 0.8]])
-    assert is_nearest_to_failed(np.array([0.3, 0.7]), positions, failed)
-    assert not is_nearest_to_failed(np.array([0.3, 0.3]), positions, failed)
-    assert not is_nearest_to_failed(np.array([0.3, 0.7]), positions, failed[:0])
+    assert is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.7]), positions, failed)
+    assert not is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.3]), positions, failed)
+    assert not is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.7]), positions, failed[:0])

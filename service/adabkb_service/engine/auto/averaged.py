@@ -240,7 +240,7 @@ def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray
     kept: list[int] = []
     left: list[int] = []
     for row in np.argsort(-record.values[given], kind="stable"):
-        differences = positions[kept] - positions[row]
+        differences = problem.domain.differences(positions[kept], positions[row])
         squares = np.where(problem.domain.categorical, differences != 0.0, differences**2).sum(axis=1)
         (left if (squares < APART**2 * d).any() else kept).append(row)
     return np.sort(np.array(kept + left[: max(FEWEST - len(kept), 0)], dtype=np.int64))
@@ -285,6 +285,7 @@ def _fits(problem: Problem, record: Record, given: NDArray[np.int64], form: Hype
             domain.components,
             form.smooth,
             NOISE_PRIOR,
+            domain.periodic,
         )
         if few:
             found.append(_Fit(warped, evidence, prior.parameters(), 0.0))
@@ -324,7 +325,8 @@ def _member(problem: Problem, record: Record, fit: _Fit, step: Array) -> Member 
     variance = evidence.variance(parameters) if record.size >= likelihood.MIN_RESULTS else 1.0
     hyperparameters = evidence.hyperparameters(parameters, variance)
     noises = noise_ratios(problem, hyperparameters, fit.warp, record.values, record.errors)
-    kernel, outputs = hyperparameters.kernel(evidence.categorical, evidence.components), fit.warp.forward(record.values)
+    kernel = hyperparameters.kernel(evidence.categorical, evidence.components, evidence.periodic)
+    outputs = fit.warp.forward(record.values)
     try:
         posterior = surrogate.exact(kernel, variance, record.positions, outputs, noises)
     except FloatingPointError:

@@ -53,6 +53,32 @@ class Domain:
         return np.array([isinstance(axis, ChoiceAxis) and not axis.ordered for axis in self.space.axes])
 
     @cached_property
+    def periodic(self) -> Bools:
+        """(d,) axes whose ends are the same point."""
+        return np.array([isinstance(axis, FloatAxis) and axis.periodic for axis in self.space.axes])
+
+    def beside(self, positions: Array, origin: Array) -> Array:
+        """Positions (k, d), moved by whole turns along periodic axes so that they are next to one, (d,): up to half a
+        turn beyond the cube."""
+        if not self.periodic.any():
+            return positions
+        found = positions.copy()
+        found[:, self.periodic] -= np.rint((positions - origin)[:, self.periodic])
+        return found
+
+    def differences(self, positions: Array, origin: Array) -> Array:
+        """Positions (k, d) minus one, (d,): along periodic axes by the shorter way."""
+        found: Array = self.beside(positions, origin) - origin
+        return found
+
+    def in_cube(self, positions: Array) -> Array:
+        """Positions (k, d) beyond the cube, moved into it: along periodic axes they go on at the other end."""
+        found = np.clip(positions, 0.0, 1.0)
+        if self.periodic.any():
+            found[:, self.periodic] = positions[:, self.periodic] % 1.0
+        return found
+
+    @cached_property
     def components(self) -> Components:
         """Where choices lie by their descriptors."""
         described = [

@@ -5,6 +5,9 @@
         + 3 sum over components ((z_j - z'_j) / m_j)^2       of the descriptors of choices (``components``)
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
+A periodic axis is a circle of circumference 1, in place of x_k - x'_k is the straight distance of the two points on it,
+sin(pi (x_k - x'_k)) / pi: the kernel is one of points in a Euclidean space, so it is positive definite.
+
 Where the results seem noisy (``likelihood``), the kernel is a smoother one, Matern 5/2: (1 + r + r^2 / 3) exp(-r) in
 place of (1 + r) exp(-r), and 5 in place of 3 in r^2. Where the results speak for one, an additive part joins it
 (``additive``).
@@ -29,6 +32,7 @@ from adabkb_service.engine.native.library import COUNT, POINTER, reals, routine
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 MEAN_VARIANCE = 10.0
 
@@ -47,6 +51,8 @@ class Kernel:
     """(p,) lengthscales m."""
     smooth: bool = False
     """Whether it is Matern 5/2 in place of 3/2."""
+    periodic: Bools | None = None
+    """(d,) which axes are; None: none is."""
 
     @cached_property
     def units(self) -> Array:
@@ -54,14 +60,20 @@ class Kernel:
         return np.where(self.categorical, 1.0, self.lengthscales)
 
     def scaled(self, positions: Array) -> Array:
-        """Positions (k, d) in lengthscales, with their components: (k, d + p)."""
+        """Positions (k, d) in lengthscales, with their components and the second coordinates along circles:
+        (k, d + p + q)."""
         scaled: Array = positions / self.units
-        if not len(self.components):
+        if len(self.components):
+            scaled = np.concatenate([scaled, self.components.of(positions) / self.along_components], axis=1)
+        if self.periodic is None or not self.periodic.any():
             return scaled
-        return np.concatenate([scaled, self.components.of(positions) / self.along_components], axis=1)
+        angles = 2.0 * np.pi * positions[:, self.periodic]
+        radii = 1.0 / (2.0 * np.pi * self.lengthscales[self.periodic])
+        scaled[:, np.flatnonzero(self.periodic)] = radii * np.cos(angles)
+        return np.concatenate([scaled, radii * np.sin(angles)], axis=1)
 
     def gram(self, X: Array, Y: Array) -> Array:
-        """k + MEAN_VARIANCE, (n, m), between scaled points (n, d + p) and (m, d + p)."""
+        """k + MEAN_VARIANCE, (n, m), between scaled points (n, d + p + q) and (m, d + p + q)."""
         left, right, K = np.ascontiguousarray(X), np.ascontiguousarray(Y.T), np.empty((len(X), len(Y)))
         _gram(byref(self.native), len(X), reals(left), len(Y), reals(right), reals(K))
         return K
@@ -72,13 +84,22 @@ class Kernel:
         shares, reach = (self.additive.shares, self.additive.lengthscale) if self.additive else (None, 1.0)
         lengthscales = np.append(self.lengthscales, self.along_components)
         described = of_components(self.components)
-        numbers = lengthscales, self.categorical, described, MEAN_VARIANCE, shares, reach
+        sines = sine_columns(self.periodic, len(self.lengthscales), len(self.components))
+        numbers = lengthscales, self.categorical, sines, described, MEAN_VARIANCE, shares, reach
         return structures.Kernel(*numbers, smooth=self.smooth)
 
 
 def of_components(components: Components) -> structures.Components:
     """Their numbers, for C functions."""
     return structures.Components(components.axes, components.counts, components.places)
+
+
+def sine_columns(periodic: Bools | None, dimension: int, components: int) -> Ints:
+    """(d,) of each periodic axis the column of scaled points that has its sine; 0 of the others."""
+    columns = np.zeros(dimension, dtype=np.int64)
+    if periodic is not None:
+        columns[periodic] = dimension + components + np.arange(np.count_nonzero(periodic))
+    return columns
 
 
 def add_to_diagonal(matrix: Array, values: Array | float) -> None:

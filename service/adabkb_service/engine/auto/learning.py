@@ -190,7 +190,8 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
     log_slopes = float(warped.log_slope(values).sum())
     domain, outputs = problem.domain, warped.forward(values)
     positions, components = record.positions[rows], domain.components
-    return Evidence(positions, outputs, declared, domain.categorical, log_slopes, domain.together, components)
+    along = domain.categorical, log_slopes, domain.together, components
+    return Evidence(positions, outputs, declared, *along, periodic=domain.periodic)
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from adabkb_service.engine.auto import additive
 from adabkb_service.engine.auto.additive import Additive
 from adabkb_service.engine.auto.components import NONE, Components
 from adabkb_service.engine.auto.domain import Domain
-from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel, of_components
+from adabkb_service.engine.auto.kernel import MEAN_VARIANCE, Kernel, of_components, sine_columns
 from adabkb_service.engine.auto.warp import LINEAR, POWERS
 from adabkb_service.engine.native.library import COUNT, POINTER, reals, routine
 from adabkb_service.engine.native.structures import Minimization, Priors, Results
@@ -82,15 +82,16 @@ class Hyperparameters:
     smooth: bool = False
     """Whether results seem noisy, and the kernel is a smooth one: see ``learn_smoothness``."""
 
-    def kernel(self, categorical: Bools, components: Components) -> Kernel:
-        """That of a space with these categorical axes, (d,), and components.
+    def kernel(self, categorical: Bools, components: Components, periodic: Bools | None = None) -> Kernel:
+        """That of a space with these categorical axes, (d,), components, and periodic axes, (d,).
 
         Raises:
             ValueError: the number of components is another one.
         """
         if len(components) != len(self.components):
             raise ValueError(f"the descriptors have {len(components)} components, not {len(self.components)}")
-        return Kernel(self.lengthscales, categorical, self.additive, components, self.components, self.smooth)
+        along = self.lengthscales, categorical, self.additive, components, self.components
+        return Kernel(*along, self.smooth, periodic)
 
     def shortest(self, components: Components) -> Array:
         """Per axis, (d,), its lengthscale or, of a category with components, the shortest one along these if that is
@@ -156,6 +157,7 @@ class Evidence:
     components: Components = NONE
     smooth: bool = False  # whether the kernel is Matern 5/2
     noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: centre and deviation
+    periodic: Bools | None = None  # (d,) axes that are; None: none is
 
     def negative_log_posterior(self, parameters: Array) -> tuple[float, Array]:
         """The objective at log (l_1 .. l_d, m_1 .. m_p, nu), with an additive part also its parameters, and its
@@ -216,7 +218,8 @@ class Evidence:
         )
         described = of_components(self.components)
         given = self.positions, self.outputs, self.extra, self.categorical, described
-        results = Results(*given, smooth=self.smooth)
+        sines = sine_columns(self.periodic, self.positions.shape[1], len(self.components))
+        results = Results(*given, sines, smooth=self.smooth)
         return byref(priors), byref(results)
 
 

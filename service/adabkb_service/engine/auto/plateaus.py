@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.state import State
 
 Array = NDArray[np.float64]
@@ -37,10 +38,11 @@ APART = 1e6
 class Plateaus:
     """Steps of the objective that are known by equal results; none in an objective without steps."""
 
+    domain: Domain
     scales: Array
     """(d,) of the axes: 0 where the objective does not change along one."""
     points: Array
-    """(n, d) distinct points with a result, scaled."""
+    """(n, d + q) distinct points with a result, scaled: along q periodic axes in the plane of the circle."""
     widths: Array
     """(n,) of the plateau that each is on; 0 where its result is the only one of this value."""
 
@@ -53,7 +55,7 @@ class Plateaus:
         """Which positions, (k, d), are on one, as seen at a step of the study."""
         if not self.are_found:
             return np.zeros(len(positions), dtype=bool)
-        distances = cdist(positions * self.scales, self.points)
+        distances = cdist(_scaled(self.domain, positions, self.scales), self.points)
         widths = self.widths[distances.argmin(axis=1)]
         held: Bools = (widths > 0.0) & (distances.min(axis=1) <= widths * REACHES[step % len(REACHES)])
         return held
@@ -67,19 +69,29 @@ def plateaus(state: State) -> Plateaus:
     """
     problem, record = state.problem, state.record
     scales = np.where(problem.domain.categorical, APART, state.relevant_axes.astype(float))
-    none = Plateaus(scales, np.zeros((0, len(scales))), np.zeros(0))
+    none = Plateaus(problem.domain, scales, np.zeros((0, len(scales))), np.zeros(0))
     if problem.domain.is_listed or problem.config.metrics or problem.has_several or state.declares_noise:
         return none
     rows = record.first_rows()[-MOST:]
     values = record.values[rows]
     if len(np.unique(values)) == len(values):
         return none
-    points = record.positions[rows] * scales
-    alike = np.column_stack([values, points[:, problem.domain.categorical]])
+    points = _scaled(problem.domain, record.positions[rows], scales)
+    alike = np.column_stack([values, points[:, np.flatnonzero(problem.domain.categorical)]])
     _, plateau = np.unique(alike, axis=0, return_inverse=True)
     widths = np.zeros(len(rows))
     for each in np.flatnonzero(np.bincount(plateau) > 1):
         members = plateau == each
         widths[members] = cdist(points[members], points[members]).max(axis=1)
     widths[widths < NARROWEST] = 0.0
-    return Plateaus(scales, points, widths) if (widths > 0.0).mean() >= SHARE else none
+    return Plateaus(problem.domain, scales, points, widths) if (widths > 0.0).mean() >= SHARE else none
+
+
+def _scaled(domain: Domain, positions: Array, scales: Array) -> Array:
+    """Positions (k, d), in scales: (k, d + q)."""
+    scaled: Array = positions * scales
+    if not domain.periodic.any():
+        return scaled
+    angles, radii = 2.0 * np.pi * positions[:, domain.periodic], scales[domain.periodic] / (2.0 * np.pi)
+    scaled[:, domain.periodic] = radii * np.cos(angles)
+    return np.concatenate([scaled, radii * np.sin(angles)], axis=1)

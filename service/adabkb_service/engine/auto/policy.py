@@ -226,8 +226,8 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
     """The phase of a chosen point, (d,), given the confidence width and the best row."""
     if best is None or state.record.size < MIN_RESULTS:
         return "start"
-    categorical, relevant = state.problem.domain.categorical, state.relevant_axes
-    if not is_outside_neighbourhood(point[None], state.record.positions[best], categorical, relevant)[0]:
+    domain, nearby = state.problem.domain, state.record.positions[best]
+    if not is_outside_neighbourhood(domain, point[None], nearby, state.relevant_axes)[0]:
         return "polish"
     return "explore" if beta >= betas.EXPLORING else "search"
 
@@ -235,13 +235,13 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
 def _decide_restart(state: State, restart: Restart, view: View, out: HandedOut) -> Suggestion[State]:
     """The next point of a restart: a random one for the first ``RANDOM_POINTS`` and where the bound leads back to the
     best point of the study, else where the bound is largest."""
-    view, categorical = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain.categorical
-    size = restart.size(out.pending, categorical)
+    view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
+    size = restart.size(out.pending, domain)
     beta = betas.beta(size)
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
     if size >= RANDOM_POINTS:
         target = _largest(state, view, beta, restart.best, out)
-        if is_outside_neighbourhood(target[None], restart.avoided, categorical, restart.relevant)[0]:
+        if is_outside_neighbourhood(domain, target[None], restart.avoided, restart.relevant)[0]:
             return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
     random = _random(state, out)
     if random is None:
@@ -264,11 +264,11 @@ def _at(state: State, point: Array) -> Suggestion[State]:
 
 def _random(state: State, out: HandedOut) -> Array | None:
     """A random position, (d,), that is free and whose nearest evaluated point did not fail; None if none is found."""
-    positions, known = state.record.positions, is_known(state, out)
+    domain, positions, known = state.problem.domain, state.record.positions, is_known(state, out)
     return scattered(
-        state.problem.domain,
+        domain,
         (state.problem.seed, step_of(state, out)),
-        lambda point: known(point) or is_nearest_to_failed(point, positions, out.failed),
+        lambda point: known(point) or is_nearest_to_failed(domain, point, positions, out.failed),
     )
 
 

@@ -21,6 +21,7 @@ from adabkb_service.engine.auto.turns import coefficients, fewest_for_model, is_
 from adabkb_service.engine.randomness import uniforms
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 RESULTS = 1.4
 """Results that a model is fitted to, per coefficient, and two more."""
@@ -66,19 +67,27 @@ def proposal(state: State, out: HandedOut) -> Array | None:
         best_minus_worst = record.values.max() - record.values.min()
     if len(alike) < fewest or not np.isfinite(best_minus_worst):
         return None
-    positions, values = record.positions[np.ix_(alike, axes)], record.values[alike]
+    positions, values = domain.beside(record.positions[alike], best)[:, axes], record.values[alike]
+    pending, periodic = domain.beside(out.pending, best)[:, axes], domain.periodic[axes]
     spread = LAST_DIGITS * float(values.max() - np.median(record.values))
-    found = minimum(positions, values, out.pending[:, axes], turns.radius, spread, (state.problem.seed, step))
+    found = minimum(positions, values, pending, turns.radius, spread, (state.problem.seed, step), periodic)
     if found is None:
         return None
     moved = best.copy()
     moved[axes] = found
-    point = domain.exact(moved)
-    return None if is_known(state, out)(point) or is_nearest_to_failed(point, record.positions, out.failed) else point
+    point = domain.exact(domain.in_cube(moved[None])[0])
+    is_failing = is_nearest_to_failed(domain, point, record.positions, out.failed)
+    return None if is_known(state, out)(point) or is_failing else point
 
 
 def minimum(
-    positions: Array, values: Array, pending: Array, radius: float, spread: float, draw: tuple[int, int]
+    positions: Array,
+    values: Array,
+    pending: Array,
+    radius: float,
+    spread: float,
+    draw: tuple[int, int],
+    periodic: Bools | None = None,
 ) -> Array | None:
     """Where the model's losses are smallest within its ball, (d,); a point of its surface far from all others where it
     sees no gain, or that point is pending; None if there is nothing to gain, or nothing to fit.
@@ -90,6 +99,7 @@ def minimum(
         radius: of the ball.
         spread: of the model's results, at least.
         draw: (seed, step) of random numbers.
+        periodic: (d,) axes along which nothing ends at the faces of the cube; None: there are none.
     """
     d, best = positions.shape[1], int(np.argmax(values))
     count = min(len(values), int(RESULTS * coefficients(d)) + 2)
@@ -105,7 +115,8 @@ def minimum(
     weights /= (1.0 + (known**2).sum(axis=1) / max(radius, REACH) ** 2) ** 2
     rows = np.argsort(-weights, kind="stable")[:count]
     gradient, hessian = _fitted(known[rows], losses[rows] / scale, weights[rows])
-    move = _within_box(gradient, hessian, radius, positions[best], to_ball)
+    beyond = np.where(np.zeros(d, dtype=np.bool_) if periodic is None else periodic, np.inf, 0.0)
+    move = _within_box(gradient, hessian, radius, positions[best], to_ball, beyond)
     gain = -float(gradient @ move + 0.5 * move @ hessian @ move)
     waiting = (pending - positions[best]) @ to_ball
     if not gain > NO_GAIN or (((waiting - move) ** 2).sum(axis=1) < (SEPARATE * radius) ** 2).any():
@@ -113,20 +124,21 @@ def minimum(
         moves = ndtri(uniforms(*draw, DIRECTIONS * d).reshape(DIRECTIONS, d))
         moves *= radius / np.linalg.norm(moves, axis=1)[:, None]
         move = moves[np.argmax(((moves[:, None] - known) ** 2).sum(axis=2).min(axis=1))]
-    found: Array = np.clip(positions[best] + to_cube @ move, 0.0, 1.0)
+    found: Array = np.clip(positions[best] + to_cube @ move, -beyond, 1.0 + beyond)
     return found
 
 
-def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_ball: Array) -> Array:
+def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_ball: Array, beyond: Array) -> Array:
     """As ``smallest_in_ball``, without a move along the axes of the cube where the best point, (d,), is on a face and
-    the move leads out of the cube; (d, d) ``to_ball`` leads from offsets in the cube to the ball."""
+    the move leads out of the cube, farther than is allowed beyond it, (d,); (d, d) ``to_ball`` leads from offsets in
+    the cube to the ball."""
     free = np.ones(len(best), dtype=np.bool_)
     while free.any():
         directions, lengths = np.linalg.qr(to_ball[free].T)  # offsets along free axes are (lengths) moves along these
         along = smallest_in_ball(directions.T @ gradient, directions.T @ hessian @ directions, radius)
         offset = np.zeros(len(best))
         offset[free] = np.linalg.solve(lengths, along)
-        leads_out = free & (((best <= 0.0) & (offset < 0.0)) | ((best >= 1.0) & (offset > 0.0)))
+        leads_out = free & (((best <= -beyond) & (offset < 0.0)) | ((best >= 1.0 + beyond) & (offset > 0.0)))
         if not leads_out.any():
             return np.asarray(directions @ along)
         free &= ~leads_out

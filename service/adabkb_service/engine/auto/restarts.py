@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import likelihood, surrogate, warp
 from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.domain import Domain
 from adabkb_service.engine.auto.likelihood import Hyperparameters
 from adabkb_service.engine.auto.rows import noise_ratios
 from adabkb_service.engine.auto.surrogate import Surrogate
@@ -64,9 +65,9 @@ class Restart:
     posterior: Surrogate
     warp: Warp
 
-    def size(self, pending: Array, categorical: Bools) -> int:
+    def size(self, pending: Array, domain: Domain) -> int:
         """Number of its results and of those pending points, of (k, d), that are outside of the neighbourhood."""
-        return len(self.rows) + int(is_outside_neighbourhood(pending, self.avoided, categorical, self.relevant).sum())
+        return len(self.rows) + int(is_outside_neighbourhood(domain, pending, self.avoided, self.relevant).sum())
 
 
 def restart(problem: Problem, record: Record, start: int, avoided: Array, known: Hyperparameters) -> Restart:
@@ -83,7 +84,7 @@ def restart(problem: Problem, record: Record, start: int, avoided: Array, known:
         known: what was learned from all results.
     """
     relevant = relevant_axes(problem, known)
-    apart = is_outside_neighbourhood(record.positions[start:], avoided, problem.domain.categorical, relevant)
+    apart = is_outside_neighbourhood(problem.domain, record.positions[start:], avoided, relevant)
     rows: Ints = start + np.flatnonzero(apart)
     hyperparameters = _hyperparameters(problem, known, relevant)
     posterior, warped = _fitted(problem, record, rows, hyperparameters)
@@ -106,11 +107,11 @@ def start_after(start: int | None, record: Record, axes: int) -> int | None:
     return start
 
 
-def is_outside_neighbourhood(positions: Array, best: Array, categorical: Bools, relevant: Bools) -> Bools:
+def is_outside_neighbourhood(domain: Domain, positions: Array, best: Array, relevant: Bools) -> Bools:
     """Which positions, (k, d), are not around the best point, (d,), along the relevant axes, (d,); one that is in
     another category along one of them never is."""
-    away = positions - best
-    away[:, categorical] = away[:, categorical] != 0.0
+    away = domain.differences(positions, best)
+    away[:, domain.categorical] = away[:, domain.categorical] != 0.0
     away[:, ~relevant] = 0.0
     apart: Bools = (away**2).sum(axis=1) >= APART**2 * relevant.sum()
     return apart
@@ -128,11 +129,11 @@ def relevant_axes(problem: Problem, hyperparameters: Hyperparameters) -> Bools:
     return relevant
 
 
-def is_nearest_to_failed(point: Array, positions: Array, failed: Array) -> bool:
+def is_nearest_to_failed(domain: Domain, point: Array, positions: Array, failed: Array) -> bool:
     """Whether the nearest neighbour of a point, (d,), is a failed one (f, d), and not one with a result (n, d)."""
     if not len(failed):
         return False
-    nearest: list[float] = [((each - point) ** 2).sum(axis=1).min() for each in (failed, positions)]
+    nearest: list[float] = [(domain.differences(each, point) ** 2).sum(axis=1).min() for each in (failed, positions)]
     return nearest[0] < nearest[1]
 
 
@@ -162,5 +163,5 @@ def _fitted(problem: Problem, record: Record, rows: Ints, hyperparameters: Hyper
     positions, values = record.positions[rows], record.values[rows]
     warped = warp.fit(values)
     noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
-    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components)
+    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
     return surrogate.exact(kernel, hyperparameters.variance, positions, warped.forward(values), noises), warped

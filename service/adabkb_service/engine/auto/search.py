@@ -181,7 +181,7 @@ def candidates(domain: Domain, around: Array | None, draw: tuple[int, int]) -> A
     which, normal, fresh = rest[:, 1 : d + 1], ndtri(rest[:, d + 1 : 2 * d + 1]), rest[:, 2 * d + 1 :]
     inactive = ~domain.activity.active(around[None])[0]  # if a move makes them active, they may have any value
     moved = np.where(domain.categorical | inactive, fresh, around + radius * normal)
-    local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, np.clip(moved, 0.0, 1.0), around)
+    local = np.where((which < min(1.0, 2.0 / d + 0.3)) | inactive, domain.in_cube(moved), around)
     return domain.snap(np.concatenate([scattered, local]))
 
 

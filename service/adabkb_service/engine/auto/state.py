@@ -114,7 +114,7 @@ def fitted(
     row by row. The states of metrics are those of the whole record."""
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
-    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components)
+    kernel = hyperparameters.kernel(problem.domain.categorical, problem.domain.components, problem.domain.periodic)
     positions, values = record.positions[rows], record.values[rows]
     noises = noise_ratios(problem, hyperparameters, warped, values, record.errors[rows])
     outputs = warped.forward(values)

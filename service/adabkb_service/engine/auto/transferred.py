@@ -81,12 +81,13 @@ class OlderMean:
 def learned(older: Older, domain: Domain) -> OlderMean:
     """The posterior mean of an older study, its hyperparameters learned from what is known of it."""
     axes, positions, outputs = np.array(older.axes), np.array(older.positions), np.array(older.outputs)
-    categorical, components = domain.categorical[axes], domain.components.along(axes)
+    categorical, components, periodic = domain.categorical[axes], domain.components.along(axes), domain.periodic[axes]
     start = likelihood.prior(len(axes), components=components)
-    evidence = Evidence(positions, outputs, np.zeros(len(outputs)), categorical, components=components)
+    given = positions, outputs, np.zeros(len(outputs)), categorical
+    evidence = Evidence(*given, components=components, periodic=periodic)
     found = likelihood.learn(evidence, [start]) if len(outputs) >= likelihood.MIN_RESULTS else start
     noises = np.full(len(outputs), found.noise_ratio)
-    kernel = found.kernel(categorical, components)
+    kernel = found.kernel(categorical, components, periodic)
     posterior = surrogate.exact(kernel, found.variance, positions, outputs, noises)
     return OlderMean(axes, posterior, positions[np.argsort(-outputs, kind="stable")[:BEST]])
 

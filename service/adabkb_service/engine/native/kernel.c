@@ -1,6 +1,7 @@
 #include "kernel.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "linalg.h"
@@ -129,9 +130,16 @@ void scale(const Kernel *kernel, const double *X, int64_t n, double *scaled)
             double x = X[i * d + axis];
             scaled[i * columns + axis] = kernel->categorical[axis] ? x : x / kernel->lengthscales[axis];
         }
-        for (int64_t component = 0; component < columns - d; component++) {
+        for (int64_t component = 0; component < components->p; component++) {
             int64_t choice = choice_at(components, component, X[i * d + components->axes[component]]);
             scaled[i * columns + d + component] = place(components, component, choice) / kernel->lengthscales[d + component];
+        }
+        for (int64_t axis = 0; axis < d; axis++) {
+            if (kernel->sines[axis] == 0)
+                continue;
+            double angle = 2.0 * PI * X[i * d + axis], radius = 1.0 / (2.0 * PI * kernel->lengthscales[axis]);
+            scaled[i * columns + axis] = radius * cos(angle);
+            scaled[i * columns + kernel->sines[axis]] = radius * sin(angle);
         }
     }
 }
@@ -146,7 +154,8 @@ void tabulate(const Kernel *kernel, Points *points)
         double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach;
         points->share += kernel->shares[axis];
         for (int64_t j = axis * m; j < (axis + 1) * m; j++) {
-            points->rising[j] = kernel->categorical[axis] ? 1.0 : exp(rate * points->X[j]);
+            bool is_line = !kernel->categorical[axis] && kernel->sines[axis] == 0;
+            points->rising[j] = is_line ? exp(rate * points->X[j]) : 1.0;
             points->falling[j] = 1.0 / points->rising[j];
         }
     }
@@ -202,6 +211,11 @@ double along_axis(double r)
     return (1.0 + r + r * r / 3.0) * exp(-r);
 }
 
+double chord(double away)
+{
+    return fabs(sin(PI * away)) / PI;
+}
+
 /* column = w_k g between one coordinate and those of the points. */
 static void along_choices(double here, const double *others, int64_t m, double reach, double share, double *column)
 {
@@ -221,6 +235,14 @@ static void along_ordered(double u, double rate, const double *others, const dou
     }
 }
 
+/* The same along a periodic axis, of whose points the cosines and the sines are given. */
+static void along_circle(double cosine, double sine, double rate, const double *cosines, const double *sines, int64_t m,
+                         double share, double *restrict column)
+{
+    for (int64_t j = 0; j < m; j++)
+        column[j] = share * along_axis(rate * hypot(cosine - cosines[j], sine - sines[j]));
+}
+
 void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n, const Points *points, double *k)
 {
     int64_t d = kernel->d, columns = kernel->columns, m = points->m;
@@ -230,12 +252,15 @@ void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n,
         k[j] *= 1.0 - points->share;
     for (int64_t axis = 0; axis < d; axis++) {
         double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach, share = kernel->shares[axis];
+        int64_t sine = kernel->sines[axis];
         const double *others = points->X + axis * m;
         for (int64_t i = 0; i < n; i++) {
             double here = X[i * columns + axis];
             double *restrict row = k + i * m;
-            if (i == 0 || here != X[(i - 1) * columns + axis]) { /* neighbouring rows often have the same coordinate */
-                if (kernel->categorical[axis])
+            if (i == 0 || sine > 0 || here != X[(i - 1) * columns + axis]) { /* neighbouring rows often have the same one */
+                if (sine > 0)
+                    along_circle(here, X[i * columns + sine], rate, others, points->X + sine * m, m, share, column);
+                else if (kernel->categorical[axis])
                     along_choices(here, others, m, kernel->reach, share, column);
                 else
                     along_ordered(rate * here, rate, others, points->rising + axis * m, points->falling + axis * m, m, share,
@@ -248,6 +273,20 @@ void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n,
     release(workspace, mark);
 }
 
+/* The slope in the cube of sum_j pulls_j w_k g along a periodic axis, between scaled x and points. */
+static double slope_along_circle(const Kernel *kernel, int64_t axis, const double *x, const Points *points,
+                                 const double *pulls)
+{
+    int64_t m = points->m, at = kernel->sines[axis];
+    double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach, cosine = x[axis], sine = x[at], total = 0.0;
+    const double *cosines = points->X + axis * m, *sines = points->X + at * m;
+    for (int64_t j = 0; j < m; j++) {
+        double r = rate * hypot(cosine - cosines[j], sine - sines[j]);
+        total += pulls[j] * (1.0 + r) * exp(-r) * (cosines[j] * sine - sines[j] * cosine);
+    }
+    return -kernel->shares[axis] * rate * rate * 2.0 * PI / 3.0 * total;
+}
+
 void additive_slopes(Workspace *workspace, const Kernel *kernel, const double *x, const Points *points, const double *pulls,
                      double *gradient)
 {
@@ -256,7 +295,9 @@ void additive_slopes(Workspace *workspace, const Kernel *kernel, const double *x
     double *restrict column = reals(workspace, m);
     for (int64_t axis = 0; axis < kernel->d; axis++) {
         gradient[axis] = 0.0;
-        if (kernel->categorical[axis])
+        if (kernel->sines[axis] > 0)
+            gradient[axis] = slope_along_circle(kernel, axis, x, points, pulls);
+        if (kernel->categorical[axis] || kernel->sines[axis] > 0)
             continue;
         double rate = ROOT_5 * kernel->lengthscales[axis] / kernel->reach, u = rate * x[axis];
         double up = exp(u), down = exp(-u);

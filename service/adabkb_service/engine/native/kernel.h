@@ -1,7 +1,8 @@
 /* The kernel of auto/kernel.py, with the additive part of auto/additive.py.
  *
  * Positions are scaled: divided by the lengthscales along ordered axes. A scaled point has a column for each axis, and after
- * these one for each component of the descriptors of choices (auto/components.py).
+ * these one for each component of the descriptors of choices (auto/components.py). A periodic axis is a circle of
+ * circumference 1: its column has the cosine's coordinate, and after the components it has one for the sine's.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -11,6 +12,7 @@
 #include "workspace.h"
 
 #define ROOT_5 2.23606797749978969640917366873127623
+#define PI 3.14159265358979323846264338327950288
 
 /* As Components of structures.py. */
 typedef struct {
@@ -24,9 +26,10 @@ typedef struct {
 /* As Kernel of structures.py. */
 typedef struct {
     int64_t d;
-    int64_t columns;            /* d + p */
-    const double *lengthscales; /* (columns,) */
+    int64_t columns;            /* d + p + q, with q periodic axes */
+    const double *lengthscales; /* (d + p,) */
     const uint8_t *categorical; /* (d,) */
+    const int64_t *sines;       /* (d,) of a periodic axis the column of its sine; 0 of the others */
     const Components *components;
     const double *shares;       /* (d,) w_k of the additive part; NULL without one */
     double reach;               /* a, the lengthscale of the additive part */
@@ -76,6 +79,9 @@ void mix(Workspace *workspace, const Kernel *kernel, const double *X, int64_t n,
 
 /* g of one distance: (1 + r + r^2 / 3) exp(-r). */
 double along_axis(double r);
+
+/* The straight distance of two positions of a periodic axis, that are so far apart along it. */
+double chord(double away);
 
 /* The gradient in the cube, (d,), of the additive part of sum_j pulls_j k_w(x, y_j), with x scaled and pulls (m,):
  * dg / dr = -r (1 + r) exp(-r) / 3, and 0 along categorical axes. */

@@ -14,7 +14,7 @@
 
 /* As Priors of structures.py. */
 typedef struct {
-    const double *lengthscales;                      /* (columns,) means of log l, whose deviations are 1 */
+    const double *lengthscales;                      /* (d + p,) means of log l, whose deviations are 1 */
     double noise, noise_deviation;                   /* of log nu */
     double share_deviation;                          /* of logit w, around 0 */
     double reach;                                    /* mean of log a, whose deviation is 1 */
@@ -43,7 +43,9 @@ typedef struct {
     const double *extra;        /* (n,) known noise ratios */
     const uint8_t *categorical; /* (d,) */
     Components components;
-    int64_t smooth; /* as in Kernel */
+    int64_t q;            /* number of periodic axes */
+    const int64_t *sines; /* (d,) as in Kernel */
+    int64_t smooth;       /* as in Kernel */
 } Results;
 
 static double square(double x)
@@ -124,6 +126,13 @@ static void traces(Workspace *workspace, const double *G, const Results *results
                     g[j] = u[j] == u[i] ? 1.0 : differing;
                     change[j] = u[j] == u[i] ? 0.0 : changing;
                 }
+            } else if (results->sines[axis] > 0) {
+                double here = results->positions[i * d + axis];
+                for (int64_t j = i; j < n; j++) {
+                    double r = chord(here - results->positions[j * d + axis]) * ROOT_5 / reach;
+                    g[j] = along_axis(r);
+                    change[j] = r * r * (1.0 + r) / 3.0 * exp(-r);
+                }
             } else {
                 double up = rising[i], down = falling[i];
                 for (int64_t j = i; j < n; j++) {
@@ -162,19 +171,19 @@ static double away_from_prior(const Priors *priors, const double *part, int64_t 
 static double objective(Workspace *workspace, const Priors *priors, const Results *results, const double *parameters,
                         int64_t count, double *gradient, double *found_variance)
 {
-    int64_t n = results->n, d = results->d, columns = d + results->components.p, size = n * n;
-    const double *part = count > columns + 1 ? parameters + columns + 1 : NULL;
+    int64_t n = results->n, d = results->d, lengths = d + results->components.p, columns = lengths + results->q, size = n * n;
+    const double *part = count > lengths + 1 ? parameters + lengths + 1 : NULL;
     Block *mark = workspace->last;
-    double *lengthscales = reals(workspace, columns), *shares = reals(workspace, d), noise = exp(parameters[columns]);
+    double *lengthscales = reals(workspace, lengths), *shares = reals(workspace, d), noise = exp(parameters[lengths]);
     double *scaled = reals(workspace, n * columns), *transposed = reals(workspace, n * columns);
     double *covariance = reals(workspace, size), *E = reals(workspace, size), *K;
     double share = 0.0;
-    for (int64_t axis = 0; axis < columns; axis++)
+    for (int64_t axis = 0; axis < lengths; axis++)
         lengthscales[axis] = exp(parameters[axis]);
     for (int64_t k = 0; k < count; k++)
         gradient[k] = 0.0;
     Kernel kernel = {.d = d, .columns = columns, .lengthscales = lengthscales, .categorical = results->categorical,
-                     .components = &results->components, .smooth = results->smooth,
+                     .components = &results->components, .sines = results->sines, .smooth = results->smooth,
                      .mean_variance = priors->mean_variance};
     scale(&kernel, results->positions, n, scaled);
     transpose(scaled, n, columns, transposed);
@@ -223,12 +232,14 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
         for (int64_t j = 0; j < n; j++)
             row_sum += E[i * n + j];
         trace += K[i * n + i];
-        for (int64_t axis = 0; axis < columns; axis++) {
-            int64_t at = i * columns + axis;
+        for (int64_t axis = 0; axis < lengths; axis++) {
+            int64_t at = i * columns + axis, sine = axis < d ? results->sines[axis] : 0;
             gradient[axis] += 6.0 * scaled[at] * (row_sum * scaled[at] - across[at]);
+            at = i * columns + sine;
+            gradient[axis] += sine > 0 ? 6.0 * scaled[at] * (row_sum * scaled[at] - across[at]) : 0.0;
         }
     }
-    for (int64_t axis = 0; axis < columns; axis++) {
+    for (int64_t axis = 0; axis < lengths; axis++) {
         if (axis < d && results->categorical[axis])
             gradient[axis] = weight_of_differing(K, covariance, results, axis) / lengthscales[axis];
         gradient[axis] *= 1.0 - share;
@@ -238,20 +249,20 @@ static double objective(Workspace *workspace, const Priors *priors, const Result
         double *values = reals(workspace, d), *changes = reals(workspace, d);
         traces(workspace, K, results, kernel.reach, values, changes);
         double alone = dot(d, shares, values);
-        double *of_part = gradient + columns + 1;
+        double *of_part = gradient + lengths + 1;
         of_part[0] = (1.0 - share) * (alone - share * weighted(K, covariance, n));
         of_part[1] = dot(d, shares, changes);
         for (int64_t axis = 0; axis < d; axis++)
             of_part[2 + axis] = shares[axis] * (values[axis] - alone / share);
         value += away_from_prior(priors, part, d + 2, of_part);
     }
-    for (int64_t axis = 0; axis < columns; axis++) {
+    for (int64_t axis = 0; axis < lengths; axis++) {
         double away = parameters[axis] - priors->lengthscales[axis];
         value += square(away);
         gradient[axis] += away;
     }
-    double from_noise = (parameters[columns] - priors->noise) / priors->noise_deviation;
-    gradient[columns] = noise * trace + from_noise / priors->noise_deviation;
+    double from_noise = (parameters[lengths] - priors->noise) / priors->noise_deviation;
+    gradient[lengths] = noise * trace + from_noise / priors->noise_deviation;
     *found_variance = variance;
     release(workspace, mark);
     return 0.5 * (value + from_noise * from_noise);

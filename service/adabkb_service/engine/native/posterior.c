@@ -92,6 +92,10 @@ void ucb_and_gradient(Workspace *workspace, const Posterior *posterior, const do
         for (int64_t axis = 0; axis < d; axis++) {
             int64_t at = i * columns + axis;
             double slope = -3.0 * (scaled[at] * sums[i] - across[at]) / kernel->lengthscales[axis];
+            if (kernel->sines[axis] > 0) { /* by the chain rule, along the circle */
+                int64_t sine = i * columns + kernel->sines[axis];
+                slope = -6.0 * PI * (across[at] * scaled[sine] - across[sine] * scaled[at]);
+            }
             double more = points->share > 0.0 ? added[axis] : 0.0;
             gradient[i * d + axis] = kernel->categorical[axis] ? 0.0 : slope + more;
         }

@@ -31,10 +31,11 @@ EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double
             double low = lows[box * d + axis], high = highs[box * d + axis], width = high - low, alone = 1.0;
             centres[box * d + axis] = low;
             if (!kernel->categorical[axis]) {
-                double half = width / (2.0 * kernel->lengthscales[axis]);
+                double away = kernel->sines[axis] > 0 ? chord(width / 2.0) : width / 2.0;
+                double half = away / kernel->lengthscales[axis];
                 centres[box * d + axis] = (low + high) / 2.0;
                 square += half * half;
-                alone = along_axis(ROOT_5 * width / (2.0 * kernel->reach));
+                alone = along_axis(ROOT_5 * away / kernel->reach);
             } else if (width > 0.0) {
                 q += 1.0 / kernel->lengthscales[axis];
                 alone = along_axis(ROOT_5 / kernel->reach);
@@ -42,7 +43,7 @@ EXPORTED int adabkb_upper_bounds(const Posterior *posterior, double beta, double
             if (share > 0.0)
                 total += kernel->shares[axis] * alone;
         }
-        for (int64_t component = 0; component < kernel->columns - d; component++) {
+        for (int64_t component = 0; component < kernel->components->p; component++) {
             int64_t at = box * d + kernel->components->axes[component];
             double away = farthest(kernel->components, component, lows[at], highs[at]) / kernel->lengthscales[d + component];
             square += away * away;

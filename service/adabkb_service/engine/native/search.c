@@ -16,14 +16,23 @@ typedef struct {
     int64_t failures;    /* steps in a row without a gain that end the ascent */
 } Ascent;
 
+/* A position of a periodic axis that goes on beyond its ends. */
+static double wrapped(double x)
+{
+    x -= floor(x);
+    return x < 1.0 ? x : 0.0;
+}
+
 /* Where a step from x leads, into trial; whether it leads anywhere. All arrays are (d,). */
-static bool step(int64_t d, const double *x, const double *gradient, const uint8_t *free_axes, double length,
+static bool step(const Kernel *kernel, const double *x, const double *gradient, const uint8_t *free_axes, double length,
                  const double *reach, double *trial)
 {
+    int64_t d = kernel->d;
     double norm = 0.0;
     for (int64_t axis = 0; axis < d; axis++) {
         double direction = gradient[axis] * free_axes[axis] * reach[axis] * reach[axis];
-        if ((x[axis] <= 0.0 && direction < 0.0) || (x[axis] >= 1.0 && direction > 0.0))
+        bool leads_out = (x[axis] <= 0.0 && direction < 0.0) || (x[axis] >= 1.0 && direction > 0.0);
+        if (leads_out && kernel->sines[axis] == 0)
             direction = 0.0;
         trial[axis] = direction;
         double scaled = direction / reach[axis];
@@ -34,6 +43,8 @@ static bool step(int64_t d, const double *x, const double *gradient, const uint8
         return false;
     for (int64_t axis = 0; axis < d; axis++) {
         double moved = x[axis] + length / norm * trial[axis];
+        if (kernel->sines[axis] > 0)
+            moved = wrapped(moved);
         moved = moved > 0.0 ? moved : 0.0;
         trial[axis] = moved < 1.0 ? moved : 1.0;
     }
@@ -67,7 +78,7 @@ EXPORTED int adabkb_ascend(const Posterior *posterior, const Ascent *rules, int6
         int64_t moving = 0, going_on = 0;
         for (int64_t i = 0; i < count; i++) {
             int64_t at = active[i];
-            if (step(d, X + at * d, gradient + at * d, free_axes + at * d, length[at], reach, trial + moving * d))
+            if (step(kernel, X + at * d, gradient + at * d, free_axes + at * d, length[at], reach, trial + moving * d))
                 active[moving++] = at;
         }
         if (moving == 0)

@@ -39,13 +39,15 @@ class Components(Structure):
 
 
 class Kernel(Structure):
-    """A kernel of ``auto.kernel``: lengthscales (d + p,), categorical axes (d,) and p components."""
+    """A kernel of ``auto.kernel``: lengthscales (d + p,), categorical axes (d,), p components and the columns of sines,
+    (d,), of q periodic axes."""
 
     _fields_: ClassVar[Fields] = [
         ("d", COUNT),
         ("columns", COUNT),
         ("lengthscales", POINTER),
         ("categorical", POINTER),
+        ("sines", POINTER),
         ("components", POINTER),
         ("shares", POINTER),
         ("reach", NUMBER),
@@ -57,6 +59,7 @@ class Kernel(Structure):
         self,
         lengthscales: Array,
         categorical: Bools,
+        sines: Ints,
         components: Components,
         mean_variance: float,
         shares: Array | None,
@@ -64,12 +67,13 @@ class Kernel(Structure):
         *,
         smooth: bool,
     ) -> None:
-        self._arrays = lengthscales, categorical, components, shares
+        self._arrays = lengthscales, categorical, sines, components, shares
         super().__init__(
             len(categorical),
-            len(lengthscales),
+            len(lengthscales) + np.count_nonzero(sines),
             reals(lengthscales),
             flags(categorical),
+            integers(sines),
             addressof(components),
             None if shares is None else reals(shares),
             reach,
@@ -79,7 +83,7 @@ class Kernel(Structure):
 
 
 class Points(Structure):
-    """Scaled points, (d + p, m), with the tables of the additive part."""
+    """Scaled points, (d + p + q, m), with the tables of the additive part."""
 
     _fields_: ClassVar[Fields] = [
         ("m", COUNT),
@@ -163,8 +167,8 @@ class Ascent(Structure):
 
 
 class Results(Structure):
-    """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,), components;
-    and whether their kernel is smooth."""
+    """Results: positions (n, d) in the cube, outputs and known noise ratios (n,), categorical axes (d,), components and
+    the columns of sines, (d,); and whether their kernel is smooth."""
 
     _fields_: ClassVar[Fields] = [
         ("n", COUNT),
@@ -174,6 +178,8 @@ class Results(Structure):
         ("extra", POINTER),
         ("categorical", POINTER),
         ("components", Components),
+        ("q", COUNT),
+        ("sines", POINTER),
         ("smooth", COUNT),
     ]
 
@@ -184,9 +190,10 @@ class Results(Structure):
         extra: Array,
         categorical: Bools,
         components: Components,
+        sines: Ints,
         *,
         smooth: bool,
     ) -> None:
-        self._arrays = positions, outputs, extra, categorical, components
+        self._arrays = positions, outputs, extra, categorical, components, sines
         given = reals(positions), reals(outputs), reals(extra), flags(categorical)
-        super().__init__(*positions.shape, *given, components, smooth)
+        super().__init__(*positions.shape, *given, components, np.count_nonzero(sines), integers(sines), smooth)
