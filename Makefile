@@ -86,6 +86,7 @@ bench-outcomes: $(PEERS)  ## studies as labs have them, beside other libraries (
 	@$(BIN)/python -m benchmarks.outcomes.transfer
 	@$(BIN)/python -m benchmarks.outcomes.costs
 	@$(BIN)/python -m benchmarks.outcomes.objectives
+	@$(BIN)/python -m benchmarks.outcomes.periodic
 	@$(BIN)/python -m benchmarks.outcomes.reports
 	@$(BIN)/python -m benchmarks.outcomes.reports_speed
 	@$(BIN)/python -m benchmarks.outcomes.report

@@ -12,7 +12,18 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.functions import Array
-from benchmarks.outcomes import conditions, constraints, costs, metrics, objectives, priors, reports, runs, transfer
+from benchmarks.outcomes import (
+    conditions,
+    constraints,
+    costs,
+    metrics,
+    objectives,
+    periodic,
+    priors,
+    reports,
+    runs,
+    transfer,
+)
 from benchmarks.quality import plots, store
 
 IMAGES = plots.IMAGES
@@ -25,6 +36,7 @@ BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
     "priors": priors.benchmark,
     "transfer": transfer.benchmark,
     "costs": costs.benchmark,
+    "periodic": periodic.benchmark,
 }
 
 

@@ -43,7 +43,10 @@ def values(parameter: Parameter) -> str:
         case FloatParameter() | IntParameter():
             step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
             scale = ", log scale" if parameter.scale == "log" else ""
-            return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}"
+            ends = (
+                ", the ends are the same point" if isinstance(parameter, FloatParameter) and parameter.periodic else ""
+            )
+            return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}{ends}"
         case CategoricalParameter():
             return ", ".join(map(_quoted, parameter.choices)) + _described(parameter)
         case OrdinalParameter():

@@ -74,7 +74,7 @@ def test_the_kernel_is_as_its_formula_says(form: str) -> None:
     found = kernel.gram(kernel.scaled(X), kernel.scaled(Y)) - 10.0
     for i, x in enumerate(X):
         for j, y in enumerate(Y):
-            away = [x[0] - y[0], *(math.sin(math.pi * (x[k] - y[k])) / math.pi for k in (1, 4))]
+            away = [x[0] - y[0], *(math.sin(math.pi * (x[k] - y[k])) for k in (1, 4))]
             of_kind = (places[int(x[2] * 3)] - places[int(y[2] * 3)]) / 0.7
             squares = sum((each / scales[k]) ** 2 for each, k in zip(away, (0, 1, 4), strict=True)) + of_kind**2
             q = sum(1.0 / scales[k] for k in (2, 3) if x[k] != y[k])

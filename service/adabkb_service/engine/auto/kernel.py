@@ -5,8 +5,9 @@
         + 3 sum over components ((z_j - z'_j) / m_j)^2       of the descriptors of choices (``components``)
     q   = sum over categorical axes [x_k != x'_k] / l_k      one factor exp(-1 / l_k) per axis that differs
 
-A periodic axis is a circle of circumference 1, in place of x_k - x'_k is the straight distance of the two points on it,
-sin(pi (x_k - x'_k)) / pi: the kernel is one of points in a Euclidean space, so it is positive definite.
+A periodic axis is a circle. In place of x_k - x'_k is the straight distance of two points on it, sin(pi (x_k - x'_k)):
+so the kernel is one of points in a Euclidean space, and positive definite. Half a turn is as far as the ends of another
+axis.
 
 Where the results seem noisy (``likelihood``), the kernel is a smoother one, Matern 5/2: (1 + r + r^2 / 3) exp(-r) in
 place of (1 + r) exp(-r), and 5 in place of 3 in r^2. Where the results speak for one, an additive part joins it
@@ -35,6 +36,8 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 MEAN_VARIANCE = 10.0
+RADIUS = 0.5
+"""Of the circle that a periodic axis is."""
 
 _gram = routine("gram", POINTER, COUNT, POINTER, COUNT, POINTER, POINTER)
 
@@ -68,7 +71,7 @@ class Kernel:
         if self.periodic is None or not self.periodic.any():
             return scaled
         angles = 2.0 * np.pi * positions[:, self.periodic]
-        radii = 1.0 / (2.0 * np.pi * self.lengthscales[self.periodic])
+        radii = RADIUS / self.lengthscales[self.periodic]
         scaled[:, np.flatnonzero(self.periodic)] = radii * np.cos(angles)
         return np.concatenate([scaled, radii * np.sin(angles)], axis=1)
 

@@ -137,7 +137,7 @@ void scale(const Kernel *kernel, const double *X, int64_t n, double *scaled)
         for (int64_t axis = 0; axis < d; axis++) {
             if (kernel->sines[axis] == 0)
                 continue;
-            double angle = 2.0 * PI * X[i * d + axis], radius = 1.0 / (2.0 * PI * kernel->lengthscales[axis]);
+            double angle = 2.0 * PI * X[i * d + axis], radius = RADIUS / kernel->lengthscales[axis];
             scaled[i * columns + axis] = radius * cos(angle);
             scaled[i * columns + kernel->sines[axis]] = radius * sin(angle);
         }
@@ -213,7 +213,7 @@ double along_axis(double r)
 
 double chord(double away)
 {
-    return fabs(sin(PI * away)) / PI;
+    return 2.0 * RADIUS * fabs(sin(PI * away));
 }
 
 /* column = w_k g between one coordinate and those of the points. */
