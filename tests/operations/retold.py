@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from adabkb_service.operations.doctor import examine
 from adabkb_service.operations.export import json_lines
 from adabkb_service.operations.importing import import_study
@@ -13,14 +16,17 @@ from tests.operations.conftest import ManualClock
 from tests.operations.verbs import Ask, suggest
 
 
-def assert_its_log_tells_all(database: Database, clock: ManualClock, running: Service) -> None:
-    """Doctor and replay find nothing in the study s; exported, deleted and imported it makes the same next decision."""
+def assert_its_log_tells_all(
+    database: Database, clock: ManualClock, running: Service, context: Mapping[str, Any] | None = None
+) -> None:
+    """Doctor and replay find nothing in the study s; exported, deleted and imported it makes the same next decision, in
+    the same context."""
     assert list(examine(database)) == []
     replayed = replay(running, "s")
     assert (replayed.diverged, replayed.changed) == ([], False)
     lines = list(json_lines(running, "s"))
-    before = suggest(running, "s", Ask()).view.trials[0].parameters
+    before = suggest(running, "s", Ask(context=context)).view.trials[0].parameters
     delete(running, "s")
     import_study(database, lines)
-    after = suggest(Service(database, clock=clock), "s", Ask()).view.trials[0]
+    after = suggest(Service(database, clock=clock), "s", Ask(context=context)).view.trials[0]
     assert (after.origin, after.parameters) == ("policy", before)

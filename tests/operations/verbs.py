@@ -38,10 +38,13 @@ def Ask(
     worker: str | None = None,
     lease_seconds: float | None = None,
     fixed: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> SuggestBody:
     """A request for trials."""
-    given = None if fixed is None else dict(fixed)
-    return SuggestBody.model_construct(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given)
+    given, known = (None if each is None else dict(each) for each in (fixed, context))
+    return SuggestBody.model_construct(
+        count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known
+    )
 
 
 def Value(

@@ -49,10 +49,21 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 @needs("read", model=True)
 @by_follower
 async def get_recommendation(
-    study_id: StudyId, reading: ReadingDep, feasible_probability: FeasibleProbability = None
+    study_id: StudyId,
+    reading: ReadingDep,
+    feasible_probability: FeasibleProbability = None,
+    context: Annotated[
+        str | None,
+        Query(
+            description="a JSON object with the values of all context parameters, in a study that has some, such as "
+            '{"humidity": 0.4}',
+            max_length=4_000,
+        ),
+    ] = None,
 ) -> Response:
     """The best point by the model and by observation, always both; of several objectives, the front by the model."""
-    return await reading(predict.recommendation, study_id, feasible_probability)
+    known = None if context is None else _object("context", context)
+    return await reading(predict.recommendation, study_id, feasible_probability, known)
 
 
 @router.get("/front", operation_id="getFront", response_model=fronts.Front, responses=responses(404, 422))
@@ -117,7 +128,7 @@ async def get_slice(
     ] = None,
 ) -> Response:
     """The posterior along one or two parameters."""
-    return await reading(analysis.slice_through, study_id, parameter, points, {} if at is None else _object(at))
+    return await reading(analysis.slice_through, study_id, parameter, points, {} if at is None else _object("at", at))
 
 
 @router.get("/model", operation_id="getModel", response_model=views.Model, responses=responses(404, 422))
@@ -187,11 +198,12 @@ def _dictionary(service: Service, study_id: str, page: PageRequest) -> Page[view
     return Page(items=points, next_cursor=page.cursor_after(len(points), points[-1].ordinal if points else 0))
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(name: str, text: str) -> dict[str, Any]:
+    """The value of a parameter of the query that is an object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise Invalid([FieldError("?at", 'must be a JSON object, such as {"gamma": 0.1}', "invalid_at")])
+        raise Invalid([FieldError(f"?{name}", 'must be a JSON object, such as {"gamma": 0.1}', f"invalid_{name}")])
     return value

@@ -147,8 +147,8 @@ class Counts(Answer):
 
 
 class Best(Answer):
-    """The best observation: of those that keep all outcome constraints, or else the one that violates them least.
-    Several objectives have a front instead."""
+    """The best observation: of those that keep all outcome constraints, or else the one that violates them least; of
+    any context. Several objectives have a front instead."""
 
     parameters: Parameters
     value: float
@@ -159,7 +159,13 @@ class Best(Answer):
 
 
 NoGap = Literal[
-    "no_results", "several_objectives", "nothing_feasible", "model_failed", "model_pending", "not_known_yet"
+    "no_results",
+    "several_objectives",
+    "depends_on_context",
+    "nothing_feasible",
+    "model_failed",
+    "model_pending",
+    "not_known_yet",
 ]
 
 
@@ -175,9 +181,10 @@ class ModelSummary(Answer):
         NoGap | None,
         Field(
             description="why the study has no gap: no_results yet; several_objectives, which have none; "
-            "nothing_feasible, no result keeps the outcome constraints; model_failed, see error; model_pending, the "
-            "model has not reported on the results yet; not_known_yet, there are too few results for the number of "
-            "parameters, or all that the model can say is more than their range, or the system has no such number"
+            "depends_on_context, which is another one at each request; nothing_feasible, no result keeps the outcome "
+            "constraints; model_failed, see error; model_pending, the model has not reported on the results yet; "
+            "not_known_yet, there are too few results for the number of parameters, or all that the model can say is "
+            "more than their range, or the system has no such number"
         ),
     ]
     leaves: int

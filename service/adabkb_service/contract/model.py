@@ -24,6 +24,7 @@ RecommendationReason = Literal[
     "nothing_certain",
     "no_results",
     "several_objectives",
+    "context_needed",
     "model_loading",
     "model_busy",
     "model_failed",
@@ -31,7 +32,8 @@ RecommendationReason = Literal[
 
 
 class ModelRecommendation(Answer):
-    """The evaluated point with the best posterior mean."""
+    """The evaluated point with the best posterior mean; for a context, the point that is best there by the model, which
+    need not have been evaluated."""
 
     parameters: Parameters
     mean: float
@@ -41,8 +43,8 @@ class ModelRecommendation(Answer):
 
 
 class Recommendation(Answer):
-    """The best point according to the model, and the best observation; both null before the first result, and where
-    there are several objectives."""
+    """The best point according to the model, and the best observation, in a context if there is one; both null before
+    the first result, where there are several objectives, and while a context is missing."""
 
     model: ModelRecommendation | None
     observed: Best | None
@@ -56,11 +58,12 @@ class Recommendation(Answer):
     reason: Annotated[
         RecommendationReason | None,
         Field(
-            description="why `model` is null: no_results yet; several_objectives, which have a front; model_loading, "
-            "the server has just started; model_busy, the model did not answer in time; model_failed, model.error of "
-            "the study says why. Or why it is not what it should be: nothing_feasible, no result keeps all outcome "
-            "constraints, so both points are those that come closest; nothing_certain, the model gives no evaluated "
-            "point the required probability"
+            description="why `model` is null: no_results yet; several_objectives, which have a front; context_needed, "
+            "the best point depends on the context, which the request lacks; model_loading, the server has just "
+            "started; model_busy, the model did not answer in time; model_failed, model.error of the study says why. "
+            "Or why it is not what it should be: nothing_feasible, no result keeps all outcome constraints, so both "
+            "points are those that come closest; nothing_certain, the model gives no evaluated point the required "
+            "probability"
         ),
     ] = None
 

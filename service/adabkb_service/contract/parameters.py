@@ -95,6 +95,14 @@ When = Annotated[
     ),
 ]
 """Conditions, which ``contract/conditions.py`` checks against the other parameters."""
+Known = Annotated[
+    bool,
+    Field(
+        description="not chosen, but known when a trial is asked for: each suggest gives its value as context",
+        exclude_if=not_,
+    ),
+]
+"""Of a context parameter, which ``contract/context.py`` checks against the rest of a study."""
 Described = Annotated[list[Number], FailFast(), Field(max_length=MOST_CHOICES), SPARING]
 """One number for each choice. Only the first fault is reported: there may be thousands of descriptors."""
 Descriptors = Annotated[
@@ -137,6 +145,7 @@ class FloatParameter(Body):
             exclude_if=not_,
         ),
     ] = False
+    context: Known = False
     when: When = None
 
     @field_validator("low")
@@ -199,6 +208,7 @@ class IntParameter(Body):
     low: SafeInteger
     high: SafeInteger
     step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER, validate_default=True), Whole] = 1
+    context: Known = False
     when: When = None
 
     @field_validator("low")
@@ -241,6 +251,7 @@ class OrdinalParameter(Body):
     name: Name
     kind: Literal["ordinal"]
     values: Choices
+    context: Known = False
     when: When = None
 
     @field_validator("values")
@@ -260,6 +271,7 @@ class CategoricalParameter(Body):
     kind: Literal["categorical"]
     choices: Choices
     descriptors: Descriptors = Field(default_factory=dict)
+    context: Known = False
     when: When = None
 
     @field_validator("choices")
@@ -290,6 +302,7 @@ class BoolParameter(Body):
 
     name: Name
     kind: Literal["bool"]
+    context: Known = False
     when: When = None
 
     def axis(self) -> Axis:

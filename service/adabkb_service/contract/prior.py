@@ -112,6 +112,8 @@ def _faults(beliefs: Mapping[str, Belief], parameters: Mapping[str, Parameter]) 
                 yield (name,), f"is not a parameter of this study{suggestion} (known: {known})"
             case FixedParameter():
                 yield (name,), "is about a fixed parameter, which has one value; leave it out"
+            case _ if parameter.context:
+                yield (name,), "is about a context parameter, which is not chosen; leave it out"
             case FloatParameter() | IntParameter():
                 yield from _faults_of_number(name, belief, parameter)
             case _:

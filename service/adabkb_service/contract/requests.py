@@ -107,13 +107,18 @@ class PatchStudyBody(Body):
 
 
 class SuggestBody(Body):
-    """How many trials to hand out, to which worker, for how long to lease them, and with which parameters fixed."""
+    """How many trials to hand out, to which worker, for how long to lease them, with which parameters fixed, and in
+    which context."""
 
     count: Annotated[int, Field(ge=1, le=100), Whole] = 1
     worker: Text | None = None
     lease_seconds: LeaseSeconds | None = None
     fixed: Annotated[
         Point | None, Field(description="values that some parameters are to have, by name; the others are chosen")
+    ] = None
+    context: Annotated[
+        Point | None,
+        Field(description="the values that the context parameters have now, by name: all of them, if there are any"),
     ] = None
 
 

@@ -35,7 +35,7 @@ class StoredDefinition(StudyDefinition):
         space = super().space()
         if self.space_version == 1:
             return space
-        return EditedSpace(space.parameters, space.constraints, space.conditions, self.defaults)
+        return EditedSpace(space.parameters, space.constraints, space.conditions, space.context, self.defaults)
 
 
 def is_edited(stored: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract import conditions
+from adabkb_service.contract import conditions, context
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MOST_CONSTRAINTS, ConstraintText, check_constraints
@@ -154,7 +154,7 @@ class StudyDefinition(Body):
 
     @field_validator("parameters")
     @classmethod
-    def _distinct_names(cls, parameters: list[Parameter]) -> list[Parameter]:
+    def _distinct_names(cls, parameters: list[Parameter], info: ValidationInfo) -> list[Parameter]:
         names: set[str] = set()
         for parameter in parameters:
             if parameter.name in names:
@@ -166,8 +166,9 @@ class StudyDefinition(Body):
             names.add(parameter.name)
         if all(parameter.kind == "fixed" for parameter in parameters):
             raise PydanticCustomError("fixed", "must have a parameter that is not fixed")
-        if faults := conditions.faults(parameters):
-            raise ValidationError.from_exception_data("conditions", faults)
+        known = context.faults(parameters, has_several=bool(info.data.get("objectives")))
+        if faults := conditions.faults(parameters) + known:
+            raise ValidationError.from_exception_data("parameters", faults)
         return parameters
 
     @field_validator("algorithm")
@@ -189,6 +190,8 @@ class StudyDefinition(Body):
         is_periodic = any(isinstance(each, FloatParameter) and each.periodic for each in parameters)
         if is_periodic and not isinstance(algorithm, AutoProfile):
             raise incompatible("kind", "has no periodic parameters; leave the algorithm out: auto has them")
+        if context.context_of(parameters) and not algorithm.takes_slices:
+            raise incompatible("kind", "has no context parameters; leave the algorithm out: auto has them")
         return algorithm.resolved(space)
 
     @field_validator("constraints")
@@ -212,9 +215,16 @@ class StudyDefinition(Body):
             raise PydanticCustomError("stop", detail)
         return stop
 
+    @field_validator(*context.ALONE)
+    @classmethod
+    def _goes_with_context(cls, value: Any, info: ValidationInfo) -> Any:
+        context.check_goes_with_context(info.field_name or "", value, info.data.get("parameters"))
+        return value
+
     @field_validator("early_stopping")
     @classmethod
     def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
+        context.check_rule(rule, info.data.get("parameters"))
         if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})
@@ -311,4 +321,5 @@ class StudyDefinition(Body):
 
 
 def _space(parameters: Sequence[Parameter], constraints: tuple[Constraint, ...] = ()) -> Space:
-    return Space(tuple(parameter.axis() for parameter in parameters), constraints, conditions.conditions(parameters))
+    axes = tuple(parameter.axis() for parameter in parameters)
+    return Space(axes, constraints, conditions.conditions(parameters), frozenset(context.context_of(parameters)))

@@ -62,7 +62,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The evaluated point of best posterior mean."""
+    """The evaluated point of best posterior mean; in a slice of the space, any point."""
 
     point: Array
     """(d,) position in the unit cube."""

@@ -189,6 +189,15 @@ class Policy(ABC, Generic[C, S]):
         point that keeps them with the probability ``feasible`` comes into question, or else the likeliest one. Of
         several objectives, the result on the front that is farthest from the worst in each of them."""
 
+    def recommend_within(self, state: S, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
+        """The point of a slice with the best posterior mean, which need not have been evaluated; None before the first
+        result. ``feasible`` is as in ``recommend``.
+
+        Raises:
+            NotImplementedError: by default.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot hold parameters fixed")
+
     def front(self, state: S, feasible: float = FEASIBLE) -> Front:
         """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``.
 

@@ -46,6 +46,8 @@ class Space:
     parameters: tuple[Axis | Fixed, ...]
     constraints: tuple[Constraint, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    context: frozenset[str] = frozenset()
+    """Names of the parameters that are not chosen but known, each active everywhere."""
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:

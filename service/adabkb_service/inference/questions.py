@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.answers import CellBox
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
+from adabkb_service.engine.slices import Slice
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.proposals import Expected, Recommended
 
@@ -82,6 +83,16 @@ def recommended(model: Model, feasible: float) -> tuple[Recommended | None, floa
         return None, gap
     of_metrics = model.predict(found.point[None])[0] if model.dataset.metrics else None
     return Recommended(model.dataset.parameters_at(found.point), model.sign * found.mean, found.std, of_metrics), gap
+
+
+def recommended_within(model: Model, fixed: Point, feasible: float) -> Recommended | None:
+    """The point of best posterior mean where parameters have some values; None before the first result."""
+    found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
+    if found is None:
+        return None
+    of_metrics = model.predict(found.point[None])[0] if model.dataset.metrics else None
+    parameters = {**model.dataset.parameters_at(found.point), **fixed}
+    return Recommended(parameters, model.sign * found.mean, found.std, of_metrics)
 
 
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
@@ -204,6 +215,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     for function in (
         figures,
         recommended,
+        recommended_within,
         front,
         predicted,
         importance,

@@ -14,6 +14,8 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
+from adabkb_service.contract.context import ALONE as IN_CONTEXT
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import cost_budget_of
 from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.stop import Stop
@@ -279,6 +281,12 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
         for name in ("stop", "tolerance")
         if definition.objectives and changes.get(name) is not None
     ]
+    if context_of(definition.parameters):
+        faults += [
+            FieldError(f"/{name}", IN_CONTEXT[name], "context")
+            for name in ("stop", "tolerance")
+            if changes.get(name) is not None
+        ]
     if faults:
         raise Invalid(faults)
     if (rules := changes.get("stop")) is None:

@@ -12,33 +12,43 @@ import numpy as np
 
 from adabkb_service.contract import model as answers
 from adabkb_service.contract.answers import Best
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import FEASIBLE
+from adabkb_service.engine.slices import Slice
 from adabkb_service.errors import Contention, ModelCannotFollow, Unavailable
-from adabkb_service.inference.proposals import Expected
+from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.operations.front import check_constrained, front
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import studies
+from adabkb_service.storage import observations, studies
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
+from adabkb_service.study.best import as_best, best_of
 from adabkb_service.study.contention import repeating
-from adabkb_service.study.point_checks import checked_point
+from adabkb_service.study.point_checks import check_slice, checked_context, checked_point
 from adabkb_service.study.request import Key, Outcome, Request, recall
 
+CONTEXT = "?context"
+"""Where a request has the context."""
 
-def recommendation(service: Service, study_id: str, feasible: float | None = None) -> answers.Recommendation:
+
+def recommendation(
+    service: Service, study_id: str, feasible: float | None = None, context: Mapping[str, Any] | None = None
+) -> answers.Recommendation:
     """The best point by the model (null while it is out of order) and by observation, always both. Several objectives
-    have no best point: both are null, and ``front`` has the points of the model.
+    have no best point: both are null, and ``front`` has the points of the model. They are also null where the context
+    is missing.
 
     Args:
         service: the running service.
         study_id: of which study.
         feasible: probability with which the point of the model is to keep the outcome constraints; None for the
             default.
+        context: values of the context parameters, by name; None for none.
 
     Raises:
         StudyNotFound: there is no such study.
-        Invalid: a probability is given, and there are no outcome constraints.
+        Invalid: a probability is given, and there are no outcome constraints; or the context is not that of the study.
     """
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)
@@ -51,10 +61,14 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
             reason="several_objectives",
         )
     check_constrained(definition, feasible)
+    if not context and not context_of(definition.parameters):
+        context = None
+    elif context is None:
+        return answers.Recommendation(model=None, observed=None, gap=None, reason="context_needed")
     by_model, required = None, FEASIBLE if feasible is None else feasible
     reason: answers.RecommendationReason = "no_results"
     try:
-        study, (found, gap) = service.ask(study_id, "recommended", required)
+        study, found, gap = _recommended(service, study_id, required, context)
     except Unavailable as error:
         study = row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
@@ -63,7 +77,8 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
     else:
         if found is not None:
             by_model = render.recommended(found)
-    observed, is_constrained = render.best(study), bool(definition.outcome_constraints)
+    observed = render.best(study) if context is None else _observed(service, study, context)
+    is_constrained = bool(definition.outcome_constraints)
     return answers.Recommendation(
         model=by_model,
         observed=observed,
@@ -72,6 +87,49 @@ def recommendation(service: Service, study_id: str, feasible: float | None = Non
         reason=(_constraint_reason(by_model, observed, required) if is_constrained else None)
         or (reason if by_model is None else None),
     )
+
+
+def _recommended(
+    service: Service, study_id: str, required: float, context: Mapping[str, Any] | None
+) -> tuple[StudyRow, Recommended | None, float | None]:
+    """The study, the point of its model, and the gap, which a context has none of."""
+    if context is None:
+        study, (found, gap) = service.ask(study_id, "recommended", required)
+        return study, found, gap
+    study, found = repeating(service.timeouts.contention)(_recommended_within, service, study_id, required, context)
+    return study, found, None
+
+
+def _recommended_within(
+    service: Service, study_id: str, required: float, context: Mapping[str, Any]
+) -> tuple[StudyRow, Recommended | None]:
+    before = row(service, study_id)
+    within = _context(before, context)
+    after, found = service.ask(study_id, "recommended_within", dict(within.fixed), required)
+    check_same_space(before, after)
+    return after, found
+
+
+def _context(study: StudyRow, context: Mapping[str, Any]) -> Slice:
+    """The points of a study in a context.
+
+    Raises:
+        Invalid: it is not one of the study, or leaves no feasible point.
+    """
+    space = definition_of(study.definition).space()
+    within = Slice(space, checked_context(space, context, CONTEXT))
+    check_slice(within, CONTEXT)
+    return within
+
+
+def _observed(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
+    """The best observation in a context."""
+    within = _context(study, context)
+    with service.database.reading() as connection:
+        rows = observations.every(connection, study.id).values()
+    there = (each for each in rows if within.agrees(within.space.present(each.parameters) or {}))
+    best = as_best(study, best_of(study, there))
+    return None if best is None else Best(**best)
 
 
 def _model_reason(service: Service, study: StudyRow, error: Unavailable) -> answers.RecommendationReason:

@@ -5,8 +5,8 @@ study:
 
 1. Overdue leases expire, so that their trials wait for a worker again (or fail, after the most attempts). Waiting
    trials that an edit of the space has left outside fail. The study's state is brought up to date. Where the request
-   fixes parameters, only trials with these values count as waiting, and points that were decided on without them cannot
-   be used.
+   fixes parameters, or has a context, only trials with these values count as waiting, and points that were decided on
+   without them cannot be used.
 2. The number of new points is counted: beyond the waiting trials, within the study's budget and limits; none if the
    study is paused or complete.
 3. If the model has already decided on that many points, they are taken, unless an event that affects the model
@@ -47,7 +47,7 @@ from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import as_handed_out, fail_out_of_space_trials
-from adabkb_service.study.point_checks import check_slice, checked_fixed
+from adabkb_service.study.point_checks import check_not_context, check_slice, checked_context, checked_fixed
 from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request
 
 RETRY_SECONDS: dict[NoTrialReason, float] = {
@@ -72,7 +72,8 @@ def suggest(study_id: str, body: SuggestBody, key: Key | None = None) -> Request
 
     Its outcome may be one of these errors:
         StudyNotFound: there is no such study.
-        Invalid: a value that is to be fixed is not one of the parameter, or the study's system cannot hold any.
+        Invalid: a value that is to be fixed, or of the context, is not one of the parameter, the context is not that of
+            the study, or the study's system cannot hold any values.
         Busy: too many requests wait for the study, this one has for ten seconds, or other servers kept committing
             first, for five.
         Unavailable: the engine is still being loaded.
@@ -93,7 +94,7 @@ def _make_waiting_ready(body: SuggestBody, draft: Draft) -> None:
     """Let trials whose leases have run out wait again. Of the trials that may be handed out, fail those that an edit of
     the space has left outside. If that was one failure too many, the study is paused before points are counted."""
     leases.expire_overdue(draft)
-    fail_out_of_space_trials(draft, None if body.fixed else body.count)
+    fail_out_of_space_trials(draft, None if body.fixed or body.context else body.count)
     lifecycle.update_state(draft)
 
 
@@ -106,19 +107,24 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
-    """The points with the values that the request fixes; None if it fixes no parameter that varies.
+    """The points with the values that the request fixes, in its context; None if it fixes no parameter that varies, and
+    the study has no context.
 
     Raises:
-        Invalid: a value is not one of its parameter, no feasible point has the values, or the study's system cannot
-            hold parameters fixed.
+        Invalid: a value is not one of its parameter, one of the context is missing, no feasible point has the values,
+            or the study's system cannot hold parameters fixed.
     """
-    fixed = checked_fixed(draft.space, body.fixed or {}, "/fixed")
-    if not fixed:
+    space, fixed = draft.space, body.fixed or {}
+    context = checked_context(space, body.context or {}, "/context")
+    check_not_context(space, fixed, "/fixed")
+    # Whether a parameter is active may depend on the context, too.
+    values = {**context, **checked_fixed(space, {**context, **fixed}, "/fixed")}
+    if not values:
         return None
     if not definition_of(draft.study.definition).algorithm.takes_slices:
         raise Invalid([FieldError("/fixed", CANNOT_FIX, "fixed_not_supported")])
-    within = Slice(draft.space, fixed)
-    check_slice(within, "/fixed")
+    within = Slice(space, {axis.name: values[axis.name] for axis in space.axes if axis.name in values})
+    check_slice(within, "/fixed" if fixed else "/context")
     return within
 
 
@@ -157,7 +163,7 @@ def _answer(study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degr
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
     if len(rows) < body.count:
-        reason = summary.reason or ("fixed_exhausted" if body.fixed else None)
+        reason = summary.reason or ("fixed_exhausted" if body.fixed or body.context else None)
     return Suggested(
         trials=[render.trial(row) for row in rows],
         reason=reason,

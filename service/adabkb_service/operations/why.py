@@ -14,6 +14,7 @@ import numpy as np
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.operations.service import Service
@@ -72,7 +73,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
         distance=distance,
         gain=gain,
         trust=event.payload.get("trust"),
-        in_words=in_words(event, definition.sign, told, distance),
+        in_words=in_words(event, definition.sign, told, distance, space.context),
     )
 
 
@@ -84,6 +85,8 @@ def _distance(space: Space, parameters: dict[str, object], before: ReplayState) 
     if not earlier:
         return None
     apart = np.abs(np.array(earlier) - space.encode(parameters))
+    periodic = [isinstance(axis, FloatAxis) and axis.periodic for axis in space.axes]
+    apart[:, periodic] = np.minimum(apart[:, periodic], 1.0 - apart[:, periodic])
     without_order = [axis.raw_bounds is None for axis in space.axes]
     apart[:, without_order] = apart[:, without_order] > 0.0
     return float(apart.max(axis=1).min())

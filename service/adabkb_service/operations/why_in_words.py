@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from adabkb_service.errors import LONGEST_NAME, shortened, shown
@@ -28,7 +28,13 @@ LEAST_DIGITS = 4
 MOST_DIGITS = 15
 
 
-def in_words(event: EventRow, sign: float, best: Mapping[str, Any] | None, distance: float | None) -> str:
+def in_words(
+    event: EventRow,
+    sign: float,
+    best: Mapping[str, Any] | None,
+    distance: float | None,
+    context: Collection[str] = (),
+) -> str:
     """Why the point of a suggestion was chosen.
 
     Args:
@@ -36,8 +42,9 @@ def in_words(event: EventRow, sign: float, best: Mapping[str, Any] | None, dista
         sign: 1 if the objective is maximized, -1 if it is minimized.
         best: the best result when the point was suggested; None without one.
         distance: from the nearest earlier point, as a share of a parameter's range; None for the first point.
+        context: names of the parameters that are not chosen.
     """
-    return " ".join(_sentences(event.payload, sign, best, distance))
+    return " ".join(_sentences(event.payload, sign, best, distance, context))
 
 
 def outlook(lead: float, std: float) -> str:
@@ -55,13 +62,19 @@ def outlook(lead: float, std: float) -> str:
 
 
 def _sentences(
-    payload: Mapping[str, Any], sign: float, best: Mapping[str, Any] | None, distance: float | None
+    payload: Mapping[str, Any],
+    sign: float,
+    best: Mapping[str, Any] | None,
+    distance: float | None,
+    context: Collection[str],
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
         return
-    fixed, expected = payload["fixed"], payload["expected"]
-    if fixed is not None:
+    held, expected = payload["fixed"] or {}, payload["expected"]
+    if known := {name: value for name, value in held.items() if name in context}:
+        yield f"The context was {_listed(known)}."
+    if fixed := {name: value for name, value in held.items() if name not in context}:
         yield f"The request fixed {_listed(fixed)}."
     is_feasible = best is None or best.get("feasible", True)
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE

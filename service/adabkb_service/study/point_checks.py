@@ -12,6 +12,10 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
+CHOSEN = "is no context parameter of this study; to choose its value for one request, give it as fixed"
+NOT_KNOWN = "is missing: each request for a trial gives the values that the context parameters have now"
+IS_CONTEXT = "is a context parameter of this study; give its value as context"
+
 
 def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str) -> dict[str, Any]:
     """The point with each value in its parameter's type, in the order of the space.
@@ -63,6 +67,41 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     return {axis.name: canonical(axis, fixed[axis.name]) for axis in space.axes if axis.name in fixed}
 
 
+def checked_context(space: Space, context: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+    """The values of the context parameters, as ``checked_point`` has them.
+
+    Args:
+        space: of the study.
+        context: name -> value.
+        pointer: JSON pointer to them in the request.
+
+    Raises:
+        Invalid: one error per parameter that is missing, out of range, unknown, or no context.
+    """
+    problems = {name: CHOSEN for name in context if name in space.names - space.context}
+    problems |= space.problems({name: value for name, value in context.items() if name not in problems}, partial=True)
+    problems |= dict.fromkeys(space.context - context.keys(), NOT_KNOWN)
+    if problems:
+        raise _invalid(problems, pointer)
+    return {axis.name: canonical(axis, context[axis.name]) for axis in space.axes if axis.name in space.context}
+
+
+def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> None:
+    """Refuse to fix a context parameter.
+
+    Args:
+        space: of the study.
+        fixed: name -> value.
+        pointer: JSON pointer to the values in the request.
+
+    Raises:
+        Invalid: one error per context parameter.
+    """
+    problems = {name: IS_CONTEXT for name in fixed if name in space.context}
+    if problems:
+        raise _invalid(problems, pointer)
+
+
 def check_slice(within: Slice, pointer: str) -> None:
     """Check that a slice has feasible points.
 
@@ -87,7 +126,7 @@ def _violates(space: Space, index: int) -> str:
 
 
 def _satisfies(space: Space, index: int) -> str:
-    return f"satisfies the study's constraint {index}, {space.constraints[index].text}; fix other values"
+    return f"satisfies the study's constraint {index}, {space.constraints[index].text}; give other values"
 
 
 def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:

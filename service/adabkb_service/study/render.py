@@ -16,6 +16,7 @@ from adabkb_service.contract.answers import (
     StudySummary,
     Trial,
 )
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
@@ -120,8 +121,9 @@ def model_summary(row: StudyRow) -> ModelSummary:
 def _no_gap(row: StudyRow) -> NoGap | None:
     if row.model is not None and row.model["gap"] is not None:
         return None
-    if definition_of(row.definition).objectives:
-        return "several_objectives"
+    definition = definition_of(row.definition)
+    if definition.objectives or context_of(definition.parameters):
+        return "several_objectives" if definition.objectives else "depends_on_context"
     if not row.observations:
         return "no_results"
     if row.model_error:

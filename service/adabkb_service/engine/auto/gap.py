@@ -52,8 +52,8 @@ STREAMS = 1 << 32
 
 def gap(state: State) -> float | None:
     """The gap in the user's units, as of when the averaged posteriors were last learned: it takes longer than a
-    decision, and it changes slowly. None while it is not known, and of several objectives. It is computed when it is
-    first asked for."""
+    decision, and it changes slowly. None while it is not known, of several objectives, and where it depends on a
+    context. It is computed when it is first asked for."""
     known, kept = state.checkpoint.gaps, dict(state.checkpoint.gaps)  # other threads ask, too
     key = tuple((learned_as_of(each), each.checkpoint.hyperparameters.form) for each in (state, *state.metrics))
     if key not in kept:
@@ -67,7 +67,7 @@ def _with(state: State, count: int) -> float | None:
     """The gap by so many results."""
     problem, record = state.problem, state.record.first(count)
     metrics, values = problem.config.metrics, record.values
-    if problem.has_several or count < fewest_results(problem) or values.min() == values.max():
+    if problem.has_several or problem.space.context or count < fewest_results(problem) or values.min() == values.max():
         return None
     if not (violations(metrics, record) == 0.0).any():
         return None

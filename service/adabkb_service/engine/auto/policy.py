@@ -70,6 +70,7 @@ from adabkb_service.engine.auto.state import State, incumbent
 from adabkb_service.engine.auto.surrogate import Surrogate
 from adabkb_service.engine.auto.tree import box_of
 from adabkb_service.engine.auto.turns import RESTARTS_PERIOD, is_restarts
+from adabkb_service.engine.auto.within import recommend_within
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
@@ -397,6 +398,7 @@ class Auto(Policy[Config, State]):
     predict = staticmethod(reports.predict)
     mean = staticmethod(reports.mean)
     recommend = staticmethod(reports.recommend)
+    recommend_within = staticmethod(recommend_within)
     front = staticmethod(front)
     of_metric = staticmethod(reports.of_metric)
     cell_box = staticmethod(cell_box)

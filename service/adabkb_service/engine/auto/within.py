@@ -1,0 +1,54 @@
+"""The best point of a slice of the space, such as that of a context, by the model."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adabkb_service.engine.answers import Recommendation
+from adabkb_service.engine.auto.handed_out import handed_out, search_view, step_of
+from adabkb_service.engine.auto.objectives import best_within
+from adabkb_service.engine.auto.outcomes import for_step
+from adabkb_service.engine.auto.report import feasible_probability, predict
+from adabkb_service.engine.auto.search import Search, maximize_ucb
+from adabkb_service.engine.auto.state import CONTENDERS, State
+from adabkb_service.engine.candidates import distinct
+from adabkb_service.engine.metrics import FEASIBLE
+from adabkb_service.engine.slices import Slice
+
+Array = NDArray[np.float64]
+
+
+def recommend_within(state: State, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
+    """The point of best mean by the averaged posterior, among the best results moved into the slice and where the
+    search's posterior mean is largest there; None before the first result. It need not have been evaluated.
+
+    Where metrics have bounds, only a point that keeps them with the probability ``feasible`` comes into question, or
+    else the likeliest one.
+    """
+    if not state.record.size:
+        return None
+    points = _candidates(state, within)
+    found = predict(state, points)
+    values = found.mean
+    if state.metrics:
+        probabilities = feasible_probability(state, points)
+        kept = probabilities >= feasible
+        values = np.where(kept, values, -np.inf) if kept.any() else probabilities
+    best = int(np.argmax(values))
+    return Recommendation(points[best], float(found.mean[best]), float(found.std[best]))
+
+
+def _candidates(state: State, within: Slice) -> Array:
+    """(k, d) points of the slice."""
+    problem, record = state.problem, state.record
+    best = np.argsort(-record.values, kind="stable")[:CONTENDERS]
+    moved = [within.exact(position) for position in within.put(record.positions[best])]
+    if within.feasible is not None:
+        moved = [point for point in moved if within.feasible.admits(point)]
+    out = handed_out(state, np.zeros((0, problem.space.dimension)), None, None)
+    step = step_of(state, out)
+    view = for_step(search_view(state, state.surrogate, state.warp, record.values, out).view, problem.seed, step)
+    around = best_within(state, view, within)
+    search = Search(problem.domain, within, view, 0.0, around, (problem.seed, step), lambda _: False)
+    return distinct(np.array([*moved, within.exact(maximize_ucb(search))]))
