@@ -13,7 +13,7 @@ from adabkb_client.evaluation import AsyncObjective
 from adabkb_client.frames import shortened
 from adabkb_client.leased import LEASE_SECONDS
 from adabkb_client.models import Parameters, Trial
-from adabkb_client.options import Callback, Options, RunReport
+from adabkb_client.options import Callback, Context, Options, RunReport
 from adabkb_client.study_calls import StudyCalls
 
 log = logging.getLogger("adabkb_client")
@@ -118,6 +118,7 @@ class AsyncStudy:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Trial: ...
     @overload
@@ -128,6 +129,7 @@ class AsyncStudy:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        context: Parameters | None = None,
         wait: float = 0.0,
     ) -> list[Trial]: ...
     async def suggest(
@@ -137,17 +139,24 @@ class AsyncStudy:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Trial | list[Trial]:
         """Lease a trial or, with ``count``, a list of up to so many: see ``Study.suggest``."""
         number = 1 if count is None else count
-        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, wait=wait)
+        steps = self._calls.suggest(
+            number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+        )
         trials = await self._transport.perform(steps)
         return trials[0] if count is None else trials
 
     @asynccontextmanager
     async def trial(
-        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None
+        self,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
     ) -> AsyncIterator[AsyncLeasedTrial]:
         """Lease a trial for the block, and renew the lease until its end.
 
@@ -159,18 +168,25 @@ class AsyncStudy:
             lease_seconds: how long the trial stays with this process after a sign of life. A task gives these signs;
                 code that blocks the event loop for longer than that needs a longer lease.
             fixed: as in ``suggest``.
+            context: as in ``suggest``.
 
         Raises:
             Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        async with await self.lease(lease_seconds=lease_seconds, fixed=fixed) as leased:
+        async with await self.lease(lease_seconds=lease_seconds, fixed=fixed, context=context) as leased:
             yield leased
 
     async def lease(
-        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None, wait: float = 0.0
+        self,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
     ) -> AsyncLeasedTrial:
         """Lease a trial for an ``async with`` block of your own: see ``trial``, built on it, and ``suggest``."""
-        return AsyncLeasedTrial(self, await self.suggest(lease_seconds=lease_seconds, fixed=fixed, wait=wait))
+        trial = await self.suggest(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
+        return AsyncLeasedTrial(self, trial)
 
     async def run(
         self,
@@ -186,6 +202,7 @@ class AsyncStudy:
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
         fixed: Parameters | None = None,
+        context: Context = None,
     ) -> RunReport:
         """Evaluate trials with an async function until the study, or this run, is over: see ``Study.run``.
 
@@ -205,6 +222,7 @@ class AsyncStudy:
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.
             fixed: take only trials with these values of parameters.
+            context: as in ``Study.run``.
 
         Returns:
             What this run did, why it ended, and the recommendation.
@@ -214,9 +232,8 @@ class AsyncStudy:
                 something that is no number.
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
-        options = Options(
-            n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, fixed
-        )
+        how = (n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, fixed)
+        options = Options(*how, context=context)
         try:
             return await async_worker.run(self, function, options)
         except Exception as error:

@@ -72,7 +72,9 @@ class _IO:
             if not self._state.may_take():
                 return None
             options = self._state.options
-            lease = self._study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed, wait=wait)
+            lease = self._study.lease(
+                lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
+            )
             asked = asyncio.create_task(lease)
             try:
                 trial = await asyncio.shield(asked)

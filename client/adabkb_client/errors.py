@@ -42,15 +42,15 @@ class NoTrialAvailable(AdaBKBError):
 
     ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget, or all points of a
     finite space, are handed out, or the study stops for lack of gains, and results are awaited), "fixed_exhausted" (all
-    points with the ``fixed`` parameters are handed out), "pending_limit", "paused", or "failures" (the study was paused
-    after too many failures in a row).
+    points with the ``fixed`` parameters, and in the context, are handed out), "pending_limit", "paused", or "failures"
+    (the study was paused after too many failures in a row).
     ``retry_after`` is the time in seconds after which the server recommends to ask again.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "all trials of its budget are handed out, and results of others are awaited",
         "exhausted": "all points of its space are handed out, and results of others are awaited",
-        "fixed_exhausted": "all points with the parameters in fixed are handed out; fix fewer, or other values",
+        "fixed_exhausted": "all points with these values of fixed and context are handed out; give others",
         "no_gain": "it stops because its last results were no better, unless the results that are awaited are",
         "gain_unlikely": "it stops because going on will gain little, unless a result that is awaited changes that",
         "pending_limit": "as many trials as its pending_limit allows are without a result",

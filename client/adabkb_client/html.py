@@ -57,10 +57,12 @@ def recommendation(found: "Recommendation") -> str:
     estimate, observed = found.model, found.observed
     if found.front:
         return records(found.front, is_all=True)
-    if observed is None:
+    if found.reason == "context_needed":
+        return "The best point depends on the context: recommendation(context={...})."
+    if observed is None and estimate is None:
         return "There is no recommendation before the first result."
-    names = list(dict.fromkeys([*observed.parameters, *(estimate.parameters if estimate else ())]))
-    rows = [("observed", observed.value, *_in_columns(observed.parameters, names))]
+    names = list(dict.fromkeys(name for each in (observed, estimate) if each is not None for name in each.parameters))
+    rows = [] if observed is None else [("observed", observed.value, *_in_columns(observed.parameters, names))]
     if estimate is not None:
         rows.insert(0, ("by the model", _with_error(estimate), *_in_columns(estimate.parameters, names)))
     if found.reason == "nothing_feasible":

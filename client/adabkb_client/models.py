@@ -290,9 +290,9 @@ class Recommendation:
     """The best point by the model and by observation.
 
     Going on will probably gain less than ``gap``, as in ``StudySummary``. ``model`` and ``observed`` are None before
-    the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives",
-    "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or "model_failed"
-    (``study.info().model["error"]`` says why).
+    the first result. ``reason`` says why ``model`` is None: "no_results", "several_objectives", "context_needed" (the
+    best point depends on the context), "model_loading" (the server has just started), "model_busy" (no answer in time;
+    ask again) or "model_failed" (``study.info().model["error"]`` says why).
 
     Under outcome constraints, the point of the model keeps them with ``required_probability``. ``reason`` is why not:
     "nothing_feasible", no result keeps them, and these come closest; "nothing_certain", none has that probability.

@@ -8,6 +8,8 @@ from adabkb_client import text
 from adabkb_client.engines import ENGINES
 from adabkb_client.models import Parameters, Recommendation, Trial
 
+Context = Parameters | Callable[[], Parameters] | None
+"""Values of context parameters, or what returns them as they are now."""
 Callback = Callable[[Any, Trial], object]
 """Takes the study and a trial that this run has just finished."""
 
@@ -49,6 +51,7 @@ class Options:
     processes: bool = False
     engine: str | None = None
     resources: Mapping[str, Any] | None = None
+    context: Context = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -61,6 +64,10 @@ class Options:
             raise TypeError(f"processes must be True or False, not {self.processes!r}; workers=... says how many")
         self._check_engine()
         check_catch(self.catch)
+
+    def known(self) -> Parameters | None:
+        """Return the context as it is now."""
+        return self.context() if callable(self.context) else self.context
 
     def _check_engine(self) -> None:
         if self.engine not in (None, *ENGINES):

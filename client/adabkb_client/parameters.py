@@ -3,6 +3,9 @@
 Each kind takes ``when``, the conditions under which a parameter is active. ``Float(0, 1, when={"kernel": ["rbf"]})`` is
 active only where the parameter "kernel" is, and is "rbf". Of several conditions all must hold.
 
+Each kind that varies takes ``context=True``: the parameter is not chosen, but known when a trial is asked for, such as
+the humidity. ``suggest(context={"humidity": 0.4})`` gives its value.
+
 The server checks values, and answers with a pointer to the field that is wrong. Only what cannot be sent, or means
 something else than it seems to, is refused here.
 """
@@ -43,6 +46,7 @@ class Float:
     log: bool = False
     step: float | None = None
     periodic: bool = field(default=False, kw_only=True)
+    context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -53,7 +57,7 @@ class Float:
         step = {} if self.step is None else {"step": self.step}
         periodic = {"periodic": True} if self.periodic else {}
         own = {"low": self.low, "high": self.high, "scale": _scale(self.log), **step, **periodic}
-        return {"kind": "float", **own, **_wire(self.when)}
+        return {"kind": "float", **own, **_known(self.context), **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class Int:
     high: int
     log: bool = False
     step: int = 1
+    context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -72,7 +77,7 @@ class Int:
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         own = {"low": self.low, "high": self.high, "scale": _scale(self.log), "step": self.step}
-        return {"kind": "int", **own, **_wire(self.when)}
+        return {"kind": "int", **own, **_known(self.context), **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class Ordinal:
     """
 
     values: Iterable[Choice]
+    context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -92,7 +98,7 @@ class Ordinal:
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "ordinal", "values": list(self.values), **_wire(self.when)}
+        return {"kind": "ordinal", "values": list(self.values), **_known(self.context), **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,7 @@ class Categorical:
 
     choices: Iterable[Choice]
     descriptors: Descriptors = field(default=None, kw_only=True)
+    context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -117,7 +124,7 @@ class Categorical:
         object.__setattr__(self, "when", _conditions(self.when))
 
     @classmethod
-    def from_csv(cls, path: str | os.PathLike[str], *, when: When = None) -> Self:
+    def from_csv(cls, path: str | os.PathLike[str], *, context: bool = False, when: When = None) -> Self:
         """Choices with descriptors from a table: the first column has the choices, each other one a descriptor.
 
         The file is as ``described.read`` says.
@@ -127,19 +134,20 @@ class Categorical:
             OSError: the file cannot be read.
         """
         choices, descriptors = described.read(path)
-        return cls(choices, descriptors=descriptors, when=when)
+        return cls(choices, descriptors=descriptors, context=context, when=when)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         known = {name: list(numbers) for name, numbers in (self.descriptors or {}).items()}
         own = {"choices": list(self.choices), **({"descriptors": known} if known else {})}
-        return {"kind": "categorical", **own, **_wire(self.when)}
+        return {"kind": "categorical", **own, **_known(self.context), **_wire(self.when)}
 
 
 @dataclass(frozen=True)
 class Bool:
     """True or false."""
 
+    context: bool = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -147,7 +155,7 @@ class Bool:
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {"kind": "bool", **_wire(self.when)}
+        return {"kind": "bool", **_known(self.context), **_wire(self.when)}
 
 
 @dataclass(frozen=True)
@@ -269,6 +277,10 @@ def _conditions(when: When) -> When:
 
 def _wire(when: When) -> dict[str, Any]:
     return {} if when is None else {"when": {name: list(values) for name, values in when.items()}}
+
+
+def _known(context: bool) -> dict[str, Any]:
+    return {"context": True} if context else {}
 
 
 def _scale(log: bool) -> str:

@@ -106,6 +106,7 @@ class StudyResource:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Trial: ...
     @overload
@@ -116,6 +117,7 @@ class StudyResource:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        context: Parameters | None = None,
         wait: float = 0.0,
     ) -> list[Trial]: ...
     def suggest(
@@ -125,6 +127,7 @@ class StudyResource:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Trial | list[Trial]:
         """Lease a trial or, with ``count``, a list of up to so many.
@@ -134,14 +137,19 @@ class StudyResource:
             worker: a name to recognise this worker by; host and process if not given.
             lease_seconds: for how long; the study's default if not given.
             fixed: values that some parameters are to have, such as ``{"machine": "B"}``; the others are chosen.
+            context: the values that the context parameters have now, such as ``{"humidity": 0.4}``: all of them, if the
+                study has any.
             wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
 
         Raises:
-            Invalid: a value is not one of its parameter, or the study's algorithm cannot hold parameters fixed.
+            Invalid: a value is not one of its parameter, the context is not that of the study, or its algorithm cannot
+                hold parameters fixed.
             StudyComplete: there is none and there will be none.
             NoTrialAvailable: there is none at the moment, or was none for so long.
         """
         number = 1 if count is None else count
-        steps = self._calls.suggest(number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, wait=wait)
+        steps = self._calls.suggest(
+            number, worker=worker, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait
+        )
         trials = self._transport.perform(steps)
         return trials[0] if count is None else trials

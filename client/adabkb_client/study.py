@@ -12,7 +12,7 @@ from adabkb_client.frames import shortened
 from adabkb_client.lease import LeasedTrial, exit_on_sigterm
 from adabkb_client.leased import LEASE_SECONDS
 from adabkb_client.models import Parameters
-from adabkb_client.options import Callback, Options, RunReport
+from adabkb_client.options import Callback, Context, Options, RunReport
 from adabkb_client.resource import StudyResource
 
 if TYPE_CHECKING:
@@ -25,7 +25,13 @@ class Study(StudyResource):
     """A study on the server. The object has no state of its own, so many processes may work on one study."""
 
     @contextmanager
-    def trial(self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None) -> Iterator[LeasedTrial]:
+    def trial(
+        self,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+    ) -> Iterator[LeasedTrial]:
         """Lease a trial for the block, and renew the lease until its end.
 
         An exception fails the trial with its text; KeyboardInterrupt, SIGTERM (in the main thread of a
@@ -36,15 +42,21 @@ class Study(StudyResource):
             lease_seconds: how long the trial stays with this process after a sign of life. A thread gives these
                 signs; code that holds the interpreter's lock for longer than that needs a longer lease.
             fixed: as in ``suggest``.
+            context: as in ``suggest``.
 
         Raises:
             Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        with exit_on_sigterm(), self.lease(lease_seconds=lease_seconds, fixed=fixed) as leased:
+        with exit_on_sigterm(), self.lease(lease_seconds=lease_seconds, fixed=fixed, context=context) as leased:
             yield leased
 
     def lease(
-        self, *, lease_seconds: float = LEASE_SECONDS, fixed: Parameters | None = None, wait: float = 0.0
+        self,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        fixed: Parameters | None = None,
+        context: Parameters | None = None,
+        wait: float = 0.0,
     ) -> LeasedTrial:
         """Lease a trial for frameworks that have no block: call its ``start()``, and at the end its ``close()``.
 
@@ -54,12 +66,14 @@ class Study(StudyResource):
         Args:
             lease_seconds: as in ``trial``.
             fixed: as in ``suggest``.
+            context: as in ``suggest``.
             wait: as in ``suggest``.
 
         Raises:
             Invalid, NoTrialAvailable, StudyComplete: as ``suggest``.
         """
-        return LeasedTrial(self, self.suggest(lease_seconds=lease_seconds, fixed=fixed, wait=wait))
+        trial = self.suggest(lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
+        return LeasedTrial(self, trial)
 
     def run(
         self,
@@ -78,6 +92,7 @@ class Study(StudyResource):
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
         fixed: Parameters | None = None,
+        context: Context = None,
     ) -> RunReport:
         """Evaluate trials with a function until the study, or this run, is over.
 
@@ -116,6 +131,9 @@ class Study(StudyResource):
             lease_seconds: as in ``trial``.
             fixed: as in ``suggest``: this run takes only trials with these values. It is over, with the reason
                 "fixed_exhausted", when all points that have them are handed out.
+            context: the values of the study's context parameters, or a function that returns them and is called before
+                each request for a trial. A run with such a function goes on when all points of one context are handed
+                out.
 
         Returns:
             What this run did, why it ended, and the recommendation.
@@ -149,6 +167,7 @@ class Study(StudyResource):
             processes,
             engine,
             resources,
+            context,
         )
         try:
             return worker.run(self, function, options)

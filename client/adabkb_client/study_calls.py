@@ -1,5 +1,6 @@
 """The calls of a study, one procedure each: ``resource.py`` performs them and blocks, ``async_study.py`` awaits."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, SupportsFloat, Unpack
@@ -179,17 +180,24 @@ class StudyCalls(ReportCalls):
         """
         return import_results(self, source, columns or {}, value, std_error, state, dry_run=dry_run, progress=progress)
 
-    def recommendation(self, *, feasible_probability: float | None = None) -> Steps[Recommendation]:
+    def recommendation(
+        self, *, feasible_probability: float | None = None, context: Parameters | None = None
+    ) -> Steps[Recommendation]:
         """Return the best point by the model and the best observed one; of several objectives the front by the model.
 
         Args:
             feasible_probability: with which the point of the model is to keep the outcome constraints; 0.95 if not
                 given.
+            context: values of all context parameters of a study that has some. The point of the model is the best one
+                in this context, and need not have been evaluated; without the context there is none.
 
         Raises:
-            Invalid: a probability is given, and the study has no outcome constraints.
+            Invalid: a probability is given, and the study has no outcome constraints; or the context is not that of the
+                study.
         """
         params: dict[str, Param] = {"feasible_probability": feasible_probability}
+        if context is not None:
+            params["context"] = json.dumps(point(context))
         return decode(Recommendation, (yield Call("GET", f"{self._path}/recommendation", params=params)))
 
     def front(self, *, feasible_probability: float | None = None) -> Steps[Front]:

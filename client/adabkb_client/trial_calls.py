@@ -39,6 +39,7 @@ class TrialCalls:
         worker: str | None = None,
         lease_seconds: float | None = None,
         fixed: Parameters | None = None,
+        context: Parameters | None = None,
         wait: float = 0.0,
     ) -> Steps[list[Trial]]:
         """Lease up to so many trials.
@@ -48,10 +49,12 @@ class TrialCalls:
             worker: a name to recognise this worker by; host and process if not given.
             lease_seconds: for how long; the study's default if not given.
             fixed: values that some parameters are to have; the others are chosen.
+            context: the values that the context parameters have now: all of them, if the study has any.
             wait: for how many seconds the server may wait for a trial if there is none at once; up to 60.
 
         Raises:
-            Invalid: a value is not one of its parameter, or the study's algorithm cannot hold parameters fixed.
+            Invalid: a value is not one of its parameter, the context is not that of the study, or its algorithm cannot
+                hold parameters fixed.
             StudyComplete: there is none and there will be none.
             NoTrialAvailable: there is none at the moment, or was none for so long.
         """
@@ -60,6 +63,8 @@ class TrialCalls:
             body["lease_seconds"] = lease_seconds
         if fixed:
             body["fixed"] = point(fixed)
+        if context:
+            body["context"] = point(context)
         answer = self._decode(Suggestions, (yield Call("POST", f"{self._path}/suggest", body, wait=wait)))
         if not answer.trials:
             nothing = StudyComplete if answer.study.state == "complete" else NoTrialAvailable

@@ -62,7 +62,7 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
         except StudyComplete as end:
             state.end(end.reason)
         except NoTrialAvailable as none:
-            if none.reason == "fixed_exhausted":
+            if none.reason == "fixed_exhausted" and not callable(state.options.context):
                 state.end(none.reason)
                 return
             await _wait(state, io, none, has_waited=bool(wait))

@@ -116,7 +116,9 @@ class _Crew:
             if not self.state.may_take():
                 return None
             options = self.state.options
-            trial = self.study.lease(lease_seconds=options.lease_seconds, fixed=options.fixed, wait=wait)
+            trial = self.study.lease(
+                lease_seconds=options.lease_seconds, fixed=options.fixed, context=options.known(), wait=wait
+            )
             self.state.took()
             with self._lock:
                 self._leased.add(trial)

@@ -20,6 +20,7 @@ from adabkb_service.engine import space as spaces
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasibility import faults
+from adabkb_service.engine.slices import Slice
 
 Declared = Float | Int | Ordinal | Categorical | Bool | Fixed
 
@@ -44,6 +45,20 @@ class Domain:
             name: self.choices[name][value] if name in self.indexed else value  # type: ignore[index]  # it is an index
             for name, value in found.items()
         }
+
+    def within(self, context: Mapping[str, Any]) -> Slice:
+        """Return the points in a context.
+
+        Raises:
+            ValueError: a context parameter has no value, or another one has; or a value is not one of its parameter.
+        """
+        known = {name: _known(f"context[{name!r}]", value, self.choices.get(name)) for name, value in context.items()}
+        problems = self.space.problems(known, partial=True)
+        problems |= dict.fromkeys(known.keys() - self.space.context - problems.keys(), "is no context parameter")
+        problems |= dict.fromkeys(self.space.context - known.keys(), "is missing")
+        for name, problem in problems.items():
+            raise ValueError(f"context[{name!r}] {problem}")
+        return Slice(self.space, {axis.name: known[axis.name] for axis in self.space.axes if axis.name in known})
 
     @cached_property
     def indexed(self) -> frozenset[str]:
@@ -74,8 +89,20 @@ def domain_of(declared: Mapping[str, Declared], origin: str, constraints: Sequen
             "function return a poor value where the other does not hold"
         )
     _check(constraints, Domain(found, choices))
-    found = replace(found, constraints=tuple(map(Constraint, constraints)), conditions=conditions)
+    context = _context(declared, origin, found)
+    found = replace(found, constraints=tuple(map(Constraint, constraints)), conditions=conditions, context=context)
     return Domain(found, choices)
+
+
+def _context(declared: Mapping[str, Declared], origin: str, space: spaces.Space) -> frozenset[str]:
+    """The names of the context parameters."""
+    known = [name for name, each in declared.items() if not isinstance(each, Fixed) and each.context]
+    for name in known:
+        if declared[name].when:
+            raise ValueError(f"{origin}[{name!r}]: context must be left out with when; keep one of the two")
+    if known and all(axis.name in known for axis in space.axes):
+        raise ValueError(f"{origin}: all parameters are context, so there is nothing to choose")
+    return frozenset(known)
 
 
 def _conditions(
@@ -178,8 +205,10 @@ def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.
         if any(number != int(number) for number in (low, high, step)):
             raise ValueError(f"{argument}: low, high and step must be integers, and {declared} has another number")
         return engine.IntAxis(name, int(low), int(high), scale, int(step))
+    if declared.periodic and (declared.log or step is not None):
+        raise ValueError(f"{argument}: periodic must be left out on a log scale, and with a step")
     if step is None:
-        return engine.FloatAxis(name, float(low), float(high), scale)
+        return engine.FloatAxis(name, float(low), float(high), scale, declared.periodic)
     if declared.log:
         raise ValueError(f"{argument}: step must be left out on a log scale")
     return engine.StepAxis(name, float(low), float(high), float(step))

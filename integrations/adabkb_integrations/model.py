@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from adabkb_service.engine.auto.policy import Config, auto
 from adabkb_service.engine.prior import Prior
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 
 Array = NDArray[np.float64]
@@ -61,17 +62,27 @@ class Model:
                 self._results[number] = result
                 self._observe(result)
 
-    def suggest(self, pending: Sequence[Position] = (), moved: Sequence[Position] = (), count: int = 1) -> list[Array]:
-        """Return points to evaluate, (d,) each, fewer than ``count`` where a finite space ends.
+    def suggest(
+        self,
+        pending: Sequence[Position] = (),
+        moved: Sequence[Position] = (),
+        count: int = 1,
+        within: Slice | None = None,
+    ) -> list[Array]:
+        """Return points to evaluate, (d,) each, fewer than ``count`` where a finite space, or slice, ends.
 
         Args:
             pending: points whose results are awaited.
             moved: points that were suggested, in whose place others were evaluated.
             count: how many.
+            within: the slice of the space that they are to be in; None for the whole space.
         """
         points = []
-        arrays = (self._stacked(positions) for positions in (pending, self._failed, moved))
-        for suggestion in islice(auto.suggestions(self._state, *arrays), count):
+        arrays = [self._stacked(positions) for positions in (pending, self._failed, moved)]
+        found = auto.suggestions(self._state, *arrays)
+        if within is not None:
+            found = auto.suggestions_within(self._state, within, *arrays)
+        for suggestion in islice(found, count):
             self._state = suggestion.state
             points.append(suggestion.point)
         return points

@@ -167,7 +167,7 @@ def test_a_context_may_be_added_and_become_a_choice(database: Database, clock: M
     for trial in suggest(running, "s", Ask(4)).view.trials:
         observe(running, "s", Value(quality({**trial.parameters, **DRY}), trial.number))
     edit(running, HUMIDITY, MACHINE, **DRY)
-    with pytest.raises(Invalid, match="is missing: each request for a trial gives the values"):
+    with pytest.raises(Invalid, match="is missing; give the values that all context parameters have now"):
         suggest(running, "s", Ask())
     evaluated(running, WET, 4)
     edit(running, {**MACHINE, "context": False})

@@ -112,11 +112,14 @@ class Changing:
 
     async def suggest(
         self,
-        context: AnyContext,
+        caller: AnyContext,
         study: StudyId,
         count: Annotated[int, Field(ge=1, le=100, description="trials to evaluate at the same time")] = 1,
         fixed: Annotated[
             Point | None, Field(description="values that some parameters must have; the others are chosen")
+        ] = None,
+        context: Annotated[
+            Point | None, Field(description="the values that the study's context parameters have now: all of them")
         ] = None,
         lease_seconds: Annotated[
             LeaseSeconds | None,
@@ -129,9 +132,10 @@ class Changing:
     ) -> answers.SuggestAnswer:
         """Get the next trials to evaluate. Evaluate each at exactly its parameters; then call observe, or fail if there
         is no result. If trials is empty, what_to_do says how to go on."""
-        steps = StudyCalls(study).suggest(count, lease_seconds=lease_seconds, fixed=fixed, wait=wait)
+        calls = StudyCalls(study)
+        steps = calls.suggest(count, lease_seconds=lease_seconds, fixed=fixed, context=context, wait=wait)
         try:
-            found = await self._perform(steps, context, key)
+            found = await self._perform(steps, caller, key)
         except NoTrialAvailable as none:
             answer: answers.SuggestAnswer = {"trials": [], "what_to_do": no_trial(none.reason)}
             if none.reason is not None:

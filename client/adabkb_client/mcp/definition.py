@@ -19,6 +19,10 @@ When = Annotated[
     Field(description="active only where each of these other parameters has one of these values"),
 ]
 
+Known = Annotated[
+    bool, Field(description="not chosen, but known when a trial is asked for; suggest then needs its value as context")
+]
+
 
 class Part(BaseModel):
     """A part of a definition. Fields that it does not have, and values of other types, are refused."""
@@ -41,11 +45,14 @@ class FloatParameter(Part):
     periodic: Annotated[
         bool, Field(description="high is the same point as low, as of an angle; not with log or step")
     ] = False
+    context: Known = False
     when: When = None
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Float(self.low, self.high, self.log, self.step, periodic=self.periodic, when=self.when)
+        return Float(
+            self.low, self.high, self.log, self.step, periodic=self.periodic, context=self.context, when=self.when
+        )
 
 
 class IntParameter(Part):
@@ -56,11 +63,12 @@ class IntParameter(Part):
     high: int
     log: Annotated[bool, Field(description="search on a log scale; low must be positive")] = False
     step: Annotated[int, Field(ge=1, description="only low, low + step, ...")] = 1
+    context: Known = False
     when: When = None
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Int(self.low, self.high, self.log, self.step, when=self.when)
+        return Int(self.low, self.high, self.log, self.step, context=self.context, when=self.when)
 
 
 class OrdinalParameter(Part):
@@ -68,11 +76,12 @@ class OrdinalParameter(Part):
 
     kind: Literal["ordinal"]
     values: Annotated[list[Value], Field(min_length=1)]
+    context: Known = False
     when: When = None
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Ordinal(self.values, when=self.when)
+        return Ordinal(self.values, context=self.context, when=self.when)
 
 
 class CategoricalParameter(Part):
@@ -84,22 +93,24 @@ class CategoricalParameter(Part):
         dict[str, list[Number]] | None,
         Field(description="numbers that describe the choices, by name: one for each choice, in the order of choices"),
     ] = None
+    context: Known = False
     when: When = None
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Categorical(self.choices, descriptors=self.descriptors, when=self.when)
+        return Categorical(self.choices, descriptors=self.descriptors, context=self.context, when=self.when)
 
 
 class BoolParameter(Part):
     """True or false."""
 
     kind: Literal["bool"]
+    context: Known = False
     when: When = None
 
     def to_client(self) -> ClientParameter:
         """Return the client's form."""
-        return Bool(when=self.when)
+        return Bool(context=self.context, when=self.when)
 
 
 class FixedParameter(Part):

@@ -46,11 +46,17 @@ class Reading:
         return answers.info(await self._transport.perform(StudyCalls(study).info()))
 
     async def recommendation(
-        self, study: StudyId, feasible_probability: Probability = None
+        self,
+        study: StudyId,
+        feasible_probability: Probability = None,
+        context: Annotated[
+            Point | None, Field(description="values of all context parameters, in a study that has some")
+        ] = None,
     ) -> answers.RecommendationAnswer:
         """Return the best point: by the model (mean and std in the units of the objective), and the best one observed.
-        Use it for the final answer. With noise prefer the model's. Of several objectives it is the front."""
-        steps = StudyCalls(study).recommendation(feasible_probability=feasible_probability)
+        Use it for the final answer. With noise prefer the model's. Of several objectives it is the front. In a study
+        with context parameters it is the best point of one context."""
+        steps = StudyCalls(study).recommendation(feasible_probability=feasible_probability, context=context)
         return answers.recommendation(await self._transport.perform(steps))
 
     async def trials(

@@ -37,7 +37,8 @@ NO_TRIAL = {
     "recommendation() is the result.",
     "failures": "The study was paused because too many trials failed one after the other. trials(state='failed') has "
     "the reasons. When the cause is removed, call resume().",
-    "fixed_exhausted": "All points with these values of fixed are handed out. Fix fewer parameters, or other values.",
+    "fixed_exhausted": "All points with these values of fixed and context are handed out. Fix fewer parameters, or "
+    "other values.",
     "gain_unlikely": "Going on will probably gain little. Report the results that are still missing; then "
     "recommendation() is the result.",
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "

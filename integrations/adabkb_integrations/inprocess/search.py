@@ -11,7 +11,7 @@ from typing import Any, SupportsFloat, SupportsIndex, TypedDict, Unpack
 from adabkb_client.evaluation import Evaluation, Objective
 from adabkb_client.frames import own_frames, shortened
 from adabkb_client.leased import in_words, is_mistake
-from adabkb_client.options import check_catch
+from adabkb_client.options import Context, check_catch
 from adabkb_client.parameters import Parameter, to_wire
 from adabkb_client.plain import finite, plain
 from adabkb_client.progress import Progress, Standing
@@ -43,6 +43,8 @@ class Options(TypedDict, total=False):
     """Where the optimum is thought to be, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log scale,
     ``{"around": 128, "width": 64}`` on a linear one, ``{"weights": {"adam": 3}}`` of choices. The search begins there;
     it excludes nothing."""
+    context: Context
+    """The values of the context parameters, or a function that returns them and is called before each trial."""
     callbacks: Sequence[Callback]
     """Called as ``callback(search, trial)`` after each trial; ``search.stop()`` makes it the last one."""
     catch: type[Exception] | tuple[type[Exception], ...]
@@ -107,6 +109,7 @@ class Search:
         noise_std: SupportsFloat | None = None,
         constraints: Sequence[str] = (),
         prior: Mapping[str, Belief] | None = None,
+        context: Context = None,
         callbacks: Sequence[Callback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         max_failures: int = 5,
@@ -128,6 +131,10 @@ class Search:
         self._stopped = False
         check_catch(catch)
         self._domain = _domain(space, constraints)
+        self._context = context
+        if context is None and self._domain.space.context:
+            names = ", ".join(sorted(self._domain.space.context))
+            raise ValueError(f"context must have the values of {names}, or be a function that returns them")
         conditional = [name for name, each in space.items() if each.when]
         self._evaluation = Evaluation(function, pass_trial=False, expected=Expected(f"{name}()"))
         self._evaluation.check(list(space), conditional, has_trials=False)
@@ -150,11 +157,13 @@ class Search:
 
     def _search(self, shown: Progress) -> Reason:
         while len(self.trials) < self._budget:
+            context = self._context() if callable(self._context) else self._context
+            within = None if context is None else self._domain.within(context)
             with one_thread():  # until the function is called, which may use more
-                points = self._model.suggest()
+                points = self._model.suggest(within=within)
             if not points:
                 return "exhausted"
-            trial = self._evaluated(points[0])
+            trial = self._evaluated({**self._domain.decode(points[0]), **(context or {})})
             self._take_in(trial, points[0])
             if trial.value is None:
                 shown.show(self._standing)
@@ -166,8 +175,8 @@ class Search:
                 return "stopped"
         return "budget"
 
-    def _evaluated(self, point: Array) -> Evaluated:
-        number, parameters = len(self.trials) + 1, self._domain.decode(point)
+    def _evaluated(self, parameters: Mapping[str, Any]) -> Evaluated:
+        number = len(self.trials) + 1
         try:
             result = self._evaluation.result_of(self._function(**parameters))
         except self._catch as error:

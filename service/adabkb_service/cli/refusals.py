@@ -38,7 +38,7 @@ NO_TRIAL = {
     "exhausted": "all points of its space are handed out; go by its result: adabkb study recommendation STUDY",
     "failures": "it was paused because its trials failed one after the other (failure_limit). See why: adabkb trial "
     "list STUDY --state failed. Remove the cause, then: adabkb trial retry STUDY --failed, adabkb study resume STUDY",
-    "fixed_exhausted": "all points with the values of --fixed are handed out; fix fewer, or other values",
+    "fixed_exhausted": "all points with the values of --fixed and --context are handed out; fix fewer, or other values",
     "gain_unlikely": "going on will probably gain little; let it go on: "
     "adabkb study update STUDY --gap-share-below none",
     "no_gain": "its last results were no better; let it go on: adabkb study update STUDY --no-gain-for none",

@@ -13,10 +13,11 @@ from adabkb_client.errors import ConnectionFailed
 from adabkb_service.cli.calling import Server, StudyId, path
 from adabkb_service.cli.identifiers import Seq
 from adabkb_service.cli.output import AsJson, measured, point, show, summary
-from adabkb_service.cli.values import MetricErrors, MetricValues, parse_metrics, parse_point
+from adabkb_service.cli.values import ContextValues, MetricErrors, MetricValues, parse_metrics, parse_point
 
 DATA = "data:"
 REASONS = {
+    "context_needed": "The best point depends on the context; give it: --context NAME=VALUE.",
     "nothing_feasible": "No result keeps all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point has the required probability to keep all outcome constraints; the one by "
     "the model is the likeliest.",
@@ -81,13 +82,18 @@ def recommendation(
     server: Server,
     study: StudyId,
     feasible_probability: FeasibleProbability = None,
+    context: ContextValues = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the best point by the model and by results.
 
     Of several objectives, it shows the front by the model.
+
+    \b
+    adabkb study recommendation gluing --context humidity=0.4
     """
-    found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability)
+    known = json.dumps(parse_point(context)) if context else None
+    found = server.get(path(study, "/recommendation"), feasible_probability=feasible_probability, context=known)
     model, observed, gap = found["model"], found["observed"], found["gap"]
     lines = [REASONS[found["reason"]]] if found.get("reason") in REASONS else []
     if model is not None:

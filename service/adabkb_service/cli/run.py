@@ -33,7 +33,7 @@ from adabkb_service.cli.evaluation import Limits, ProgramFailed, Programs, Stopp
 from adabkb_service.cli.output import AsJson, fail, point, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
 from adabkb_service.cli.refusals import no_trial, option_names
-from adabkb_service.cli.values import FixedParameters, parse_point
+from adabkb_service.cli.values import ContextValues, FixedParameters, parse_point
 
 POSITIVE_SECONDS = 0.001
 LOGGERS = ("adabkb_client", "adabkb.run")
@@ -70,6 +70,7 @@ def run(
         ),
     ] = LEASE_SECONDS,
     fixed: FixedParameters = None,
+    context: ContextValues = None,
     url: Url = DEFAULT_URL,
     local: Local = None,
     token: Token = None,
@@ -120,6 +121,7 @@ def run(
             max_failures=max_failures,
             lease_seconds=lease_seconds,
             fixed=parse_point(fixed or []),
+            context=parse_point(context) if context else None,
             progress=False,
         )
         if report.reason == "stopped":

@@ -17,6 +17,7 @@ from adabkb_service.cli.output import AsJson, fail, measured, point, show, summa
 from adabkb_service.cli.refusals import no_trial, refuse
 from adabkb_service.cli.values import (
     ActualPoint,
+    ContextValues,
     FixedParameters,
     MetricErrors,
     MetricValues,
@@ -42,6 +43,7 @@ def suggest(
     worker: Annotated[str | None, typer.Option(help="name of the worker", show_default=False)] = None,
     lease_seconds: LeaseSeconds = None,
     fixed: FixedParameters = None,
+    context: ContextValues = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask for trials.
@@ -50,9 +52,10 @@ def suggest(
 
     \b
     adabkb trial suggest svm --fixed kernel=rbf
+    adabkb trial suggest gluing --context humidity=0.4
     """
-    given = parse_point(fixed) if fixed else None
-    body = body_of(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given)
+    given, known = (parse_point(each) if each else None for each in (fixed, context))
+    body = body_of(count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known)
     answer = server.post(path(study, "/suggest"), body)
     lines = [f"trial {trial['number']}: {point(trial['parameters'])}" for trial in answer["trials"]]
     if lines or as_json:

@@ -35,7 +35,15 @@ FixedParameters = Annotated[
         show_default=False,
     ),
 ]
-
+ContextValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        metavar="NAME=VALUE",
+        help="the value of a context parameter; give all of them",
+        show_default=False,
+    ),
+]
 
 MetricValues = Annotated[
     list[str] | None,

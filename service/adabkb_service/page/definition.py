@@ -38,7 +38,13 @@ COSTS: Mapping[str, str] = {
 
 
 def values(parameter: Parameter) -> str:
-    """The values that a parameter may have."""
+    """The values that a parameter may have, and whether it is chosen."""
+    if isinstance(parameter, FixedParameter):
+        return shown(parameter.value)
+    return _values(parameter) + ("; known, not chosen" if parameter.context else "")
+
+
+def _values(parameter: Parameter) -> str:
     match parameter:
         case FloatParameter() | IntParameter():
             step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""

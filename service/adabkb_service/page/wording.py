@@ -7,6 +7,7 @@ from typing import Any
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Observation, Study, Trial
+from adabkb_service.contract.context import context_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.metrics import OutcomeConstraint
 from adabkb_service.contract.parameters import Parameter
@@ -45,6 +46,17 @@ REASONS: Mapping[str | None, str] = {
     "pending_limit": "No new point until an unfinished trial has its result.",
     "paused": "Paused: no new points are handed out. Results are still accepted.",
 }
+
+
+def context(study: Study) -> list[str]:
+    """The names of the parameters that are not chosen but known."""
+    return context_of(study.parameters)
+
+
+def chosen(study: Study) -> list[str]:
+    """The names of the parameters that are chosen."""
+    known = {*context(study), *(each.name for each in study.parameters if each.kind == "fixed")}
+    return [each.name for each in study.parameters if each.name not in known]
 
 
 def verdict(study: Study) -> str:

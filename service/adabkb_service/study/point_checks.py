@@ -13,7 +13,7 @@ from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import MOST_ERRORS, FieldError, Invalid, json_pointer
 
 CHOSEN = "is no context parameter of this study; to choose its value for one request, give it as fixed"
-NOT_KNOWN = "is missing: each request for a trial gives the values that the context parameters have now"
+NOT_KNOWN = "is missing; give the values that all context parameters have now"
 IS_CONTEXT = "is a context parameter of this study; give its value as context"
 
 

@@ -18,6 +18,8 @@ from tests.client.mcp.agents import ADABKB, SPACE, environment, http_server, ove
 
 READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance"}
 REPEATABLE = {"create_study", "observe", "fail", "report", "pause", "resume"}
+TAKE_CONTEXT = {"suggest", "recommendation"}
+"""Of a study. The SDK's own context is no argument of a tool."""
 OTHERS = {"suggest", "add_result", "heartbeat", "release"}
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
@@ -40,7 +42,7 @@ def test_the_tools_say_what_they_do(server: str) -> None:
         assert tool.annotations.open_world_hint is False
         assert len(tool.description) < 400
         assert tool.input_schema["additionalProperties"] is False
-        assert "context" not in tool.input_schema["properties"]
+        assert ("context" in tool.input_schema["properties"]) == (name in TAKE_CONTEXT)
         assert ("key" in tool.input_schema["properties"]) == (name not in READING)
         assert ("study" in tool.input_schema["properties"]) == (name != "studies")
         assert tool.output_schema["type"] == "object"

@@ -93,8 +93,10 @@ export class StudyData {
     return this.once("curves", () => call("GET", `${this.page}/curves.json`));
   }
 
-  recommendation() {
-    return this.once("recommendation", () => call("GET", `${this.api}/recommendation`));
+  /** The best points; of a context, if one is given. */
+  recommendation(context) {
+    const query = context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "";
+    return this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`));
   }
 
   importance() {

@@ -78,7 +78,8 @@ function mark(element) {
 /** The field that a fault points to, if there is one. A form may know its fields itself. */
 function fieldOf(form, pointer) {
   const paths = (element) => (element.dataset.group ? `/${element.dataset.group}/${escaped(element.name)}` : `/${element.name}`);
-  const itself = (element) => element.name && (paths(element) === pointer || pointer.startsWith(`${paths(element)}/`));
+  const path = pointer.replace(/^\?/, "/"); // a part of the query
+  const itself = (element) => element.name && (paths(element) === path || path.startsWith(`${paths(element)}/`));
   return form.fieldOf?.(pointer) ?? [...form.elements].find(itself);
 }
 

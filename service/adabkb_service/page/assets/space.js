@@ -70,7 +70,7 @@ function summarized(row) {
   return line;
 }
 
-function inWords({ name, kind, low, high, step, scale, periodic, when, value, descriptors: numbers, ...listed }) {
+function inWords({ name, kind, low, high, step, scale, periodic, context, when, value, descriptors: numbers, ...listed }) {
   const known = listed.choices ?? listed.values;
   const kinds = {
     float: () => `a number from ${low ?? "–"} to ${high ?? "–"}`,
@@ -80,7 +80,7 @@ function inWords({ name, kind, low, high, step, scale, periodic, when, value, de
     bool: () => "yes or no",
     fixed: () => `always ${quoted([value])}`,
   };
-  const more = [numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
+  const more = [numbers && `, described by ${quoted(Object.keys(numbers))}`, step && ` in steps of ${step}`, scale && ", on a log scale", periodic && ", whose ends are the same point", context && ", known and not chosen", when && `, only where ${Object.entries(when).map(([parent, values]) => `${parent} is ${quoted(values, " or ")}`).join(" and ")}`];
   return `${name || "(no name yet)"}: ${kinds[kind]()}${more.filter(Boolean).join("")}`;
 }
 
@@ -100,6 +100,7 @@ function parameter(row) {
     if (isLog(row)) described.scale = "log";
   }
   if (described.kind === "float" && part(row, "periodic").checked) described.periodic = true;
+  if (described.kind !== "fixed" && part(row, "context").checked) described.context = true;
   const when = conditions(row, rows());
   return when ? { ...described, when } : described;
 }

@@ -3,6 +3,7 @@
 import { curvesChart } from "./curves.js";
 import { StudyData } from "./data.js";
 import { follow } from "./feed.js";
+import { body, clearProblem, tellProblem } from "./forms.js";
 import { frontChart, volumeChart } from "./front.js";
 import { gapChart } from "./gap.js";
 import { historyChart } from "./history.js";
@@ -16,6 +17,7 @@ const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
 
 const SHORTCOMINGS = {
+  context_needed: "Fill in what is known to see the best point for it.",
   nothing_feasible: "No result keeps all bounds yet: both points are those that come closest.",
   nothing_certain: "Results keep all bounds, but of no evaluated point is the model sure enough that it does.",
   model_loading: "The server has just started and is loading the model.",
@@ -36,10 +38,12 @@ async function offerParameters() {
   }
 }
 
+let known; // of the context, as last filled in
+
 /** Write what is recommended beside the best observed point. */
 async function recommend() {
   const table = document.getElementById("recommendation");
-  const { model, observed, reason } = await data.recommendation();
+  const { model, observed, reason } = await data.recommendation(known);
   const shortcoming = document.getElementById("shortcoming");
   shortcoming.hidden = !reason;
   shortcoming.textContent = SHORTCOMINGS[reason] ?? "";
@@ -71,6 +75,17 @@ const metric = document.getElementById("shown-metric"); // there if anything bes
 const charts = [historyChart, ...(hasSeveral ? [frontChart, volumeChart] : [gapChart]), ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
 if (!hasSeveral) recommend().catch(() => {});
 metric?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
+const contextual = document.getElementById("best-context"); // there if the study has context parameters
+contextual?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  clearProblem(contextual);
+  try {
+    known = { ...body(contextual).context };
+    await recommend();
+  } catch (error) {
+    tellProblem(contextual, error);
+  }
+});
 const pasted = document.getElementById("paste-form");
 if (pasted) takeTables(pasted, data); // who may only read has none
 
