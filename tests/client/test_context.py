@@ -136,7 +136,7 @@ def test_minimize_goes_over_the_ends_of_a_periodic_parameter() -> None:
 def test_a_periodic_parameter_is_declared_and_its_end_is_its_beginning(client: Client) -> None:
     study = client.create_study("hours", {"hour": Float(0, 24, periodic=True)}, direction="minimize", budget=3)
     assert study.info().parameters[0]["periodic"] is True
-    study.observe_point({"hour": 24}, 1.0)
+    study.add_result({"hour": 24}, 1.0)
     (result,) = study.observations()
     assert result.parameters == {"hour": 0.0}
     assert json.loads(json.dumps(Float(0, 24).to_json())) == {"kind": "float", "low": 0, "high": 24, "scale": "linear"}
