@@ -1,7 +1,8 @@
 """Python client of the Ada-BKB optimization service."""
 
 from adabkb_client.access import Access, Deletion, Link
-from adabkb_client.analysis import Importance, ParameterImportance, Slice, SliceAxis
+from adabkb_client.analysis import Importance, ParameterImportance, Slice, SliceAxis, Validation, ValidationItem
+from adabkb_client.assessment import Assessment, Check, Findings, LatestTrial, Outlook, Progress
 from adabkb_client.async_client import AsyncClient
 from adabkb_client.async_lease import AsyncLeasedTrial
 from adabkb_client.async_study import AsyncStudy
@@ -70,6 +71,7 @@ __all__ = [
     "AdaBKBError",
     "Answer",
     "AshaRule",
+    "Assessment",
     "AsyncClient",
     "AsyncLeasedTrial",
     "AsyncStudy",
@@ -79,6 +81,7 @@ __all__ = [
     "Bool",
     "Categorical",
     "Cell",
+    "Check",
     "Client",
     "Conflict",
     "ConnectionFailed",
@@ -91,6 +94,7 @@ __all__ = [
     "Estimate",
     "Event",
     "ExpectedValue",
+    "Findings",
     "Fixed",
     "Float",
     "Front",
@@ -105,6 +109,7 @@ __all__ = [
     "Invalid",
     "Items",
     "KeptResult",
+    "LatestTrial",
     "LeasedTrial",
     "Link",
     "MedianRule",
@@ -115,11 +120,13 @@ __all__ = [
     "Ordinal",
     "Outbox",
     "OutcomeConstraint",
+    "Outlook",
     "Parameter",
     "ParameterImportance",
     "PatienceRule",
     "PreconditionFailed",
     "Prediction",
+    "Progress",
     "Recommendation",
     "Reported",
     "ResultKept",
@@ -139,6 +146,8 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "UnexpectedAnswer",
+    "Validation",
+    "ValidationItem",
     "WorkerDied",
     "WorkerLost",
 ]

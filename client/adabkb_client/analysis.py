@@ -43,6 +43,43 @@ class Importance:
 
 
 @dataclass(frozen=True)
+class ValidationItem:
+    """A result, by the number of its observation, and what the model would predict of it from the others.
+
+    ``lcb`` and ``ucb`` are the ends of the interval that should hold the result with 90% probability; ``tail`` is the
+    probability of a result that is at least as far out.
+    """
+
+    observation: int
+    value: float
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+    tail: float
+
+
+@dataclass(frozen=True, repr=False)
+class Validation:
+    """Leave-one-out: results that count, predicted from the others, 800 at most.
+
+    ``inside`` is the share of them in their 90% intervals; ``error`` is the mean absolute error of the predictions, and
+    ``error_of_median`` that of the median of the others in their place. ``items`` is empty if there is a ``reason``:
+    "too_few_results", "constant" or "not_this_system".
+    """
+
+    results: int
+    items: tuple[ValidationItem, ...]
+    inside: float | None
+    error: float | None
+    error_of_median: float | None
+    reason: str | None
+
+    def __repr__(self) -> str:
+        return text.validation(self)
+
+
+@dataclass(frozen=True)
 class SliceAxis:
     """A parameter that varies along a slice, and its values in order."""
 

@@ -101,6 +101,8 @@ class AsyncStudy:
     front = awaited(StudyCalls.front)
     predict = awaited(StudyCalls.predict)
     importance = awaited(StudyCalls.importance)
+    validation = awaited(StudyCalls.validation)
+    assessment = awaited(StudyCalls.assessment)
     slice = awaited(StudyCalls.slice)
 
     model = awaited(StudyCalls.model)

@@ -49,13 +49,18 @@ def _decode(kind: Any, document: Any, path: Mapping[str, str]) -> Any:
         )
     if isinstance(kind, UnionType):
         return None if document is None else _decode(get_args(kind)[0], document, path)
-    if get_origin(kind) is Mapping and is_dataclass(get_args(kind)[1]):
+    if get_origin(kind) is Mapping and _has_records(get_args(kind)[1]):
         return {name: _decode(get_args(kind)[1], item, path) for name, item in document.items()}
     if get_origin(kind) is tuple:
         return tuple(_decode(get_args(kind)[0], item, path) for item in document)
     if kind == Parameters:
         return {name: _choice(value) for name, value in document.items()}
     return _SCALARS[kind](document) if kind in _SCALARS else document
+
+
+def _has_records(kind: Any) -> bool:
+    """Whether a type is a record, or a tuple of records."""
+    return is_dataclass(kind) or (get_origin(kind) is tuple and is_dataclass(get_args(kind)[0]))
 
 
 def _choice(value: Any) -> Any:

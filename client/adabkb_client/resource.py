@@ -89,6 +89,8 @@ class StudyResource:
     front = performed(StudyCalls.front)
     predict = performed(StudyCalls.predict)
     importance = performed(StudyCalls.importance)
+    validation = performed(StudyCalls.validation)
+    assessment = performed(StudyCalls.assessment)
     slice = performed(StudyCalls.slice)
 
     model = performed(StudyCalls.model)

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, Literal, SupportsFloat, Unpack
 
 from adabkb_client.access import Access, Link
-from adabkb_client.analysis import Importance, Slice
+from adabkb_client.analysis import Importance, Slice, Validation
+from adabkb_client.assessment import Assessment
 from adabkb_client.calls import Call, Listing, Steps, naming_settings
 from adabkb_client.decoding import decode
 from adabkb_client.front import Front
@@ -235,6 +236,19 @@ class StudyCalls(ReportCalls):
             metric: what to explain in place of the objective; required if there are several objectives.
         """
         return decode(Importance, (yield Call("GET", f"{self._path}/importance", params={"metric": metric})))
+
+    def validation(self, metric: str | None = None) -> Steps[Validation]:
+        """Return results beside what the model would predict of them from the others: leave-one-out.
+
+        Args:
+            metric: what to predict in place of the objective; required if there are several objectives.
+        """
+        return decode(Validation, (yield Call("GET", f"{self._path}/validation", params={"metric": metric})))
+
+    def assessment(self) -> Steps[Assessment]:
+        """Return the study in a few sentences: is it going well, why this point, what was learned, can one stop; with
+        warnings, and with the facts that the sentences are made from."""
+        return decode(Assessment, (yield Call("GET", f"{self._path}/assessment")))
 
     def slice(self, *parameters: str, points: int | None = None, at: Parameters | None = None) -> Steps[Slice]:
         """Return the posterior along one or two parameters.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from adabkb_client.html import LONGEST, cells
 
 if TYPE_CHECKING:
-    from adabkb_client.analysis import Importance, Slice
+    from adabkb_client.analysis import Importance, Slice, Validation
+    from adabkb_client.assessment import Assessment
     from adabkb_client.front import Front
     from adabkb_client.models import Answer, Best, Estimate, Event, Observation, Recommendation, StudySummary, Trial
     from adabkb_client.options import RunReport
@@ -46,6 +47,23 @@ def recommendation(found: "Recommendation") -> str:
     lines += [] if found.gap is None else [f"gap {found.gap:.4g}"]
     reason = "" if found.reason is None else f" ({found.reason})"
     return f"<Recommendation{reason}: {'; '.join(lines) or 'none yet'}>"
+
+
+def assessment(found: "Assessment") -> str:
+    """Return its sentences, one in a line, with the warnings last."""
+    told = (found.progress, found.latest, found.findings, found.outlook)
+    sentences = [found.standing, *(each.text for each in told if each is not None)]
+    return "\n".join([*sentences, *(f"! {check.text}" for check in found.checks)])
+
+
+def validation(found: "Validation") -> str:
+    """Return how well results are predicted, in one line."""
+    if found.inside is None or found.error is None or found.error_of_median is None:
+        return f"<Validation: none ({found.reason}), {found.results} results>"
+    return (
+        f"<Validation of {len(found.items)} results: {found.inside:.0%} in their 90% intervals, "
+        f"error {found.error:.3g}, of the median {found.error_of_median:.3g}>"
+    )
 
 
 def importance(found: "Importance") -> str:

@@ -83,6 +83,8 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/studies/svm/recommendation", None),
     ("POST", "/v1/studies/svm/predict", {"points": [POINT]}),
     ("GET", "/v1/studies/svm/importance", None),
+    ("GET", "/v1/studies/svm/validation", None),
+    ("GET", "/v1/studies/svm/assessment", None),
     ("GET", "/v1/studies/svm/slice?parameter=C&points=3", None),
     ("GET", "/v1/studies/svm/model", None),
     ("GET", "/v1/studies/svm/partition?limit=2", None),

@@ -1,5 +1,5 @@
-"""What a study's model says: /recommendation, /front, /predict, /importance, /slice, /model, /partition, /tree,
-/dictionary"""
+"""What a study's model says: /assessment, /recommendation, /front, /predict, /importance, /validation, /slice, /model,
+/partition, /tree, /dictionary"""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from adabkb_service.api.deps import KeyDep, PageDep, PageRequest, StudyId, encod
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import analysis as found
+from adabkb_service.contract import assessment as assessments
 from adabkb_service.contract import front as fronts
 from adabkb_service.contract import model as views
 from adabkb_service.contract.requests import Page, PredictBody
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations import analysis, front, predict
+from adabkb_service.operations import analysis, assessment, front, predict
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study.request import Key
@@ -38,6 +39,17 @@ OfMetric = Annotated[
 ]
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=StrictRoute)
+
+
+@router.get(
+    "/assessment", operation_id="getAssessment", response_model=assessments.Assessment, responses=responses(404)
+)
+@needs("read", model=True)
+@by_follower
+async def get_assessment(study_id: StudyId, reading: ReadingDep) -> Response:
+    """The study in a few sentences, with the facts that they are made from, and warnings. Without its model, what there
+    is to say without it."""
+    return await reading(assessment.assessment, study_id)
 
 
 @router.get(
@@ -99,6 +111,14 @@ def _predicted(service: Service, study_id: str, points: list[dict[str, Any]], ke
 async def get_importance(study_id: StudyId, reading: ReadingDep, metric: OfMetric = None) -> Response:
     """Which parameters the objective depends on: Sobol' indices of the posterior mean over the space."""
     return await reading(analysis.importance, study_id, metric)
+
+
+@router.get("/validation", operation_id="getValidation", response_model=found.Validation, responses=responses(404, 422))
+@needs("read", model=True)
+@by_follower
+async def get_validation(study_id: StudyId, reading: ReadingDep, metric: OfMetric = None) -> Response:
+    """Leave-one-out: each result beside what the model would predict of it from the others."""
+    return await reading(analysis.validation, study_id, metric)
 
 
 @router.get("/slice", operation_id="getSlice", response_model=found.Slice, responses=responses(404, 422))

@@ -16,7 +16,12 @@ REASONS = {
     "too_few_results": "at least 4 results are needed",
     "constant": "the model's prediction is the same everywhere",
 }
-
+NO_VALIDATION = {
+    "too_few_results": "at least 4 are needed",
+    "constant": "the model cannot be judged by them, as when all are equal",
+    "not_this_system": "only the profile auto can be judged by them",
+}
+SENTENCES = ("progress", "latest", "findings", "outlook")
 
 OfMetric = Annotated[
     str | None,
@@ -46,6 +51,38 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
                 for each in ranked
             ],
         )
+    show(found, text, as_json=as_json)
+
+
+def assess(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+    """Show a study in a few sentences: is it going well, why this point, what was learned, can one stop; and warnings.
+
+    The page of the study has the same sentences.
+    """
+    found = server.get(path(study, "/assessment"))
+    told = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
+    show(found, "\n".join([*told, *(f"! {check['text']}" for check in found["checks"])]), as_json=as_json)
+
+
+def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json: AsJson = False) -> None:
+    """Show each result beside what the model would predict of it from the others (leave-one-out).
+
+    The interval should hold nine results in ten.
+    """
+    found = server.get(path(study, "/validation"), metric=metric)
+    if found["reason"] is not None:
+        text = f"Study {study} has {found['results']} results: {NO_VALIDATION[found['reason']]}."
+    else:
+        rows = [
+            [
+                str(each["observation"]),
+                *(f"{each[name]:.6g}" for name in ("value", "mean", "lcb", "ucb")),
+                "" if each["lcb"] <= each["value"] <= each["ucb"] else "outside",
+            ]
+            for each in found["items"]
+        ]
+        text = table(["result", "value", "predicted", "lower", "upper", ""], rows)
+        text += f"\n{found['inside']:.0%} of {len(rows)} results lie in their 90% intervals."
     show(found, text, as_json=as_json)
 
 

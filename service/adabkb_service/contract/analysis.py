@@ -9,6 +9,8 @@ from pydantic import Field
 from adabkb_service.contract.answers import Answer, Parameters, Prediction
 from adabkb_service.contract.model import Cell
 
+NoValidation = Literal["too_few_results", "constant", "not_this_system"]
+
 
 class ParameterImportance(Answer):
     """Sobol' indices of one parameter, between 0 and 1, with their standard errors; 0 for a fixed parameter."""
@@ -33,6 +35,43 @@ class Importance(Answer):
     reason: Annotated[
         Literal["too_few_results", "constant"] | None,
         Field(description="why there are no indices: fewer than 4 results, or a posterior mean that is constant"),
+    ]
+
+
+class ValidationItem(Answer):
+    """A result, and what the model would predict of it if it were not known."""
+
+    observation: int
+    value: Annotated[float, Field(description="measured")]
+    mean: Annotated[float, Field(description="predicted from the other results")]
+    std: Annotated[float, Field(description="of a result, with its noise")]
+    lcb: Annotated[float, Field(description="the 90% interval of a result, from here ...")]
+    ucb: Annotated[float, Field(description="... to here")]
+    tail: Annotated[float, Field(description="probability of a result that is at least as far out")]
+
+
+class Validation(Answer):
+    """Leave-one-out: each result as the model would predict it from the others, with lengthscales, noise and warp as
+    learned from all."""
+
+    results: Annotated[int, Field(description="that the model rests on")]
+    items: Annotated[
+        list[ValidationItem],
+        Field(
+            description="in log order; of more than 800 results the 400 best and 400 others, each predicted from these"
+        ),
+    ]
+    inside: Annotated[float | None, Field(description="share of the items that lie inside their 90% intervals")]
+    error: Annotated[float | None, Field(description="mean absolute error of the predictions, in units of the results")]
+    error_of_median: Annotated[
+        float | None, Field(description="the same where each result is predicted by the median of the others")
+    ]
+    reason: Annotated[
+        NoValidation | None,
+        Field(
+            description="why there are no items: fewer than 4 results, results that are all equal (or beyond floating "
+            "point), or a system other than the profile auto"
+        ),
     ]
 
 

@@ -93,3 +93,17 @@ class CellBox:
     low: Array
     high: Array
     centroid: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What the posterior would predict of results if they were not known; n of them, arrays of shape (n,)."""
+
+    rows: Ints
+    """Of the record, ascending."""
+    predicted: Prediction
+    """Of the result itself, with its noise: the interval holds it with 90% probability."""
+    tails: Array
+    """The probability of a result that is at least as far out."""
+    noise: Array | None
+    """Standard deviation between repeated results at each point; None where results are not known to be noisy."""

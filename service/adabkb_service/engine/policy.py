@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.answers import CellBox, Front, Prediction, Recommendation, Report
+from adabkb_service.engine.answers import CellBox, Front, LeftOut, Prediction, Recommendation, Report
 from adabkb_service.engine.metrics import FEASIBLE, Measured
 from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.record import Record
@@ -182,6 +182,15 @@ class Policy(ABC, Generic[C, S]):
     def mean(self, state: S, points: Array) -> Array:
         """The mean of ``predict`` alone, (k,), where that is cheaper."""
         return self.predict(state, points).mean
+
+    def left_out(self, state: S) -> LeftOut | None:  # noqa: ARG002
+        """What the posterior would predict of each result from the others; of a part of them, where they are many. By
+        default None: the system does not say."""
+        return None
+
+    def fewest_results(self, state: S) -> int | None:  # noqa: ARG002
+        """Results before which the gap is not known. By default None: it does not depend on their number."""
+        return None
 
     @abstractmethod
     def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:

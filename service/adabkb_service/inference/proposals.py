@@ -64,11 +64,11 @@ def expected(
 ) -> list[Expected]:
     """Predictions of the engine, in the units and with the signs of the objective (if there are several, of the first
     one, which is named) and of the metrics."""
-    own = _in_units(found, sign)
+    own = in_units(found, sign)
     if not metrics:
         return own
     assert found.feasible is not None, "there are metrics"
-    columns = [_in_units(each, metric.sign) for each, metric in zip(found.metrics, metrics, strict=True)]
+    columns = [in_units(each, metric.sign) for each, metric in zip(found.metrics, metrics, strict=True)]
     names = [metric.name for metric in metrics]
     rows = zip(own, found.feasible.tolist(), *columns, strict=True)
     if objective is None:
@@ -85,7 +85,8 @@ def expected(
     ]
 
 
-def _in_units(found: Prediction, sign: float) -> list[Expected]:
+def in_units(found: Prediction, sign: float) -> list[Expected]:
+    """Predictions of the engine without metrics, with this sign."""
     mean, low, high = found.mean, found.lcb, found.ucb
     if sign < 0:
         mean, low, high = -mean, -high, -low

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -13,13 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox
+from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity, sensitivity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.inference.model import Model
-from adabkb_service.inference.proposals import Expected, Recommended
+from adabkb_service.inference.proposals import Expected, Recommended, in_units
 
 Point = dict[str, Any]
+
+MOST_WRITTEN = 200
+"""Latest results that are looked at for how many decimals they have."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,60 @@ class CellBelief(CellExtent):
     """At the centroid."""
     index: float | None
     """As ``Policy.cell_indices`` has it."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A result, and what the model would predict of it without it."""
+
+    observation: int
+    value: float
+    predicted: Expected
+    tail: float
+    """The probability of a result that is at least as far out."""
+
+
+@dataclass(frozen=True)
+class Validated:
+    """How a model predicts results that it is not given."""
+
+    results: int
+    """How many the model rests on."""
+    judged: list[Judged] | None
+    """In log order; None where the model cannot say."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What results, of the objective or a metric, are like."""
+
+    low: float
+    high: float
+    decimals: int
+    """With which they are written, at most."""
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """What sentences about a study say of its model."""
+
+    results: int
+    fewest: int | None
+    """Results before which the gap is not known; None where their number does not matter."""
+    recommended: Point | None
+    """Its parameters."""
+    mean: float | None
+    """What the model expects there, in the objective's units."""
+    std: float | None
+    at_best: Expected | None
+    """What the model expects where the best result is."""
+    noise: float | None
+    """Standard deviation between repeated results at the recommended point; None where results are not known to be
+    noisy."""
+    untried: dict[str, list[Any]]
+    """Choices that no trial and no result has, by parameter."""
+    spreads: dict[str, Spread]
+    """By metric; the objective is "" where there is one. Empty before the first result."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +201,83 @@ def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Non
     return results, sensitivity(partial(model.policy.mean, model.of(metric)[0]), model.dataset.space)
 
 
+def validation(model: Model, metric: str | None) -> Validated:
+    """Results of a metric (without one, of the objective) as the model would predict them from the others. What is
+    expected of stopped trials is no result."""
+    state, sign = model.of(metric)
+    results, found = model.policy.report(model.state).observations, model.policy.left_out(state)
+    if found is None:
+        return Validated(results, None)
+    counting, values = list(model.dataset.counting()), sign * state.record.values[found.rows]
+    rows = zip(found.rows, values.tolist(), in_units(found.predicted, sign), found.tails.tolist(), strict=True)
+    return Validated(results, [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
+
+
+def assessment(model: Model, best: Point | None) -> Assessed:
+    """What sentences about a study say of its model, besides the questions of their own.
+
+    Args:
+        model: of the study.
+        best: where its best result is.
+    """
+    space, policy = model.dataset.space, model.policy
+    recommended = policy.recommend(model.state) if model.dataset.objective is None else None
+    position = None if best is None else space.position(best)
+    at_best = None if position is None else model.predict(position[None])[0]
+    return Assessed(
+        results=policy.report(model.state).observations,
+        fewest=policy.fewest_results(model.state),
+        recommended=None if recommended is None else model.dataset.parameters_at(recommended.point),
+        mean=None if recommended is None else model.sign * recommended.mean,
+        std=None if recommended is None else recommended.std,
+        at_best=at_best if at_best is not None and at_best.is_finite else None,
+        noise=None if recommended is None else _noise_at(model, recommended.point),
+        untried=_untried(model),
+        spreads=_spreads(model),
+    )
+
+
+def _spreads(model: Model) -> dict[str, Spread]:
+    """By metric; the objective is "" where there is one. Empty before the first result."""
+    record, dataset = model.dataset.record(), model.dataset
+    if not record.size:
+        return {}
+    named = {"": (record.values, model.sign)} if dataset.objective is None else {}
+    if dataset.objective is not None:
+        named[dataset.objective.name] = record.values, dataset.objective.sign
+    for metric, its in zip(dataset.metrics, record.metrics, strict=True):
+        named[metric.name] = its.values, metric.sign
+    return {name: _spread(sign * values) for name, (values, sign) in named.items()}
+
+
+def _spread(values: NDArray[np.float64]) -> Spread:
+    written = (Decimal(repr(value)).as_tuple().exponent for value in values[-MOST_WRITTEN:].tolist())
+    decimals = max(-exponent if isinstance(exponent, int) else 0 for exponent in written)
+    return Spread(float(values.min()), float(values.max()), decimals)
+
+
+def _noise_at(model: Model, point: NDArray[np.float64]) -> float | None:
+    found = model.policy.left_out(model.state)
+    if found is None or found.noise is None:
+        return None
+    at = (model.state.record.positions[found.rows] == point).all(axis=1)
+    return float(found.noise[at][0]) if at.any() else None
+
+
+def _untried(model: Model) -> dict[str, list[Any]]:
+    space, dataset = model.dataset.space, model.dataset
+    positions = np.concatenate([dataset.record().positions, dataset.handed_out()])
+    if not len(positions):
+        return {}
+    found, active = {}, space.activity.active(positions)
+    for number, axis in enumerate(space.axes):
+        if isinstance(axis, ChoiceAxis):
+            tried = {axis.bin(u) for u in np.unique(positions[active[:, number], number]).tolist()}
+            if left := [axis.value(index) for index in range(axis.count) if index not in tried]:
+                found[axis.name] = left
+    return found
+
+
 def slice_through(model: Model, axes: list[int], points: int, at: dict[int, float]) -> SliceThrough:
     """Predictions along some axes, up to so many values of each, through the recommended point (the middle of the
     space before the first result), moved to where these axes are active; ``at`` has other positions, by axis."""
@@ -219,6 +355,8 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
         front,
         predicted,
         importance,
+        validation,
+        assessment,
         slice_through,
         boxes,
         partition,

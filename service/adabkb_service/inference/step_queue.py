@@ -24,7 +24,7 @@ QUICK, SLOW = range(2)
 """The lanes."""
 FOLDS, LEARNS = "folds", "learns"
 """Kinds of steps; all others are questions."""
-LONG_AT_FIRST = {LEARNS, "front", "importance", "partition", "slice_through"}
+LONG_AT_FIRST = {LEARNS, "assessment", "front", "importance", "partition", "slice_through", "validation"}
 """Kinds that count as long until one has been timed."""
 LONG_SECONDS = 0.03
 """Expected processor time from which on a step belongs to the slow lane."""

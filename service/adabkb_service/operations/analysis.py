@@ -3,11 +3,17 @@ of each. The model folds the whole log before it answers; nothing here changes a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from adabkb_service.contract import analysis as answers
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.sensitivity import FEWEST_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
@@ -17,6 +23,11 @@ from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study import render
 from adabkb_service.study.contention import repeating
+
+if TYPE_CHECKING:
+    from adabkb_service.inference.questions import Validated
+
+Array = NDArray[np.float64]
 
 MOST_POINTS = 1000
 """Points of a slice."""
@@ -40,6 +51,64 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
         return answers.Importance(results=results, std=None, parameters=[], reason=reason)
     space = definition_of(study.definition).space()
     return answers.Importance(results=results, std=found.std, parameters=_by_parameter(space, found), reason=None)
+
+
+def validation(service: Service, study_id: str, metric: str | None = None) -> answers.Validation:
+    """Each result as the model would predict it from the others: of a metric or, without one, of the objective.
+
+    Raises:
+        StudyNotFound: there is no such study.
+        Unavailable: the model is out of order.
+    """
+    _check_metric(service, study_id, metric)
+    study, found = service.ask(study_id, "validation", metric)
+    return validated(definition_of(study.definition), found)
+
+
+def validated(definition: StudyDefinition, found: Validated) -> answers.Validation:
+    """What a model says of results left out, with its errors on the whole."""
+    if not found.judged:
+        reason: answers.NoValidation = "too_few_results" if found.results < FEWEST_RESULTS else "constant"
+        if not isinstance(definition.algorithm, AutoProfile):
+            reason = "not_this_system"
+        return answers.Validation(
+            results=found.results, items=[], inside=None, error=None, error_of_median=None, reason=reason
+        )
+    items = [
+        answers.ValidationItem(
+            observation=each.observation,
+            value=each.value,
+            **dict(zip(("mean", "std", "lcb", "ucb"), each.predicted[:4], strict=True)),
+            tail=each.tail,
+        )
+        for each in found.judged
+    ]
+    values, means = np.array([each.value for each in items]), np.array([each.mean for each in items])
+    size = float(np.abs(values).max()) or 1.0  # no difference of two can overflow
+    off = np.abs(values / size - means / size)
+    return answers.Validation(
+        results=found.results,
+        items=items,
+        inside=float(np.mean([each.lcb <= each.value <= each.ucb for each in items])),
+        error=_in_floating_point(float(off.mean()) * size),
+        error_of_median=_in_floating_point(float(np.abs(values / size - _medians(values / size)).mean()) * size),
+        reason=None,
+    )
+
+
+def _medians(values: Array) -> Array:
+    """(n,) of each value the median of the others."""
+    order = np.argsort(values, kind="stable")
+    ranks, others = np.empty(len(values), dtype=np.int64), len(values) - 1
+    ranks[order] = np.arange(len(values))
+    ends = [(others - 1) // 2, others // 2]
+    both = [values[order][np.clip(np.where(ranks <= end, end + 1, end), 0, others)] for end in ends]
+    middle: Array = both[0] / 2.0 + both[1] / 2.0
+    return middle
+
+
+def _in_floating_point(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _check_metric(service: Service, study_id: str, metric: str | None) -> None:

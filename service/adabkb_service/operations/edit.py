@@ -66,7 +66,7 @@ def edit(draft: Draft, given: Sequence[Fields] | None, defaults: Fields | None) 
     _check_names(given or (), new, defaults or {})
     if _is_same(before | new, before) and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
         return
-    _check_study(definition)
+    check_editable(definition)
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
@@ -98,8 +98,12 @@ def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fiel
         raise Invalid(faults)
 
 
-def _check_study(definition: StoredDefinition) -> None:
-    """Check that the space of a study can be edited at all."""
+def check_editable(definition: StoredDefinition) -> None:
+    """Check that the space of a study can be edited at all.
+
+    Raises:
+        Invalid: it cannot.
+    """
     rule, detail = definition.early_stopping, None
     if not isinstance(definition.algorithm, AutoProfile):
         detail = NEEDS_AUTO

@@ -73,7 +73,7 @@ def recommendation(
         study = row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
         if study.observations:
-            reason = _model_reason(service, study, error)
+            reason = model_reason(service, study, error)
     else:
         if found is not None:
             by_model = render.recommended(found)
@@ -132,7 +132,7 @@ def _observed(service: Service, study: StudyRow, context: Mapping[str, Any]) -> 
     return None if best is None else Best(**best)
 
 
-def _model_reason(service: Service, study: StudyRow, error: Unavailable) -> answers.RecommendationReason:
+def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answers.RecommendationReason:
     """Why the model does not answer."""
     if service.is_loading:
         return "model_loading"

@@ -13,6 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
+from adabkb_service.operations.standing import standing
 from adabkb_service.page import definition, wording
 from adabkb_service.page.assets import digest
 from adabkb_service.page.sparkline import sparkline
@@ -55,7 +56,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"figure": figure, "shown": shown, "iso": iso, "json": json.dumps, "segment": _segment}
-    made.globals |= {"sparkline": sparkline, "wording": wording, "definition": definition}
+    made.globals |= {"sparkline": sparkline, "standing": standing, "wording": wording, "definition": definition}
     return made
 
 

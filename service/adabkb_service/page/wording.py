@@ -36,16 +36,6 @@ PHASES: Mapping[str, str] = {
 ORIGINS: Mapping[str, str] = {"policy": "search", "fallback": "quasi-random", "queued": "own point"}
 """What trials are for that have no phase."""
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
-REASONS: Mapping[str | None, str] = {
-    "budget": "The budget is used up; a larger one lets the study go on (one of cost cannot be changed).",
-    "exhausted": "Every point of the space has been handed out.",
-    "converged": "The study has reached its tolerance: going on will probably gain less.",
-    "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
-    "gain_unlikely": "Going on will probably gain less than the study's rule asks for, so it stopped.",
-    "failures": "Paused, since trials failed one after the other. Find the cause, then resume.",
-    "pending_limit": "No new point until an unfinished trial has its result.",
-    "paused": "Paused: no new points are handed out. Results are still accepted.",
-}
 
 
 def context(study: Study) -> list[str]:
@@ -57,19 +47,6 @@ def chosen(study: Study) -> list[str]:
     """The names of the parameters that are chosen."""
     known = {*context(study), *(each.name for each in study.parameters if each.kind == "fixed")}
     return [each.name for each in study.parameters if each.name not in known]
-
-
-def verdict(study: Study) -> str:
-    """How a study stands, in a sentence."""
-    if study.model.status == "degraded":
-        return "The model cannot follow the log, so new points are quasi-random. The event feed says why."
-    if study.reason is not None:
-        return REASONS[study.reason]
-    if not study.counts.observations:
-        return "No results yet."
-    if study.counts.active:
-        return "Running. Results are coming in."
-    return "Running, but nobody is working on it now."
 
 
 def confidence(study: Study) -> str | None:

@@ -133,18 +133,23 @@ class Averaged:
 
     def mean_and_quantiles(self, positions: Array, levels: Sequence[float]) -> Array:
         """(1 + q, k) the means at positions (k, d), and values that the objective is below with these probabilities."""
-        steps = np.stack([_in_deviations(each.degrees) for each in self.members])
 
         def of_part(part: Array) -> Array:
             moments = [each.posterior.mean_and_std(part) for each in self.members]
             medians, deviations = np.stack(moments, axis=1)
-            spread = medians[:, :, None] + deviations[:, :, None] * steps[:, None, :]
-            values = self._values(np.concatenate([medians[:, :, None], spread], axis=2))
-            pooled = np.moveaxis(values[:, :, 1:], 0, 1).reshape(len(part), -1)
-            # The method under which the levels of a member alone give their own quantiles.
-            return np.vstack([_middle(values[:, :, 0]), np.quantile(pooled, levels, axis=1, method="hazen")])
+            return self.of_moments(medians, deviations, levels)
 
         return self._in_parts(positions, of_part)
+
+    def of_moments(self, medians: Array, deviations: Array, levels: Sequence[float]) -> Array:
+        """(1 + q, k) the means and the quantiles of t distributions in model output units, one for each member: their
+        medians and deviations are (members, k)."""
+        steps = np.stack([_in_deviations(each.degrees) for each in self.members])
+        spread = medians[:, :, None] + deviations[:, :, None] * steps[:, None, :]
+        values = self._values(np.concatenate([medians[:, :, None], spread], axis=2))
+        pooled = np.moveaxis(values[:, :, 1:], 0, 1).reshape(medians.shape[1], -1)
+        # The method under which the levels of a member alone give their own quantiles.
+        return np.vstack([_middle(values[:, :, 0]), np.quantile(pooled, levels, axis=1, method="hazen")])
 
     def between(self, positions: Array, lower: float, upper: float) -> Array:
         """(k,) the probabilities that the objective is between two values, of which either may be infinite."""

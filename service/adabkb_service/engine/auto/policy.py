@@ -53,6 +53,7 @@ from adabkb_service.engine.auto.handed_out import (
     step_of,
 )
 from adabkb_service.engine.auto.learning import learn, learns_next, with_prepared_of
+from adabkb_service.engine.auto.left_out import left_out
 from adabkb_service.engine.auto.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.objectives import best_row, best_within
 from adabkb_service.engine.auto.outcomes import IndexBound, View, for_step, trust_of
@@ -397,6 +398,8 @@ class Auto(Policy[Config, State]):
     report = staticmethod(reports.report)
     predict = staticmethod(reports.predict)
     mean = staticmethod(reports.mean)
+    left_out = staticmethod(left_out)
+    fewest_results = staticmethod(reports.fewest)
     recommend = staticmethod(reports.recommend)
     recommend_within = staticmethod(recommend_within)
     front = staticmethod(front)

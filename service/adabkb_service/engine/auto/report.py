@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import Prediction, Recommendation, Report
-from adabkb_service.engine.auto.averaging import averaged
+from adabkb_service.engine.auto.averaging import averaged, fewest_results
 from adabkb_service.engine.auto.feasible_results import best_feasible_rows
 from adabkb_service.engine.auto.gap import gap
 from adabkb_service.engine.auto.objectives import middle
@@ -46,6 +46,11 @@ def report(state: State) -> Report:
         clipped=state.surrogate.clipped,
         gap_share=None if found is None else found / float(np.ptp(state.record.values)),
     )
+
+
+def fewest(state: State) -> int:
+    """Results before which the gap is not known."""
+    return fewest_results(state.problem)
 
 
 def learned(state: State) -> Mapping[str, object]:

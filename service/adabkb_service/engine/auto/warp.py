@@ -155,10 +155,10 @@ def _transform(u: Array, power: float | Array, gains: float | Array) -> Array:
 
 def _inverse(t: Array, power: float, gains: float) -> Array:
     def undo(size: Array, exponent: float) -> Array:
-        if exponent == 0.0:
-            return np.expm1(size)
-        base = exponent * size
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if exponent == 0.0:
+                return np.expm1(size)
+            base = exponent * size
             result: Array = np.where(base > -1.0, np.expm1(np.log1p(np.maximum(base, -1.0)) / exponent), np.inf)
         return result
 

@@ -103,6 +103,14 @@ export class StudyData {
     return this.once(`importance ${this.shown()}`, () => call("GET", `${this.api}/importance${this.ofMetric("?")}`));
   }
 
+  validation() {
+    return this.once(`validation ${this.shown()}`, () => call("GET", `${this.api}/validation${this.ofMetric("?")}`));
+  }
+
+  assessment() {
+    return this.once("assessment", () => call("GET", `${this.api}/assessment`));
+  }
+
   cells() {
     return this.once(`cells ${this.shown()}`, () => listed(`${this.api}/partition${this.ofMetric("?")}`, MOST_CELLS));
   }

@@ -34,6 +34,7 @@ const ACTIONS = {
   exclude: { says: () => "The result no longer counts.", undo: () => ({ method: "PATCH", body: { excluded: false } }), goto: stay },
   include: { says: () => "The result counts again.", undo: () => ({ method: "PATCH", body: { excluded: true } }), goto: stay },
   correct: { says: () => "The result is corrected.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
+  widen: { says: () => "The range is wider from now on.", undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }), goto: stay },
   release: { says: () => "The trial is given back.", goto: stay },
   fail: { says: () => "The trial has failed.", goto: stay },
   delete: { says: () => "The study is in the trash.", undo: (_, __, element) => ({ method: "POST", path: `${element.dataset.api.split(" ")[1]}/restore` }), goto: () => `${root}/` },

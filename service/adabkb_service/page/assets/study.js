@@ -1,5 +1,6 @@
 // The page of a study: its charts, its recommended point, and what happens while it is open.
 
+import { AssessmentPanel } from "./assessment.js";
 import { curvesChart } from "./curves.js";
 import { StudyData } from "./data.js";
 import { follow } from "./feed.js";
@@ -10,8 +11,9 @@ import { historyChart } from "./history.js";
 import { contourChart, importanceChart, parallelChart, slicesChart } from "./learned.js";
 import { partitionChart } from "./partition.js";
 import { takeTables } from "./paste.js";
-import { timelineChart } from "./workers.js";
+import { validationChart } from "./validation.js";
 import { figure, plusMinus, shown } from "./words.js";
+import { timelineChart } from "./workers.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
@@ -72,7 +74,8 @@ async function recommend() {
 await offerParameters();
 const hasSeveral = document.getElementById("front") !== null; // objectives
 const metric = document.getElementById("shown-metric"); // there if anything besides the objective is measured
-const charts = [historyChart, ...(hasSeveral ? [frontChart, volumeChart] : [gapChart]), ...(document.getElementById("curves") ? [curvesChart] : []), importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+const charts = [historyChart, ...(hasSeveral ? [frontChart, volumeChart] : [gapChart]), ...(document.getElementById("curves") ? [curvesChart] : []), validationChart, importanceChart, parallelChart, slicesChart, contourChart, partitionChart, timelineChart].map((make) => make(data));
+const assessment = new AssessmentPanel(data);
 if (!hasSeveral) recommend().catch(() => {});
 metric?.addEventListener("change", () => charts.forEach((chart) => chart.changed()));
 const contextual = document.getElementById("best-context"); // there if the study has context parameters
@@ -107,6 +110,7 @@ function changed() {
     settling = null;
     data.changed();
     for (const chart of charts) chart.changed();
+    assessment.changed();
     if (!hasSeveral) recommend().catch(() => {});
     document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
     listAgain();

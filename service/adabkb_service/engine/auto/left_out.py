@@ -1,0 +1,101 @@
+"""Each result as predicted from the others: leave-one-out, by which a model is judged.
+
+With outputs z, K the covariance of the rows and N their noise, Q = (K + N)^-1 and a = Q z, the distribution of a result
+given all others has a closed form (Rasmussen and Williams 2006, eq. 5.12):
+
+    mean_i = z_i - a_i / Q_ii        variance_i = sigma_i^2 / Q_ii
+
+sigma_f^2 is profiled, so it is known without the result, too:
+
+    sigma_i^2 = sigma_f^2 (s - a_i^2 / Q_ii) / s * n / (n - 1),    s = z' a
+
+Otherwise a result that is far out would widen the interval that is to judge it. All else is held as learned from all
+results: lengthscales, noise ratios, warps and the weights of the members (``averaged``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from adabkb_service.engine.answers import LeftOut, Prediction
+from adabkb_service.engine.auto import surrogate
+from adabkb_service.engine.auto.averaged import NEGLIGIBLE, Averaged, Member
+from adabkb_service.engine.auto.averaging import averaged
+from adabkb_service.engine.auto.likelihood import MIN_RESULTS
+from adabkb_service.engine.auto.rows import best_and_sample, noise_ratios
+from adabkb_service.engine.auto.state import State
+
+Array = NDArray[np.float64]
+
+MOST = (400, 400)
+"""Best and other results that are looked at, at most: each is predicted from the rest of these."""
+LEVELS = (0.05, 0.15865525393145705, 0.8413447460685429, 0.95)
+"""Probabilities of being below the ends of the 90% and of the 68% interval."""
+LEAST_SHARE = 1e-6
+"""Of sigma_f^2 that is left without a result."""
+
+
+def left_out(state: State) -> LeftOut | None:
+    """The results as predicted from the others; None before something is learned from them, or where the covariance
+    is beyond floating point."""
+    record = state.record
+    if record.size < MIN_RESULTS or record.values.min() == record.values.max():
+        return None
+    rows = best_and_sample(state.problem.seed, record.values, *MOST)
+    known = _given(state, rows)
+    if known is None:
+        return None
+    values, members = record.values[rows], known.members
+    moments = [_moments(each, each.warp.forward(values)) for each in members]
+    medians, deviations = (np.stack(each) for each in zip(*moments, strict=True))
+    mean, lcb, low, high, ucb = known.of_moments(medians, deviations, LEVELS)
+    below = [
+        stdtr(each.degrees, (each.warp.forward(values) - median) / deviation)
+        for each, median, deviation in zip(members, medians, deviations, strict=True)
+    ]
+    share = np.mean(below, axis=0)
+    tails = 2.0 * np.minimum(share, 1.0 - share)
+    is_noisy = state.declares_noise or state.seems_noisy
+    noise = _noise(state, known, record.values[rows], record.errors[rows]) if is_noisy else None
+    return LeftOut(rows, Prediction(mean, high / 2.0 - low / 2.0, lcb, ucb), tails, noise)
+
+
+def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
+    """The averaged posterior given these rows of the record: all of them, or as many as are looked at."""
+    record = state.record
+    known = averaged(state)
+    if len(rows) == record.size and state.checkpoint.dictionary is None:
+        return known
+    warped, hyperparameters = state.warp, state.checkpoint.hyperparameters
+    kernel = hyperparameters.kernel(state.problem.domain.categorical, state.problem.domain.components)
+    values, errors = record.values[rows], record.errors[rows]
+    noises = noise_ratios(state.problem, hyperparameters, warped, values, errors)
+    outputs = warped.forward(values)
+    try:
+        exact = surrogate.exact(kernel, hyperparameters.variance, record.positions[rows], outputs, noises)
+    except FloatingPointError:
+        return None
+    return Averaged((Member(warped, exact, hyperparameters, len(rows)),), known.worst, known.best)
+
+
+def _moments(member: Member, outputs: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each output, (n,), given the others."""
+    posterior, count = member.posterior, len(outputs)
+    inverse = np.einsum("ij,ij->j", posterior.factor, posterior.factor)
+    off = posterior.weights / inverse
+    fit = float(outputs @ posterior.weights)
+    share = np.maximum(1.0 - posterior.weights * off / max(fit, NEGLIGIBLE), LEAST_SHARE) * count / (count - 1)
+    deviations = np.sqrt(posterior.variance * share / inverse)
+    return outputs - off, np.maximum(deviations, NEGLIGIBLE)
+
+
+def _noise(state: State, known: Averaged, values: Array, errors: Array) -> Array:
+    """(n,) standard deviations of the noise of results, in the user's units: the middle of what the members say."""
+    found = []
+    for member in known.members:
+        ratios = noise_ratios(state.problem, member.hyperparameters, member.warp, values, errors)
+        with np.errstate(over="ignore", divide="ignore"):
+            found.append(np.sqrt(ratios * member.posterior.variance) / member.warp.slope(values))
+    return np.median(found, axis=0)

@@ -1,0 +1,256 @@
+"""GET /v1/studies/{id}/assessment: is it going well, why this point, what was learned, can one stop and believe it.
+
+The facts come from the study's row, its latest trial and its model. While the model does not answer, what rests on it
+is left out, and a check says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adabkb_service.contract import assessment as answers
+from adabkb_service.contract.algorithms import AutoProfile
+from adabkb_service.contract.analysis import ParameterImportance, Validation
+from adabkb_service.contract.answers import MetricPrediction, Prediction, Study, Trial
+from adabkb_service.contract.front import Front
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.auto.config import CONFIDENCE
+from adabkb_service.errors import Invalid, Unavailable
+from adabkb_service.operations import analysis
+from adabkb_service.operations import assessment_in_words as words
+from adabkb_service.operations.digits import Digits
+from adabkb_service.operations.edit import check_editable
+from adabkb_service.operations.front import front
+from adabkb_service.operations.predict import model_reason, row
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.standing import standing
+from adabkb_service.operations.widening import edges
+from adabkb_service.storage import trials
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import lifecycle, render
+
+if TYPE_CHECKING:
+    from adabkb_service.inference.questions import Assessed
+
+IMPROBABLE = 0.05
+"""Probability of a result as far out among as many, below which it is an outlier."""
+POOR = 0.85
+"""Error of predictions over that of the median of the others, from which on a model predicts little. Of 20 results of
+noise alone nine in ten are above it."""
+FEWEST_TO_JUDGE = 8
+"""Results from which on a model is judged by its predictions."""
+BUSY = "The model did not answer in time: what rests on it is missing here."
+
+
+@dataclass
+class _Facts:
+    """What an assessment is made from."""
+
+    study: Study
+    row: StudyRow
+    definition: StoredDefinition
+    trial: Trial | None
+    model: Assessed | None = None
+    """None while the model does not answer."""
+    trouble: answers.Check | None = None
+    """Why it does not."""
+    front: Front | None = None
+    validations: dict[str, Validation] = field(default_factory=dict)
+    """By objective; "" where there is one."""
+    importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
+
+    @property
+    def results(self) -> int:
+        """That count; without the model, of all that are stored."""
+        return self.row.observations if self.model is None else self.model.results
+
+    @property
+    def objectives(self) -> list[str]:
+        """Their names; "" where there is one."""
+        return [each.metric for each in self.definition.objectives] or [""]
+
+    @property
+    def digits(self) -> dict[str, Digits]:
+        """Of each objective with results."""
+        spreads = {} if self.model is None else self.model.spreads
+        return {name: Digits(**vars(each)) for name, each in spreads.items() if name in self.objectives}
+
+
+def assessment(service: Service, study_id: str) -> answers.Assessment:
+    """A study in a few sentences, with the facts that they are made from.
+
+    Raises:
+        StudyNotFound: there is no such study.
+        Busy: too many questions wait for its model.
+    """
+    facts = _of_study(service, row(service, study_id))
+    try:
+        _ask(service, facts)
+    except Unavailable as error:
+        is_failed = model_reason(service, facts.row, error) == "model_failed"
+        text = f"The model cannot follow the results: {facts.row.model_error or error}" if is_failed else BUSY
+        facts.trouble = answers.Check(check="model_failed" if is_failed else "model_busy", text=text)
+    model = facts.model
+    expected = None if model is None or model.at_best is None else render.prediction(model.at_best)
+    fewest = None if model is None else model.fewest
+    noise = None if model is None else model.noise
+    probability = None if facts.study.gap is None else _probability(facts.study)
+    since_best = 0 if facts.definition.objectives else facts.row.results_since_best
+    return answers.Assessment(
+        results=facts.results,
+        standing=standing(facts.study),
+        progress=_progress(facts, expected),
+        latest=None if facts.trial is None else _latest(facts, facts.trial),
+        findings=_findings(facts),
+        outlook=answers.Outlook(
+            text=words.outlook(facts.study, facts.results, fewest, probability, noise, since_best, facts.front),
+            gap=facts.study.gap,
+            probability=probability,
+            reason=facts.study.model.reason,
+            fewest=fewest,
+            noise=noise,
+            results_since_best=since_best,
+        ),
+        checks=list(_checks(facts)),
+    )
+
+
+def _of_study(service: Service, study: StudyRow) -> _Facts:
+    full, latest = lifecycle.full(study), None
+    if study.trials:
+        with service.database.reading() as connection:
+            latest = render.trial(trials.get(connection, study.id, study.trials))
+    return _Facts(full, study, definition_of(study.definition), latest)
+
+
+def _ask(service: Service, facts: _Facts) -> None:
+    """Add what the model says.
+
+    Raises:
+        Unavailable: it does not answer, or no longer.
+    """
+    best = None if facts.row.best is None else facts.row.best["parameters"]
+    facts.row, found = service.ask(facts.row.id, "assessment", best)
+    facts.model, facts.study = found, lifecycle.full(facts.row)
+    if not found.results:
+        return
+    for name in facts.objectives:
+        facts.validations[name] = analysis.validation(service, facts.row.id, name or None)
+    if facts.definition.objectives:
+        facts.front = front(service, facts.row.id)
+    if facts.definition.dimension > 1:
+        for name in facts.objectives:
+            if _is_believed(facts.validations[name]):
+                importance = analysis.importance(service, facts.row.id, name or None)
+                if importance.reason is None:
+                    varying = {each.name for each in facts.definition.parameters if each.kind != "fixed"}
+                    facts.importances[name] = [each for each in importance.parameters if each.name in varying]
+
+
+def _is_poor(found: Validation) -> bool:
+    """Whether a model hardly predicts results that it does not know."""
+    return None not in (found.error, found.error_of_median) and (found.error or 0.0) >= POOR * (
+        found.error_of_median or 0.0
+    )
+
+
+def _is_believed(found: Validation) -> bool:
+    """Whether what a model says of parameters is worth telling, as far as its system can be judged."""
+    judged = found.results if found.reason == "not_this_system" else len(found.items)
+    return judged >= FEWEST_TO_JUDGE and not _is_poor(found)
+
+
+def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
+    model, best = facts.model, facts.study.best
+    at_best = None
+    if expected is not None and expected.mean is not None and best is not None:
+        at_best = MetricPrediction.model_validate(expected.model_dump(include={"mean", "std", "lcb", "ucb"}))
+    preferred = None
+    if model is not None and best is not None and best.feasible is not False:
+        is_other = model.recommended is not None and model.recommended != best.parameters
+        if is_other and at_best is not None and model.mean is not None and model.std is not None:
+            is_better = facts.definition.sign * (model.mean - at_best.mean) > at_best.std / 2.0
+            preferred = (model.mean, model.std) if is_better else None
+    text = words.progress(facts.study, facts.results, facts.digits.get(""), at_best, preferred, facts.front)
+    return answers.Progress(text=text, best=best, expected=at_best)
+
+
+def _latest(facts: _Facts, trial: Trial) -> answers.LatestTrial:
+    return answers.LatestTrial(
+        text=words.latest(trial, facts.digits),
+        trial=trial.number,
+        state=trial.state,
+        origin=trial.origin,
+        phase=trial.phase,
+        expected=trial.expected,
+    )
+
+
+def _findings(facts: _Facts) -> answers.Findings | None:
+    untried = {} if facts.model is None else facts.model.untried
+    text = words.findings(facts.importances, untried)
+    return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
+
+
+def _probability(study: Study) -> float | None:
+    """With which the gap holds; None if the system promises none."""
+    if isinstance(study.algorithm, AutoProfile):
+        return CONFIDENCE
+    delta: float | None = getattr(study.algorithm, "delta", None)
+    return None if delta is None else 1.0 - delta
+
+
+def _checks(facts: _Facts) -> Iterator[answers.Check]:
+    if facts.trouble is not None:
+        yield facts.trouble
+    if facts.model is None:
+        return
+    results, fewest = facts.results, facts.model.fewest
+    if fewest is not None and 0 < results < fewest:
+        text = words.few_results(results, facts.definition.dimension, fewest)
+        yield answers.Check(check="few_results", text=text)
+    for name, found in facts.validations.items():
+        yield from _of_predictions(found, facts.digits, name)
+    yield from _of_edges(facts)
+
+
+def _of_predictions(found: Validation, digits: Mapping[str, Digits], name: str) -> Iterator[answers.Check]:
+    """What results left out say of the model."""
+    metric: dict[str, Any] = {"metric": name or None}
+    if len(found.items) < FEWEST_TO_JUDGE or name not in digits:
+        return
+    least = min(found.items, key=lambda each: each.tail)
+    if least.tail * len(found.items) < IMPROBABLE:
+        text = words.outlier(least, digits[name], name)
+        yield answers.Check(check="outlier", text=text, observation=least.observation, **metric)
+    if _is_poor(found):
+        yield answers.Check(check="poor_predictions", text=words.poor_predictions(found, name), **metric)
+    if found.inside is not None and is_too_sure(found.inside, len(found.items)):
+        yield answers.Check(check="too_sure", text=words.too_sure(found, name), **metric)
+
+
+def is_too_sure(inside: float, count: int) -> bool:
+    """Whether so small a share of intervals that should hold 90% is no accident: three standard deviations below."""
+    return inside < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
+
+
+def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
+    """Ranges at whose end the recommended point lies, of parameters that matter as far as that is known."""
+    model = facts.model
+    if model is None or model.recommended is None or facts.results < (model.fewest or FEWEST_TO_JUDGE):
+        return
+    if not _is_believed(facts.validations[""]):
+        return
+    idle = {each.name for each in facts.importances.get("", ()) if words.hardly_matters(each)}
+    try:
+        check_editable(facts.definition)
+        can_edit = True
+    except Invalid:
+        can_edit = False
+    for found in edges(facts.definition.parameters, model.recommended):
+        if found.parameter not in idle:
+            told = found if can_edit else found._replace(widened=None)
+            yield answers.Check(check="edge", text=words.edge(told), parameter=told.parameter, widened=told.widened)

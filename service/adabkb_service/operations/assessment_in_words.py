@@ -1,0 +1,268 @@
+"""The sentences of a study's assessment. Each follows from the facts beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
+from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
+from adabkb_service.contract.front import Front
+from adabkb_service.errors import LONGEST_NAME, shortened, shown
+from adabkb_service.operations.digits import Digits, difference
+from adabkb_service.operations.widening import Edge
+
+MATTERS = 0.05
+"""Share of the variation from which on a parameter counts as one that matters."""
+MOST_NAMED = 3
+"""Parameters, ..."""
+MOST_CHOICES = 6
+"""... and choices that are named."""
+LONG = 10
+"""Results without a better one that are worth a sentence."""
+
+PHASES: Mapping[str | None, str] = {
+    "start": "covers the space, as too few results were known to learn from",
+    "search": "weighs what the model expects against how uncertain it is",
+    "polish": "looks around the best point, in the parameters that matter",
+    "explore": "is where the model was uncertain",
+    "restart": "looks elsewhere, since the search had brought no gain for a while",
+    None: "is the model's choice",
+}
+ORIGINS: Mapping[str, str] = {
+    "fallback": "is quasi-random, as the model did not answer in time",
+    "queued": "is somebody's own point",
+}
+NO_GAP: Mapping[NoGap, str] = {
+    "no_results": "There is no result yet to judge by.",
+    "several_objectives": "Of several objectives, no single number says what there is left to gain.",
+    "nothing_feasible": "As no result keeps all bounds, the model cannot say how much better one could be.",
+    "model_failed": "The model cannot follow the results, so it cannot say what there is left to gain.",
+    "model_pending": "The model has not said yet what there is left to gain.",
+    "not_known_yet": "The model cannot say yet what there is left to gain.",
+}
+
+
+def progress(
+    study: Study,
+    results: int,
+    digits: Digits | None,
+    expected: MetricPrediction | None,
+    preferred: tuple[float, float] | None,
+    front: Front | None,
+) -> str:
+    """How good the results are.
+
+    Args:
+        study: which study.
+        results: that count.
+        digits: of the objective; None where none are known.
+        expected: by the model where the best result is.
+        preferred: mean and standard deviation at another point, if the model prefers it.
+        front: of several objectives.
+    """
+    if not results:
+        return _without_results(study)
+    if study.objectives:
+        goals = ", ".join(f"{each.metric} ({each.direction}d)" for each in study.objectives)
+        on_front = (
+            ""
+            if front is None or results == 1
+            else f"; no other one beats {len(front.observed)} of them in all objectives"
+        )
+        return f"{_counted(results, 'result')} of {goals}{on_front}."
+    best = study.best
+    if best is None:
+        return f"{_counted(results, 'result')}."
+    return " ".join(_of_best(best, results, digits or Digits(best.value, best.value, 15), expected, preferred))
+
+
+def _without_results(study: Study) -> str:
+    counts = study.counts
+    if counts.failed:
+        whole = "the only trial that ended" if counts.failed == 1 else f"all {counts.failed} trials that ended"
+        if counts.completed:
+            whole = _counted(counts.failed, "trial")
+        return f"No results yet: {whole} failed."
+    return f"No results yet; {_counted(counts.active, 'trial')} under way." if counts.active else "No results yet."
+
+
+def _of_best(
+    best: Best,
+    results: int,
+    digits: Digits,
+    expected: MetricPrediction | None,
+    preferred: tuple[float, float] | None,
+) -> Iterator[str]:
+    value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
+    if best.feasible is False:
+        beyond = ", ".join(shortened(name, LONGEST_NAME) for name in best.violations or {})
+        yield f"No result keeps all bounds yet. The nearest of {results} is {value}{at}, beyond the bounds of {beyond}."
+        return
+    told = f"The only result is {value}{at}" if results == 1 else f"The best of {results} results is {value}{at}"
+    if expected is not None and results > 1 and digits.shows(expected.std):
+        told += f"; the model expects {digits.estimate(expected.mean, expected.std)} there"
+    yield f"{told}."
+    if preferred is not None:
+        yield f"It prefers another point, where it expects {digits.estimate(*preferred)}."
+
+
+def latest(trial: Trial, digits: Mapping[str, Digits]) -> str:
+    """Why the point of a trial was chosen, and what became of it."""
+    why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
+    found = [f"Trial {trial.number} {why}."]
+    if trial.expected is not None and (told := _expected(trial.expected, digits)):
+        found.append(f"The model expected {told} there.")
+    if trial.state == "failed":
+        found.append("It failed.")
+    elif trial.value is not None and "" in digits:
+        found.append(f"It gave {digits[''].result(trial.value)}.")
+    elif trial.state == "completed" and trial.metrics:
+        objectives = [f"{name} {digits[name].result(value)}" for name, value in trial.metrics.items() if name in digits]
+        found.append(f"It gave {', '.join(objectives)}." if objectives else "")
+    return " ".join(filter(None, found))
+
+
+def _expected(expected: Prediction, digits: Mapping[str, Digits]) -> str:
+    if expected.mean is not None and expected.std is not None:
+        return digits[""].estimate(expected.mean, expected.std) if "" in digits else ""
+    each = [
+        f"{shortened(name, LONGEST_NAME)} {digits[name].estimate(found.mean, found.std)}"
+        for name, found in (expected.metrics or {}).items()
+        if name in digits
+    ]
+    return ", ".join(each)
+
+
+def findings(importances: Mapping[str, Sequence[ParameterImportance]], untried: Mapping[str, Sequence[Any]]) -> str:
+    """Which parameters matter to each objective, and which choices were never tried; empty if neither is known."""
+    found = [_matter(name, rows) for name, rows in importances.items()]
+    if untried:
+        found.append(f"Never tried: {'; '.join(_choices(name, left) for name, left in untried.items())}.")
+    return " ".join(filter(None, found))
+
+
+def _choices(name: str, left: Sequence[Any]) -> str:
+    named = [shortened(each, LONGEST_NAME) if isinstance(each, str) else shown(each) for each in left[:MOST_CHOICES]]
+    more = f" and {len(left) - MOST_CHOICES} more" if len(left) > MOST_CHOICES else ""
+    return f"{shortened(name, LONGEST_NAME)} {', '.join(named)}{more}"
+
+
+def matters(each: ParameterImportance) -> bool:
+    """Whether a parameter matters, beyond the error of its index."""
+    return each.total - 2.0 * each.total_error > MATTERS
+
+
+def hardly_matters(each: ParameterImportance) -> bool:
+    """Whether a parameter makes next to no difference, whatever the error of its index."""
+    return each.total + 2.0 * each.total_error < MATTERS
+
+
+def _matter(objective: str, rows: Sequence[ParameterImportance]) -> str:
+    ranked = sorted(rows, key=lambda each: -each.total)
+    of = f" for {shortened(objective, LONGEST_NAME)}" if objective else ""
+    named = [f"{shortened(each.name, LONGEST_NAME)} ({each.total:.0%})" for each in ranked if matters(each)]
+    idle = [shortened(each.name, LONGEST_NAME) for each in ranked if hardly_matters(each)]
+    if not named:
+        return ""
+    first, *others = named[:MOST_NAMED]
+    told = f"By the model {first} matters most{of}"
+    if others:
+        told += f", then {' and '.join(others)}"
+    if idle:
+        verb = "matters" if len(idle) == 1 else "matter"
+        told += f"; {' and '.join(idle)} hardly {verb}" if len(idle) <= MOST_NAMED else f"; {len(idle)} hardly matter"
+    return f"{told}."
+
+
+def outlook(
+    study: Study,
+    results: int,
+    fewest: int | None,
+    probability: float | None,
+    noise: float | None,
+    since_best: int,
+    front: Front | None,
+) -> str:
+    """What there is left to gain, beside the noise of a result."""
+    if front is not None and results:
+        return growth(front, study.counts.observations) or NO_GAP["several_objectives"]
+    found = [_left(study, results, fewest, probability)] if results or study.gap is not None else []
+    if study.gap is not None and noise is not None and study.gap < noise:
+        found.append(f"Repeated results differ by about {difference(noise)}, so such a gain would hardly be seen.")
+    if since_best >= LONG and not study.objectives:
+        found.append(f"The last {since_best} results brought nothing better.")
+    if not results and fewest is not None and study.gap is None:
+        found.append(f"What there is left to gain is known from {fewest} results on.")
+    return " ".join(found) or NO_GAP["no_results"]
+
+
+def _left(study: Study, results: int, fewest: int | None, probability: float | None) -> str:
+    if study.gap is not None:
+        how = "" if probability is None else f" with {100.0 * probability:.4g}% probability"
+        return f"Going on gains at most {difference(study.gap)}{how}, by this model."
+    reason: NoGap = study.model.reason or "not_known_yet"
+    if reason == "not_known_yet" and fewest is not None:
+        if results < fewest:
+            return f"What there is left to gain is known from {fewest} results on; there are {results}."
+        return (
+            "The model cannot say yet what there is left to gain: by what it knows, more than the range of all results."
+        )
+    return NO_GAP[reason]
+
+
+def growth(front: Front, latest: int) -> str:
+    """What the last results, of which the latest has this number, have done for the front of several objectives; empty
+    where there are few."""
+    before = [each.hypervolume for each in front.history if each.observation <= latest - LONG]
+    if front.hypervolume is None or not before:
+        return ""
+    share = front.hypervolume / before[-1] - 1.0
+    gained = f"enlarged by {share:.1%} what the front dominates" if share >= 5e-4 else "did not advance the front"
+    return f"The last {LONG} results {gained}."
+
+
+def few_results(results: int, parameters: int, fewest: int) -> str:
+    """That there are few results."""
+    of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
+    return f"Few results: {results}, for {of}. Expect little of the model before there are {fewest}."
+
+
+def outlier(found: ValidationItem, digits: Digits, metric: str) -> str:
+    """That the others make a result improbable."""
+    of = f" of {shortened(metric, LONGEST_NAME)}" if metric else ""
+    return (
+        f"Result {found.observation}{of} is {digits.result(found.value)}, but by the others the model "
+        f"expects {digits.estimate(found.mean, found.std)}. Was it measured and entered right?"
+    )
+
+
+def poor_predictions(found: Validation, metric: str) -> str:
+    """That the model cannot predict."""
+    of = f" of {shortened(metric, LONGEST_NAME)}" if metric else ""
+    return (
+        f"The model predicts results{of} that it does not know hardly better than their median does: it is off by "
+        f"{difference(found.error or 0.0)}, the median by {difference(found.error_of_median or 0.0)}. Do not believe "
+        "what it says of parameters."
+    )
+
+
+def too_sure(found: Validation, metric: str) -> str:
+    """That the intervals are too narrow."""
+    of = f" of {shortened(metric, LONGEST_NAME)}" if metric else ""
+    count = round((found.inside or 0.0) * len(found.items))
+    return (
+        f"The model is surer than it should be: {count} of {len(found.items)} results{of} lie in the intervals that "
+        "should hold 90%."
+    )
+
+
+def edge(found: Edge) -> str:
+    """That the best point is at the end of a range."""
+    name = shortened(found.parameter, LONGEST_NAME)
+    more = " Better ones may lie beyond it." if found.widened is not None else ""
+    return f"The best point is at the {found.end} end of {name} ({found.bound:.6g}).{more}"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

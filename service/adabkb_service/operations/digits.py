@@ -1,0 +1,53 @@
+"""Numbers with the digits that mean something beside the results of a study."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+LARGEST, MOST_PLACES = 1e15, 6
+"""Size up to which, and decimals with which, a number is written without an exponent."""
+FEWEST = 3
+"""Significant digits of a result, unless it is written with fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """Of results between two values, which are written with so many decimals at most."""
+
+    low: float
+    high: float
+    decimals: int
+
+    def result(self, value: float) -> str:
+        """A result: to a thousandth of the range of all results, and no finer than they are written."""
+        extent = self.high / 2.0 - self.low / 2.0
+        places = FEWEST - math.floor(math.log10(extent)) - 1 if extent > 0.0 else 0
+        return _written(value, min(self.decimals, max(places, _places(value, FEWEST))))
+
+    def estimate(self, mean: float, std: float) -> str:
+        """What the model expects, with two digits of its standard deviation; one decimal more than results at most."""
+        if not std > 0.0:
+            return self.result(mean)
+        places = min(_places(std, 2), self.decimals + 1)
+        return f"{_written(mean, places)} ± {_written(std, places)}"
+
+    def shows(self, std: float) -> bool:
+        """Whether a standard deviation is more than 0 with these digits."""
+        return std >= 0.5 * 10.0 ** -min(self.decimals + 1, 300)
+
+
+def difference(value: float) -> str:
+    """A difference or a deviation, with two digits."""
+    return _written(value, _places(value, 2)) if value else "0"
+
+
+def _places(value: float, digits: int) -> int:
+    """Decimals with which a number has so many significant digits."""
+    return digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+
+
+def _written(value: float, places: int) -> str:
+    if abs(value) >= LARGEST or (value and places > MOST_PLACES):
+        return f"{value:.{FEWEST}g}"
+    return f"{round(value, places) + 0.0:.{max(places, 0)}f}"  # -0.0 is 0.0

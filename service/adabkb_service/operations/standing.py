@@ -1,0 +1,29 @@
+"""What a study is doing, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adabkb_service.contract.answers import Study
+
+REASONS: Mapping[str, str] = {
+    "budget": "The budget is used up; a larger one lets the study go on (one of cost cannot be changed).",
+    "exhausted": "Every point of the space has been handed out.",
+    "converged": "The study has reached its tolerance: going on will probably gain less.",
+    "no_gain": "The last results brought no better one, so the study stopped by its own rule.",
+    "gain_unlikely": "Going on will probably gain less than the study's rule asks for, so it stopped.",
+    "failures": "Paused, since trials failed one after the other. Find the cause, then resume.",
+    "pending_limit": "No new point until an unfinished trial has its result.",
+    "paused": "Paused: no new points are handed out. Results are still accepted.",
+}
+
+
+def standing(study: Study) -> str:
+    """What a study is doing."""
+    if study.model.status == "degraded":
+        return "The model cannot follow the log, so new points are quasi-random. The event feed says why."
+    if study.reason is not None:
+        return REASONS[study.reason]
+    if study.counts.active:
+        return "Running. Results are coming in."
+    return "Running, but nobody is working on it now." if study.counts.observations else "Nobody has begun yet."

@@ -1,0 +1,79 @@
+"""Ranges at whose ends the best point lies, and wider ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from adabkb_service.contract.parameters import FloatParameter, IntParameter, Parameter
+
+NEAR = 0.01
+"""Share of a range that counts as its end."""
+FEWEST_VALUES = 4
+"""Of a range with steps: of fewer values, one in two is an end."""
+LEAST_FACTOR, LARGEST_FACTOR = 2.0, 10.0
+"""By which a range with a log scale is widened."""
+
+
+class Edge(NamedTuple):
+    """The end of a range."""
+
+    parameter: str
+    end: Literal["lower", "upper"]
+    bound: float
+    widened: dict[str, Any] | None
+    """The parameter with a wider range; None where there is none, such as below 0."""
+
+
+def edges(parameters: Sequence[Parameter], point: Mapping[str, Any]) -> list[Edge]:
+    """The ends of ranges of numbers that a point lies at."""
+    found = []
+    for each in parameters:
+        if isinstance(each, FloatParameter | IntParameter) and each.name in point:
+            axis = each.axis()
+            position = axis.encode(point[each.name])
+            if axis.count is None:
+                is_first, is_last = position <= NEAR, position >= 1.0 - NEAR
+            else:
+                index, count = axis.bin(position), axis.count if axis.count >= FEWEST_VALUES else 0
+                is_first, is_last = count > 0 and index == 0, index == count - 1
+            if is_first:
+                found.append(Edge(each.name, "lower", each.low, _lower(each)))
+            elif is_last:
+                found.append(Edge(each.name, "upper", each.high, _with(each, "high", _beyond(each, 1.0))))
+    return found
+
+
+def _lower(each: FloatParameter | IntParameter) -> dict[str, Any] | None:
+    """Down to 0 at most for a range of positive numbers: below it there are none of most quantities."""
+    bound = _beyond(each, -1.0)
+    if each.low >= 0 and each.scale != "log":
+        bound = max(bound, 0.0)
+    if isinstance(each, IntParameter) and each.scale == "log":
+        bound = max(bound, 1.0)
+    return _with(each, "low", bound) if bound < each.low else None
+
+
+def _beyond(each: FloatParameter | IntParameter, direction: float) -> float:
+    """A bound that is half of the range farther out, in whole steps; on a log scale a quarter of its decades."""
+    low, high = float(each.low), float(each.high)
+    if each.scale == "log":
+        factor = min(max((high / low) ** 0.25, LEAST_FACTOR), LARGEST_FACTOR)
+        return _plain(high * factor if direction > 0 else low / factor)
+    step = each.step or 0.0
+    reach = (high - low) / 2.0
+    reach = max(round(reach / step), 1) * step if step else _plain(reach)
+    return float(f"{high + reach if direction > 0 else low - reach:.12g}")
+
+
+def _plain(value: float) -> float:
+    """With two significant digits."""
+    return float(f"{value:.2g}")
+
+
+def _with(each: FloatParameter | IntParameter, field: str, bound: float) -> dict[str, Any] | None:
+    if not math.isfinite(bound):
+        return None
+    value: float = round(bound) if isinstance(each, IntParameter) else bound
+    return {**each.model_dump(mode="json"), field: value}

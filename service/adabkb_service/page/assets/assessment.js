@@ -1,0 +1,95 @@
+// The study in a few sentences, as the API makes them, with what can be done about each.
+
+import { shown } from "./words.js";
+
+const QUESTIONS = [["Is it going well?", "progress"], ["Why this point?", "latest"], ["What was learned?", "findings"], ["Can I stop?", "outlook"]];
+const MOST_TO_TRY = 6;
+const LEAST_MILLISECONDS = 2500;
+const SHARE_OF_TIME = 0.1;
+
+/** The sentences at the top of a study's page; changed() asks for them anew, but not too often. */
+export class AssessmentPanel {
+  constructor(data) {
+    this.data = data;
+    this.panel = document.getElementById("assessment");
+    this.mayAct = this.panel.dataset.may !== "read";
+    this.askedAt = 0;
+    this.pause = LEAST_MILLISECONDS;
+    this.changed();
+  }
+
+  changed() {
+    this.timer ??= setTimeout(() => this.ask(), Math.max(0, this.askedAt + this.pause - Date.now()));
+  }
+
+  async ask() {
+    this.askedAt = Date.now();
+    try {
+      const [found, study] = await Promise.all([this.data.assessment(), this.data.study()]);
+      this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
+    } catch (error) {
+      console.debug(error);
+      const said = this.panel.querySelector(".said");
+      if (said) said.textContent = `${error.message} It is tried again when the study changes.`;
+    }
+    this.panel.removeAttribute("aria-busy");
+    this.timer = null;
+    this.pause = Math.max(LEAST_MILLISECONDS, (Date.now() - this.askedAt) / SHARE_OF_TIME);
+  }
+
+  sentences(found, study) {
+    const list = document.createElement("dl");
+    for (const [question, name] of QUESTIONS) {
+      if (!found[name]?.text) continue;
+      const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
+      term.textContent = question;
+      said.textContent = found[name].text;
+      if (name === "findings") said.append(...this.tries(found.findings.untried, study));
+      row.append(term, said);
+      list.append(row);
+    }
+    return list;
+  }
+
+  /** Buttons that ask for a point with a choice that was never tried. */
+  tries(untried, study) {
+    if (!this.mayAct || study.state !== "running" || study.algorithm.profile !== "auto") return [];
+    const always = new Set(study.parameters.filter((each) => !each.when).map((each) => each.name));
+    const choices = Object.entries(untried).filter(([name]) => always.has(name)).flatMap(([name, left]) => left.map((value) => [name, value]));
+    return choices.slice(0, MOST_TO_TRY).flatMap(([name, value]) => {
+      const asked = { fixed: { [name]: value }, ...(localStorage.worker ? { worker: localStorage.worker } : {}) };
+      return [" ", action(`Try ${shown(value)}`, `POST ${this.data.api}/suggest`, "ask", asked)];
+    });
+  }
+
+  warnings({ checks }, study) {
+    if (!checks.length) return [];
+    const list = document.createElement("ul");
+    list.className = "checks";
+    for (const check of checks) {
+      const item = document.createElement("li");
+      item.textContent = check.text;
+      if (check.observation) {
+        const link = document.createElement("a");
+        link.href = `${this.data.page}/results/${check.observation}`;
+        link.textContent = `Look at result ${check.observation}`;
+        item.append(" ", link);
+      }
+      if (check.widened && this.mayAct) {
+        const { name, low, high } = check.widened;
+        const before = { parameters: study.parameters.filter((each) => each.name === name) };
+        const label = `Widen ${name} to ${shown(low)} – ${shown(high)}`;
+        item.append(" ", action(label, `PATCH ${this.data.api}`, "widen", { parameters: [check.widened] }, before));
+      }
+      list.append(item);
+    }
+    return [list];
+  }
+}
+
+function action(label, api, name, body, before) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "quiet", textContent: label });
+  Object.assign(button.dataset, { api, action: name, body: JSON.stringify(body), ...(before ? { before: JSON.stringify(before) } : {}) });
+  return button;
+}
