@@ -295,6 +295,8 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("trial", "why", "all", "1"), None),
             (("model", "predict", "all", *x), None),
             (("model", "importance", "all"), None),
+            (("model", "validation", "all"), None),
+            (("study", "assess", "all"), None),
             (("model", "slice", "all", "x"), None),
             (("model", "partition", "all"), None),
             (("access", "share", "all", "*"), None),

@@ -30,14 +30,15 @@ from adabkb_client.decoding import decode
 from adabkb_client.study_calls import StudyCalls
 
 SURFACE = """
-    APIError Access AdaBKBError Answer AshaRule AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool
-    Categorical Cell Client Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary Deletion Delivery
-    Estimate Event ExpectedValue Fixed Float Front FrontEstimate FrontObjective FrontPoint Growth ImportReport
-    Importance ImportedResult Int Invalid Items KeptResult LeasedTrial Link MedianRule MetricPrediction NoTrialAvailable
-    NotFound Observation Ordinal Outbox OutcomeConstraint Parameter ParameterImportance PatienceRule PreconditionFailed
-    Prediction Recommendation Reported ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges
-    StudyComplete StudyInfo StudyObjective StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer
-    WorkerDied WorkerLost
+    APIError Access AdaBKBError Answer AshaRule Assessment AsyncClient AsyncLeasedTrial AsyncStudy BatchItem Belief
+    Best Bool Categorical Cell Check Client Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary
+    Deletion Delivery Estimate Event ExpectedValue Findings Fixed Float Front FrontEstimate FrontObjective
+    FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial LeasedTrial
+    Link MedianRule MetricPrediction NoTrialAvailable NotFound Observation Ordinal Outbox OutcomeConstraint Outlook
+    Parameter ParameterImportance PatienceRule PreconditionFailed Prediction Progress Recommendation Reported
+    ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete StudyInfo StudyObjective
+    StudySettings StudySummary Trial Unauthorized Unavailable UnexpectedAnswer Validation ValidationItem WorkerDied
+    WorkerLost
 """
 
 

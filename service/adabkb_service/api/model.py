@@ -42,7 +42,7 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["model"], route_class=
 
 
 @router.get(
-    "/assessment", operation_id="getAssessment", response_model=assessments.Assessment, responses=responses(404)
+    "/assessment", operation_id="getAssessment", response_model=assessments.Assessment, responses=responses(404, 422)
 )
 @needs("read", model=True)
 @by_follower
