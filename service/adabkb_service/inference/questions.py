@@ -105,6 +105,7 @@ class Assessed:
     mean: float | None
     """What the model expects there, in the objective's units."""
     std: float | None
+    gap: float | None
     at_best: Expected | None
     """What the model expects where the best result is."""
     noise: float | None
@@ -230,6 +231,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
         recommended=None if recommended is None else model.dataset.parameters_at(recommended.point),
         mean=None if recommended is None else model.sign * recommended.mean,
         std=None if recommended is None else recommended.std,
+        gap=model.figures()["gap"],
         at_best=at_best if at_best is not None and at_best.is_finite else None,
         noise=None if recommended is None else _noise_at(model, recommended.point),
         untried=_untried(model),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from adabkb_service.contract import assessment as answers
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.analysis import ParameterImportance, Validation
-from adabkb_service.contract.answers import MetricPrediction, Prediction, Study, Trial
+from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.front import Front
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.config import CONFIDENCE
@@ -68,6 +68,19 @@ class _Facts:
         return self.row.observations if self.model is None else self.model.results
 
     @property
+    def gap(self) -> float | None:
+        """By all results; without the model, by those that it has reported on."""
+        return self.study.gap if self.model is None else self.model.gap
+
+    @property
+    def no_gap(self) -> NoGap | None:
+        """Why there is none."""
+        if self.gap is not None:
+            return None
+        reason = self.study.model.reason
+        return "not_known_yet" if self.model is not None and reason in (None, "model_pending") else reason
+
+    @property
     def objectives(self) -> list[str]:
         """Their names; "" where there is one."""
         return [each.metric for each in self.definition.objectives] or [""]
@@ -95,25 +108,13 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         facts.trouble = answers.Check(check="model_failed" if is_failed else "model_busy", text=text)
     model = facts.model
     expected = None if model is None or model.at_best is None else render.prediction(model.at_best)
-    fewest = None if model is None else model.fewest
-    noise = None if model is None else model.noise
-    probability = None if facts.study.gap is None else _probability(facts.study)
-    since_best = 0 if facts.definition.objectives else facts.row.results_since_best
     return answers.Assessment(
         results=facts.results,
         standing=standing(facts.study),
         progress=_progress(facts, expected),
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),
-        outlook=answers.Outlook(
-            text=words.outlook(facts.study, facts.results, fewest, probability, noise, since_best, facts.front),
-            gap=facts.study.gap,
-            probability=probability,
-            reason=facts.study.model.reason,
-            fewest=fewest,
-            noise=noise,
-            results_since_best=since_best,
-        ),
+        outlook=_outlook(facts),
         checks=list(_checks(facts)),
     )
 
@@ -193,6 +194,21 @@ def _findings(facts: _Facts) -> answers.Findings | None:
     untried = {} if facts.model is None else facts.model.untried
     text = words.findings(facts.importances, untried)
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
+
+
+def _outlook(facts: _Facts) -> answers.Outlook:
+    model = facts.model
+    found = answers.Outlook(
+        text="",
+        gap=facts.gap,
+        probability=None if facts.gap is None else _probability(facts.study),
+        reason=facts.no_gap,
+        fewest=None if model is None else model.fewest,
+        noise=None if model is None else model.noise,
+        results_since_best=0 if facts.definition.objectives else facts.row.results_since_best,
+    )
+    growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
+    return found.model_copy(update={"text": words.outlook(found, facts.results, growth)})
 
 
 def _probability(study: Study) -> float | None:

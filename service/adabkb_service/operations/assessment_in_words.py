@@ -7,6 +7,7 @@ from typing import Any
 
 from adabkb_service.contract.analysis import ParameterImportance, Validation, ValidationItem
 from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Prediction, Study, Trial
+from adabkb_service.contract.assessment import Outlook
 from adabkb_service.contract.front import Front
 from adabkb_service.errors import LONGEST_NAME, shortened, shown
 from adabkb_service.operations.digits import Digits, difference
@@ -175,39 +176,32 @@ def _matter(objective: str, rows: Sequence[ParameterImportance]) -> str:
     return f"{told}."
 
 
-def outlook(
-    study: Study,
-    results: int,
-    fewest: int | None,
-    probability: float | None,
-    noise: float | None,
-    since_best: int,
-    front: Front | None,
-) -> str:
-    """What there is left to gain, beside the noise of a result."""
-    if front is not None and results:
-        return growth(front, study.counts.observations) or NO_GAP["several_objectives"]
-    found = [_left(study, results, fewest, probability)] if results or study.gap is not None else []
-    if study.gap is not None and noise is not None and study.gap < noise:
-        found.append(f"Repeated results differ by about {difference(noise)}, so such a gain would hardly be seen.")
-    if since_best >= LONG and not study.objectives:
-        found.append(f"The last {since_best} results brought nothing better.")
-    if not results and fewest is not None and study.gap is None:
-        found.append(f"What there is left to gain is known from {fewest} results on.")
-    return " ".join(found) or NO_GAP["no_results"]
+def outlook(found: Outlook, results: int, growth: str) -> str:
+    """What there is left to gain, beside the noise of a result.
+
+    Args:
+        found: the facts.
+        results: that count.
+        growth: what ``growth`` says of several objectives.
+    """
+    told = [growth or _left(found, results)]
+    if found.gap is not None and found.noise is not None and found.gap < found.noise:
+        told.append(f"Repeated results differ by about {difference(found.noise)}, so such a gain would hardly be seen.")
+    if found.results_since_best >= LONG:
+        told.append(f"The last {found.results_since_best} results brought nothing better.")
+    return " ".join(told)
 
 
-def _left(study: Study, results: int, fewest: int | None, probability: float | None) -> str:
-    if study.gap is not None:
-        how = "" if probability is None else f" with {100.0 * probability:.4g}% probability"
-        return f"Going on gains at most {difference(study.gap)}{how}, by this model."
-    reason: NoGap = study.model.reason or "not_known_yet"
-    if reason == "not_known_yet" and fewest is not None:
-        if results < fewest:
-            return f"What there is left to gain is known from {fewest} results on; there are {results}."
-        return (
-            "The model cannot say yet what there is left to gain: by what it knows, more than the range of all results."
-        )
+def _left(found: Outlook, results: int) -> str:
+    if found.gap is not None:
+        how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
+        return f"Going on gains at most {difference(found.gap)}{how}, by this model."
+    reason: NoGap = found.reason or "not_known_yet"
+    if found.fewest is not None and reason in ("no_results", "not_known_yet"):
+        if results < found.fewest:
+            there_are = f"; there {'is' if results == 1 else 'are'} {results}" if results else ""
+            return f"What there is left to gain is known from {found.fewest} results on{there_are}."
+        return "What there is left to gain is not known yet: by what the model knows, more than all results differ by."
     return NO_GAP[reason]
 
 

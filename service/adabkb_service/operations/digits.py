@@ -21,8 +21,8 @@ class Digits:
 
     def result(self, value: float) -> str:
         """A result: to a thousandth of the range of all results, and no finer than they are written."""
-        extent = self.high / 2.0 - self.low / 2.0
-        places = FEWEST - math.floor(math.log10(extent)) - 1 if extent > 0.0 else 0
+        extent = self.high / 2.0 - self.low / 2.0  # half of it: the whole may exceed the largest float
+        places = FEWEST - math.floor(math.log10(extent) + math.log10(2.0)) if extent > 0.0 else 0
         return _written(value, min(self.decimals, max(places, _places(value, FEWEST))))
 
     def estimate(self, mean: float, std: float) -> str:
